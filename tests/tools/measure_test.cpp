@@ -156,6 +156,25 @@ TEST_F(ViaCallgrind, EveryKeyOfTwoLevels) {
   expect_levels(run["forward"], measured["forward"]);
 }
 
+// Caches of which a quarter each is planned move, with nobody telling them what to keep, the words
+// that the levels count, within a quarter.
+TEST_F(ViaCallgrind, CachesMoveAboutTheWordsOfTheirLevels) {
+  Process command = process(
+      "REDBLUE_SIMD= measure backward/rows --n 384 --d 64 --objective time "
+      "--M L1*0.25,L2*0.25 --via callgrind --format json");
+  command.environment.emplace_back(
+      "HWLOC_SYNTHETIC=pack:1 l2:1(size=524288) l1d:1(size=32768) core:1 pu:1");
+  const Outcome outcome = command.run();
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json measured = Json::parse(outcome.out);
+  ASSERT_EQ(measured["levels"].size(), 2U);
+  for (const Json& level : measured["levels"]) {
+    const auto ratio = level["total"]["ratio"].get<double>();
+    EXPECT_GT(ratio, 0.75) << level["cache"];
+    EXPECT_LT(ratio, 1.25) << level["cache"];
+  }
+}
+
 // Each level is the part of a cache, or in the smallest one that holds it outside the level before.
 TEST_F(ViaCallgrind, TheCachesOfLevels) {
   const auto caches = [&](const std::string& sizes) {
