@@ -114,6 +114,88 @@ TEST_F(ViaCallgrind, EveryKey) {
   expect_words_of(run["forward"], measured["forward"]);
 }
 
+// Two levels and the caches that they stand for, in one run: the words of each are those of a run,
+// and as many lines come in as the events say. The machine's level is what it is by itself.
+TEST_F(ViaCallgrind, EveryKeyOfTwoLevels) {
+  const std::string problem = "backward/rows --n 48 --d 8 --M ";
+  const Json measured = json(measure(problem + "L1*0.05,L2*0.01"));
+  ASSERT_EQ(keys(measured),
+            (Keys{"schema", "context", "kernel", "n", "m", "d", "M", "seed", "operands", "via",
+                  "used", "blocks", "phases", "total", "levels", "forward"}));
+  EXPECT_EQ(measured["used"]["level"], "L2");
+  EXPECT_EQ(measured["used"]["behind"], (Json{{"bytes", 49152}, {"ways", 12}, {"line", 64}}));
+  const Json run = json("run " + problem + "614,3276");
+  expect_words_of(run, measured);
+  const auto expect_levels = [](const Json& counted, const Json& part) {
+    ASSERT_EQ(part["levels"].size(), 2U);
+    for (std::size_t level = 0; level < 2; ++level) {
+      const Json& here = part["levels"][level];
+      ASSERT_EQ(keys(here), (Keys{"M", "cache", "phases", "total"}));
+      EXPECT_EQ(here["M"], counted["levels"][level]["M"]);
+      EXPECT_EQ(here["cache"], level == 0 ? "L1" : "L2");
+      Index in = 0;
+      for (const Json& phase : here["phases"]) {
+        ASSERT_EQ(keys(phase), (Keys{"path", "reads", "writes", "traffic", "ratio"}));
+        ASSERT_EQ(keys(phase["traffic"]), level == 0 ? (Keys{"in"}) : (Keys{"in", "out"}));
+        in += phase["traffic"]["in"].get<Index>();
+      }
+      ASSERT_EQ(keys(here["total"]), (Keys{"reads", "writes", "traffic", "ratio"}));
+      EXPECT_EQ(here["total"]["traffic"]["in"], in);
+      for (std::size_t k = 0; k < counted["phases"].size(); ++k) {
+        EXPECT_EQ(here["phases"][k]["reads"], counted["levels"][level]["phases"][k]["reads"]);
+        EXPECT_EQ(here["phases"][k]["writes"], counted["levels"][level]["phases"][k]["writes"]);
+      }
+    }
+    EXPECT_EQ(part["levels"][1]["total"]["traffic"], part["total"]["traffic"]);
+    EXPECT_EQ(part["levels"][1]["total"]["ratio"], part["total"]["ratio"]);
+    // A line that comes into L2 comes into L1, too.
+    EXPECT_GE(part["levels"][0]["total"]["traffic"]["in"].get<Index>(),
+              part["total"]["traffic"]["in"].get<Index>() / 2);
+  };
+  expect_levels(run, measured);
+  expect_levels(run["forward"], measured["forward"]);
+}
+
+// Caches of which a quarter each is planned move, with nobody telling them what to keep, the words
+// that the levels count, within a quarter.
+TEST_F(ViaCallgrind, CachesMoveAboutTheWordsOfTheirLevels) {
+  Process command = process(
+      "REDBLUE_SIMD= measure backward/rows --n 384 --d 64 --objective time "
+      "--M L1*0.25,L2*0.25 --via callgrind --format json");
+  command.environment.emplace_back(
+      "HWLOC_SYNTHETIC=pack:1 l2:1(size=524288) l1d:1(size=32768) core:1 pu:1");
+  const Outcome outcome = command.run();
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json measured = Json::parse(outcome.out);
+  ASSERT_EQ(measured["levels"].size(), 2U);
+  for (const Json& level : measured["levels"]) {
+    const auto ratio = level["total"]["ratio"].get<double>();
+    EXPECT_GT(ratio, 0.75) << level["cache"];
+    EXPECT_LT(ratio, 1.25) << level["cache"];
+  }
+}
+
+// Each level is the part of a cache, or in the smallest one that holds it outside the level before.
+TEST_F(ViaCallgrind, TheCachesOfLevels) {
+  const auto caches = [&](const std::string& sizes) {
+    const Json levels = json(measure("forward/rows --n 16 --d 4 --M " + sizes))["levels"];
+    return levels[0]["cache"].get<std::string>() + " " + levels[1]["cache"].get<std::string>();
+  };
+  EXPECT_EQ(caches("100,12289"), "L1 L2");
+  EXPECT_EQ(caches("100,1000"), "L1 L2") << "both fit in L1";
+  EXPECT_EQ(caches("L1*0.01,L3*0.001"), "L1 L3");
+  EXPECT_EQ(caches("12289,400K"), "L2 L3");
+}
+
+TEST_F(ViaCallgrind, RefusesLevelsWithoutCaches) {
+  const auto refused = [&](const std::string& rest, const std::string& why) {
+    expect_refused(process(measure("forward/rows --n 16 --d 4 " + rest)), 2, why);
+  };
+  refused("--M 100,1000 --level L2", "--level beside several levels of --M");
+  refused("--M 100,1000,2000", "--M: callgrind simulates two caches: give it two levels at most");
+  refused("--M L3*0.0001,L3*0.001", "--M: level 2 of M = [0-9]+ words has no cache");
+}
+
 // A product whose operands and result are all larger than the cache: what it reads comes in, what
 // it writes comes in and goes out, and the blocks that it works on take room besides.
 TEST_F(ViaCallgrind, NoLessThanTheMatricesMoves) {
@@ -159,6 +241,26 @@ TEST_F(ViaCallgrind, TableAndCsv) {
   }
   EXPECT_EQ(rows.back().at("kernel"), "forward/flash");
   EXPECT_EQ(rows.back().at("phase"), "total");
+}
+
+TEST_F(ViaCallgrind, TableAndCsvOfTwoLevels) {
+  const std::string problem = measure("backward/rows --n 32 --d 8 --M L1*0.05,L2*0.01");
+  const std::string table = data(problem);
+  for (const std::string expected :
+       {"M=614,3276", "M is L1*0.05: L1 has 49,152 bytes", "behind an L1 of 49,152 bytes",
+        "Of L1 the lines are known that come in", "level 1, M = 614 words, beside L1",
+        "lines in / counted"}) {
+    EXPECT_NE(table.find(expected), std::string::npos) << expected << "\n" << table;
+  }
+  std::map<std::string, Index> in;  // by level
+  for (const CsvRow& row : parse_csv(data(problem + " --format csv"))) {
+    EXPECT_EQ(row.at("M_levels"), "614/3276");
+    if (row.at("kernel") == "backward/rows") {
+      const Index sign = row.at("phase") == "total" ? -1 : 1;
+      in[row.at("level")] += sign * std::stoll(row.at("traffic_in"));
+    }
+  }
+  EXPECT_EQ(in, (std::map<std::string, Index>{{"1", 0}, {"2", 0}})) << "totals are sums";
 }
 
 // Whatever the problem is made of goes along: files, blocks, a seed, a twin in the environment.

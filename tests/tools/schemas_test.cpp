@@ -299,6 +299,11 @@ TEST_F(Schemas, OfSimulations) {
   const Outcome simulated = redblue(kSixCores + "REDBLUE_SIMD= " + kMeasure + " --via callgrind");
   EXPECT_EQ(simulated.code, 0) << simulated.err;
   expect_kept("measure", Json::parse(simulated.out));
+  const Outcome of_levels =
+      redblue(kSixCores + "REDBLUE_SIMD= " +
+              "measure backward/rows --n 20 --d 4 --M 300,900 --format json --via callgrind");
+  EXPECT_EQ(of_levels.code, 0) << of_levels.err;
+  expect_kept("measure", Json::parse(of_levels.out));
 }
 
 TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {

@@ -54,6 +54,20 @@ TEST(Simulation, OfEachLevel) {
   EXPECT_EQ(L2->outer, (SimulatedCache{524288, 8, 64}));
   EXPECT_EQ(L2->inner, (SimulatedCache{32768, 8, 64}));
   EXPECT_EQ(simulation(machine, CacheLevel::L3), std::nullopt);
+  EXPECT_EQ(L2->inner_level, std::nullopt) << "nobody looks at its inner cache";
+}
+
+TEST(Simulation, OfTwoLevels) {
+  Topology machine;
+  machine.caches = {std::vector<Cache>{cache(32768, 8)}, {cache(524288, 8)}, {cache(4194304, 16)}};
+  const auto both = simulation(machine, CacheLevel::L2, CacheLevel::L3);
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->level, CacheLevel::L3);
+  EXPECT_EQ(both->outer, (SimulatedCache{4194304, 16, 64}));
+  EXPECT_EQ(both->inner, (SimulatedCache{524288, 8, 64}));
+  EXPECT_EQ(both->inner_level, CacheLevel::L2);
+  machine.caches.front().clear();
+  EXPECT_EQ(simulation(machine, CacheLevel::L1, CacheLevel::L2), std::nullopt);
 }
 
 constexpr const char* kDumps =
@@ -93,6 +107,11 @@ TEST(CallgrindProfile, TotalsByKernelAndPhase) {
   const LineTraffic words = traffic(S, 64);
   EXPECT_EQ(words.in, (15 + 24) * 16);
   EXPECT_EQ(words.out, (1 + 3 + 4) * 16);
+}
+
+TEST(CallgrindProfile, LinesIntoTheInnerCacheAreThoseOfReadsAndWrites) {
+  EXPECT_EQ(inner_traffic({{"D1mr", 7}, {"D1mw", 5}, {"I1mr", 100}, {"DLmr", 1}}, 64), 12 * 16);
+  EXPECT_THROW(inner_traffic({{"D1mr", 7}}, 64), std::runtime_error);
 }
 
 TEST(CallgrindProfile, WhatIsNoneIsRefused) {

@@ -100,6 +100,79 @@ TEST(Measurement, OfASimulation) {
   EXPECT_EQ(json["context"]["simd"], "SSE4");
 }
 
+constexpr const char* kRunOfLevels =
+    R"({"context": {"simd": "SSE4"}, "kernel": "backward/rows", "n": 8, "m": 8, "d": 8, "M": 900,
+        "seed": 3, "operands": {"A1": "seed"}, "blocks": {"Br": 8, "L1.Br": 2},
+        "phases": [{"path": "core", "reads": 256, "writes": 64, "peak": 48, "flops": 1024,
+                    "elementwise": 0}],
+        "total": {"reads": 256, "writes": 64, "peak": 48, "flops": 1024, "elementwise": 0},
+        "levels": [{"M": 100, "total": {"reads": 700, "writes": 100, "peak": 90},
+                    "phases": [{"path": "core", "reads": 700, "writes": 100, "peak": 90}]},
+                   {"M": 900, "total": {"reads": 256, "writes": 64, "peak": 48},
+                    "phases": [{"path": "core", "reads": 256, "writes": 64, "peak": 48}]}]})";
+
+// Each level beside its own cache, from the innermost out. Of the inner one the lines are known
+// that come in; none of them is left, as those that emptied the cache are nobody's.
+TEST(Measurement, OfTwoLevels) {
+  const auto misses_of_both = [](std::int64_t inner, std::int64_t outer, std::int64_t dirty) {
+    CallgrindEvents events = misses(outer, 0, dirty);
+    events["D1mr"] = inner;
+    events["D1mw"] = 1;
+    return events;
+  };
+  const CallgrindProfile profile = {{"backward/rows",
+                                     {{"core", misses_of_both(49, 15, 2)},
+                                      {"", misses_of_both(2, 0, 0)},
+                                      {"(left)", misses_of_both(1000, 999, 3)}}}};
+  const Simulation both{CacheLevel::L2, {4096, 8, 64}, {32768, 8, 64}, CacheLevel::L1};
+  const Measurement measurement = simulated_measurement(kRunOfLevels, profile, both);
+  const Parsed levels = Parsed::parse(to_json(measurement))["levels"];
+  ASSERT_EQ(levels.size(), 2U);
+  EXPECT_EQ(levels[0]["M"], 100);
+  EXPECT_EQ(levels[0]["cache"], "L1");
+  EXPECT_EQ(levels[0]["phases"][0], (Parsed{{"path", "core"},
+                                            {"reads", 700},
+                                            {"writes", 100},
+                                            {"traffic", {{"in", 50 * 16}}},
+                                            {"ratio", 1.0}}));
+  EXPECT_EQ(levels[0]["phases"][1]["traffic"]["in"], 3 * 16) << "outside of all phases";
+  EXPECT_EQ(levels[0]["phases"].size(), 2U);
+  EXPECT_EQ(levels[0]["total"]["traffic"]["in"], 53 * 16);
+  EXPECT_DOUBLE_EQ(levels[0]["total"]["ratio"], 53. * 16 / 800);
+  EXPECT_EQ(levels[1]["cache"], "L2");
+  EXPECT_EQ(levels[1]["total"]["traffic"], (Parsed{{"in", 15 * 16}, {"out", 5 * 16}}));
+  EXPECT_DOUBLE_EQ(levels[1]["total"]["ratio"], 20. * 16 / 320);
+  EXPECT_DOUBLE_EQ(*traffic_ratio(measurement, CacheLevel::L2), 1);
+
+  const std::string table = to_table(measurement);
+  EXPECT_NE(table.find("level 1, M = 100 words, beside L1"), std::string::npos) << table;
+  EXPECT_NE(table.find("M=100,900"), std::string::npos) << table;
+  EXPECT_EQ(table.find("level 2"), std::string::npos) << "the machine's own table has it";
+  const std::vector<CsvRow> rows = parse_csv(to_csv(measurement));
+  EXPECT_EQ(rows.front().at("level"), "2");
+  EXPECT_EQ(rows.back().at("level"), "1");
+  EXPECT_EQ(rows.back().at("M_levels"), "100/900");
+  EXPECT_EQ(rows.back().at("traffic_in"), std::to_string(53 * 16));
+  EXPECT_EQ(rows.back().at("traffic_out") + rows.back().at("DLmr"), "");
+}
+
+// By counters: lines into L1 beside level 1, and into L2 beside the machine.
+TEST(Measurement, LinesIntoTheCachesOfTwoLevels) {
+  Measurement measurement = of_lines();
+  measurement.events[1] = {"PAPI_L2_DCM", CacheLevel::L2, 64};
+  measurement.caches = {CacheLevel::L1, CacheLevel::L2};
+  measurement.kernel.inner = {
+      {50, {phase_counts("S", 2000, 400, 40)}, phase_counts("", 2000, 560, 40)}};
+  const Parsed levels = Parsed::parse(to_json(measurement))["levels"];
+  EXPECT_EQ(levels[0]["phases"][0]["traffic"], (Parsed{{"in", 150 * 16}}));
+  EXPECT_DOUBLE_EQ(levels[0]["phases"][0]["ratio"], 1);
+  EXPECT_DOUBLE_EQ(levels[0]["total"]["ratio"], 1);
+  EXPECT_EQ(levels[1]["total"]["traffic"], (Parsed{{"in", 8 * 16}}));
+  EXPECT_DOUBLE_EQ(levels[1]["total"]["ratio"], 8. * 16 / 1020);
+  const std::string table = to_table(measurement);
+  EXPECT_NE(table.find("level 2, M = 100 words, beside L2"), std::string::npos) << table;
+}
+
 TEST(Measurement, DumpsThatAreNotThoseOfTheRun) {
   const CallgrindProfile other = {{"forward/flash", {{"core", misses(1, 1, 1)}}}};
   EXPECT_THROW(simulated_measurement(kRun, other, kSmall), std::runtime_error);
