@@ -143,7 +143,7 @@ PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const Lev
   const Problem& problem = by.problem;
   const Units::Sum of = by.units().sum(units);
   const std::function<Words(Index, Index)> words = [&](Index rows, Index keys) {
-    return rows * (sums.read + sums.summed) + keys * problem.key_words() + sums.strips;
+    return rows * (sums.read + sums.summed) + keys * sums.passing + sums.strips;
   };
   Passes passes;
   if (problem.mask.full()) {
@@ -156,12 +156,12 @@ PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const Lev
   } else {
     passes = MaskedPasses(in, words).of(units);
   }
-  return {.path = std::move(path),
-          .reads = passes.rows * sums.read + passes.again * sums.summed +
-                   passes.keys * problem.key_words(),
-          .writes = passes.rows * sums.summed,
-          .peak = passes.peak,
-          .flops = 0};
+  return {
+      .path = std::move(path),
+      .reads = passes.rows * sums.read + passes.again * sums.summed + passes.keys * sums.passing,
+      .writes = passes.rows * sums.summed,
+      .peak = passes.peak,
+      .flops = 0};
 }
 
 PhaseCost level_gradient_cost(PlanLevel in, const Units::Sum& of, Index adding) {
