@@ -646,10 +646,10 @@ double ratio(const Report& report) {
   return over_the_bound(report, total_from_nothing(report).value_or(report.kernel.io()));
 }
 
-// The bound of a level, and all words that it moved over those.
+// The bound of a level, its words over those, and with those of the forward kernel.
 struct LevelBound {
   const Bound* bound;
-  double ratio;
+  double given, ratio;
 };
 LevelBound level_bound(const Report& report, std::size_t level) {
   const bool inner = level < report.kernel.levels.size();
@@ -660,22 +660,29 @@ LevelBound level_bound(const Report& report, std::size_t level) {
     bound = &*report.bound;
   }
   if (bound == nullptr) {
-    return {nullptr, 0};
+    return {nullptr, 0, 0};
   }
-  Index words = levels_of(report.kernel, report.equal_levels)[level].all().io.io();
-  if (report.forward) {
-    words += levels_of(*report.forward, report.equal_levels)[level].all().io.io();
-  }
-  return {bound, static_cast<double>(words) / static_cast<double>(bound->words)};
+  const auto over = [&](Index words) {
+    return static_cast<double>(words) / static_cast<double>(bound->words);
+  };
+  const Index words = levels_of(report.kernel, report.equal_levels)[level].all().io.io();
+  const Index before =
+      report.forward ? levels_of(*report.forward, report.equal_levels)[level].all().io.io() : 0;
+  return {bound, over(words), over(words + before)};
 }
 
 // Of inner levels, beside those of the machine.
 std::string to_words_of_level_bounds(const Report& report) {
   std::string text;
   for (std::size_t level = 0; level < report.kernel.levels.size(); ++level) {
-    if (const auto [bound, over] = level_bound(report, level); bound != nullptr) {
-      text += fmt::format("level {}: at least {} words (bound: {}): {:.3f} times that\n", level + 1,
-                          grouped(bound->words), bound->name, over);
+    const auto [bound, given, over] = level_bound(report, level);
+    if (bound != nullptr) {
+      text += fmt::format(
+          "level {}: at least {} words (bound: {}): {}\n", level + 1, grouped(bound->words),
+          bound->name,
+          report.forward ? fmt::format("{:.3f} times that given O and L, {:.3f} times from nothing",
+                                       given, over)
+                         : fmt::format("{:.3f} times that", over));
     }
   }
   return text;
@@ -741,9 +748,12 @@ std::string to_json(const Report& report) {
   if (has_levels(report.kernel, report.equal_levels)) {
     json["levels"] =
         levels_json(report.kernel, report.equal_levels, [&](std::size_t level, Json& of_level) {
-          const auto [bound, over] = level_bound(report, level);
+          const auto [bound, given, over] = level_bound(report, level);
           of_level["lower_bound"] = bound == nullptr ? Json() : bound_json(*bound);
           of_level["ratio"] = bound == nullptr ? Json() : Json(over);
+          if (bound != nullptr && report.forward) {
+            of_level["ratio_given_OL"] = given;
+          }
         });
   }
   if (report.forward) {
@@ -807,10 +817,12 @@ std::string to_csv(const Report& report) {
     const std::string operands = to_cell(report.operands);
     const std::string all_M = M_levels(part, report.equal_levels);
     const auto end = [&](std::size_t level) {
-      return all_M.empty() ? Cells{{in_csv("operands"), operands}}
-                           : Cells{{in_csv("operands"), operands},
-                                   {in_csv("M_levels"), all_M},
-                                   {in_csv("level"), static_cast<Index>(level)}};
+      Cells cells = {{in_csv("operands"), operands}};
+      if (!all_M.empty()) {
+        cells.push_back({in_csv("M_levels"), all_M});
+        cells.push_back({in_csv("level"), static_cast<Index>(level)});
+      }
+      return cells;
     };
     for (const Cells& row : part_rows(part)) {
       rows.push_back(joined(joined(head, row), end(part.levels.size() + 1)));

@@ -10,6 +10,7 @@
 #include <span>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
@@ -739,12 +740,17 @@ void check_plan_on(const Request& request, const Kernel& kernel, const Plan& pla
   }
 }
 
+// "--M 8192,262144".
+std::string levels_text(const Request& request) {
+  return fmt::format("{} {},{}", request.said("--M"), fmt::join(request.inner, ","), request.M);
+}
+
 // Throws: RequestError for what inner levels do not do.
 void check_levels(const Request& request, const Kernel& kernel) {
   if (request.inner.empty()) {
     return;
   }
-  const std::string said = request.said("--M");
+  const std::string said = levels_text(request);
   if (!kernel.has_levels()) {
     throw RequestError(fmt::format("{}: {} has one level of fast memory; {} have several", said,
                                    request.who(), names_of([&](const Kernel& other) {
@@ -752,7 +758,7 @@ void check_levels(const Request& request, const Kernel& kernel) {
                                    })));
   }
   if (request.prefetch > 1) {
-    throw RequestError(fmt::format("{} {}: with several levels of {} keys come one block at a time",
+    throw RequestError(fmt::format("{} {}: with several levels, {}, keys come one block at a time",
                                    request.said("--prefetch"), request.prefetch, said));
   }
   if (request.on_ranks) {
@@ -773,8 +779,8 @@ void check_level_blocks(const Request& request, const Kernel& kernel, const Bloc
   const std::string said = request.said("--blocks");
   for (const std::string_view groups : {kKeyGroups, kQueryGroups}) {
     if (blocks.contains(groups) && blocks[groups] > 1) {
-      throw RequestError(fmt::format("{} {}={}: with several levels of {} there is one group", said,
-                                     groups, blocks[groups], request.said("--M")));
+      throw RequestError(fmt::format("{} {}={}: with several levels, {}, there is one group", said,
+                                     groups, blocks[groups], levels_text(request)));
     }
   }
   for (const InnerBlock& block : kernel.fitting.inner_blocks) {
@@ -1092,7 +1098,7 @@ Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bo
   const Problem& problem = asked.problem;
   if (!problem.sparsity.dense()) {
     throw RequestError(fmt::format("{}: kernels of sparse operands have one level of fast memory",
-                                   request.said("--M")));
+                                   levels_text(request)));
   }
   std::string too_small;
   for (const Kernel& kernel : kernels()) {
@@ -1123,7 +1129,7 @@ Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bo
     throw FastMemoryTooSmall(too_small);
   }
   throw RequestError(fmt::format("{}: no kernel of {} has several levels of fast memory; {} have",
-                                 request.said("--M"), request.who(),
+                                 levels_text(request), request.who(),
                                  names_of([](const Kernel& other) { return other.has_levels(); })));
 }
 

@@ -221,6 +221,19 @@ TEST_P(OnGrids, DoTheSameUnderMasks) {
                          });
 }
 
+// Each query meets one key, so that most ranks of a square grid have queries and keys and no pair.
+TEST_P(OnGrids, MayHaveRanksWithoutPairs) {
+  TestedKernel kernel = tested_kernel(GetParam());
+  const Shape shape{12, 12, 2};
+  kernel.mask = Mask::window(shape.n, shape.m, 0, 0).called("diagonal");
+  const Plan plan = in_groups(kernel, kernel.plan(shape, kernel.least_M(shape)), 4, 4);
+  const TestProblem problem = make_problem(kernel, shape, 3, 2);
+  const Buffers alone = run_kernel(kernel, plan, problem).returned;
+  for (const Grid grid : {Grid{1, 4}, Grid{4, 1}, Grid{2, 2}, Grid{4, 4}}) {
+    expect_one_machine(kernel, plan, grid, problem, alone);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kernels, OnGrids, testing::ValuesIn(names_on_grids()),
                          [](const auto& of) { return test_name(of.param); });
 
