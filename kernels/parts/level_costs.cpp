@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/parts/descent.hpp"
 #include "kernels/parts/live_pairs.hpp"
 
 namespace redblue {
@@ -348,22 +349,8 @@ Blocks fit_levels(const Problem& problem, const Memory& memory, Objective object
         std::sqrt(words_of(level - 1) * words_of(level) / 3) / static_cast<double>(problem.shape.d);
     keys.push_back(std::clamp<Index>(static_cast<Index>(wanted), 1, problem.shape.m));
   }
-  double least = fit.fit(keys, objective);
-  for (double step = 2; step > 1.01; step = std::sqrt(step)) {
-    for (Index& of_level : keys) {
-      for (const double factor : {step, 1 / step}) {
-        for (bool better = true; better;) {
-          const Index before = of_level;
-          of_level = std::clamp<Index>(std::llround(static_cast<double>(before) * factor), 1,
-                                       problem.shape.m);
-          const double tried = fit.fit(keys, objective);
-          better = of_level != before && tried < least;
-          least = better ? tried : least;
-          of_level = better ? of_level : before;
-        }
-      }
-    }
-  }
+  descend(keys, 0, problem.shape.m,
+          [&](const std::vector<Index>& tried) { return fit.fit(tried, objective); });
   static_cast<void>(fit.fit(keys, objective));
   return fit.blocks();
 }

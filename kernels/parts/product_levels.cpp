@@ -97,8 +97,7 @@ PhaseCost product_level_cost(std::string path, const ProductShape& of, const Pro
                              Stays what) {
   // The pieces of a level, or of the next: of what stays, those of the next.
   const auto count = [&](Index extent, Index ProductBlocks::*block, bool of_next) {
-    const std::vector<Index> steps =
-        steps_of(std::span(blocks).subspan(of_next ? 1 : 0), block);
+    const std::vector<Index> steps = steps_of(std::span(blocks).subspan(of_next ? 1 : 0), block);
     return pieces(extent, steps.front(), std::span(steps).subspan(1));
   };
   const auto most = [&](Index extent, Index ProductBlocks::*block) {
