@@ -75,7 +75,7 @@ constexpr Signature kPartOfdQ{"dQ of groups", &Shape::n, &Shape::d, Holds::sums}
 constexpr Signature kPartOfdK{"dK of groups", &Shape::m, &Shape::d, Holds::sums};
 constexpr Signature kPartOfdV{"dV of groups", &Shape::m, &Shape::dv, Holds::sums};
 
-// Without groups.
+// The first pass, of all keys; and in groups of them.
 RowPlan row_plan(const Problem& problem, const Blocks& blocks) {
   RowPlan plan(problem, blocks["dQ.Br"], blocks["dQ.Bc"], problem.shape.d);
   plan.inner = level_blocks(blocks, "dQ.");

@@ -182,40 +182,77 @@ void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
   }
 }
 
-// The same in inner levels, in the plan in which queries and keys are in each other's place.
+// Some queries that pass, with what belongs to them.
+struct PassingQueries {
+  Range I;
+  Tile q, dO, L, v;  // (r, d), (r, d), (r), (r)
+};
+
+// Adds to the sums of the keys K what queries give that are near them. `live` are pairs of keys and
+// queries, and strips have a row for a query.
+void add_strip(const LivePairs& live, Range K, const KeyGradients& x, KeySums sums,
+               StayingKeys& keys, const PassingQueries& queries, Tile& f_strip, Tile& p_strip) {
+  const Problem& problem = live.problem();
+  const bool shared = sums.one_of_keys;
+  const Range Q{live.keys().begin - queries.I.begin, live.keys().end - queries.I.begin};
+  const ConstView q = queries.q.part(Q), dO = queries.dO.part(Q);
+  const auto columns = [K](const Tile& tile) { return tile.part({0, tile.rows()}, K); };
+  const View f = f_strip.part({0, Q.size()}, {0, K.size()});
+  multiply(q, columns(keys.k_t), f);
+  if (shared) {
+    scale(f, *x.scale);
+  }
+  make_factor(problem, f, queries.L, Q);
+  if (sums.needs_p()) {
+    const View p = p_strip.part({0, Q.size()}, {0, K.size()});
+    multiply(dO, columns(shared ? keys.k_t : keys.v_t), p);
+    make_p(problem, f, p, queries.v, Q, p);
+    live.set_dead(transposed(p), 0);
+    if (shared) {
+      scale(p, *x.scale);
+    }
+    multiply_add(transposed(p), q, keys.dk.part(K));
+  }
+  if (sums.dV) {
+    if (!problem.normalised()) {
+      activate(problem.activation, f, f);
+    }
+    live.set_dead(transposed(f), 0);
+    multiply_add(transposed(f), dO, (shared ? keys.dk : keys.dv).part(K));
+  }
+}
+
+// The queries pass in inner levels, in the plan in which queries and keys are in each other's
+// place.
 void pass_queries_inside(Machine& machine, const RowPlan& by, const KeyGradients& x, KeySums sums,
                          const Units& units, StayingKeys& keys) {
   const Problem& problem = by.problem;
-  const bool shared = sums.one_of_keys;
-  auto& [J, k_t, v_t, dk, dv] = keys;
-  const Tile& values_t = shared ? k_t : v_t;
-  Tile& of_values = shared ? dk : dv;
-  const auto strip = [&, c = J.size()](std::string_view name, bool needed) {
-    return NearTile(machine, needed ? machine.initialize(name, by.strip_keys(),
-                                                         by.strip_rows(c).value(), Holds::scores)
-                                    : Tile());
+  const Range J = keys.J;
+  const auto strip = [&](std::string_view name) {
+    return machine.initialize(name, by.strip_keys(), by.strip_rows(J.size()).value(),
+                              Holds::scores);
   };
-  NearTile f_strip = strip("f", true), p_strip = strip("p", sums.needs_p());
+  NearTile f(machine, strip("f"));
+  NearTile p(machine, sums.needs_p() ? strip("p") : Tile());
   Begun begun(machine, J.size());
   for (const Range I : Pieces(units.met(J), by.keys)) {
-    const Tile q_i = machine.read(x.Q.row_block(I));    // Q_I (r, d)
-    const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
-    const auto of_rows = [&](const SlowMatrix* matrix, bool needed) {
-      return problem.normalised() && needed ? machine.read(matrix->row_block(I)) : Tile();
+    const auto read = [&](const SlowMatrix* matrix) {
+      return matrix == nullptr ? Tile() : machine.read(matrix->row_block(I));
     };
-    const Tile l_i = of_rows(x.L, true), v_i = of_rows(x.v, sums.needs_p());  // L_I, v_I (r)
-    const auto near_row = [&](const Tile& tile) {
+    const PassingQueries queries{I, read(&x.Q), read(&x.dO), read(x.L),
+                                 read(sums.needs_p() ? x.v : nullptr)};
+    const auto near = [I](const Tile& tile) {
       return Near{tile, Axis::passing, Axis::whole, Use::reads, I.begin};
     };
     LevelWalk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::keys,
-              {{k_t, Axis::whole, Axis::staying, Use::reads},
-               {v_t, Axis::whole, Axis::staying, Use::reads},
-               {dk, Axis::staying, Axis::whole, Use::sums},
-               {dv, Axis::staying, Axis::whole, Use::sums},
-               near_row(q_i),
-               near_row(do_i),
-               near_row(l_i),
-               near_row(v_i)},
+              {{keys.k_t, Axis::whole, Axis::staying, Use::reads},
+               {keys.v_t, Axis::whole, Axis::staying, Use::reads},
+               {keys.dk, Axis::staying, Axis::whole, Use::sums},
+               {keys.dv, Axis::staying, Axis::whole, Use::sums},
+               near(queries.q),
+               near(queries.dO),
+               near(queries.L),
+               near(queries.v)},
               &begun)
         .each(
             {0, J.size()}, I,
@@ -224,32 +261,8 @@ void pass_queries_inside(Machine& machine, const RowPlan& by, const KeyGradients
               for (const Range part : blocks(C.size(), by.strip())) {
                 const Range K = part_of(C, part);
                 const LivePairs live = LivePairs::near(problem, part_of(J, K), met);
-                if (live.none()) {
-                  continue;
-                }
-                const Range at{live.keys().begin - I.begin, live.keys().end - I.begin};
-                const View f = f_strip.tile.part({0, at.size()}, {0, K.size()});
-                multiply(q_i.part(at), k_t.part({0, k_t.rows()}, K), f);
-                if (shared) {
-                  scale(f, *x.scale);
-                }
-                make_factor(problem, f, l_i, at);
-                if (sums.needs_p()) {
-                  const View p = p_strip.tile.part({0, at.size()}, {0, K.size()});
-                  multiply(do_i.part(at), values_t.part({0, values_t.rows()}, K), p);
-                  make_p(problem, f, p, v_i, at, p);
-                  live.set_dead(transposed(p), 0);
-                  if (shared) {
-                    scale(p, *x.scale);
-                  }
-                  multiply_add(transposed(p), q_i.part(at), dk.part(K));
-                }
-                if (sums.dV) {
-                  if (!problem.normalised()) {
-                    activate(problem.activation, f, f);
-                  }
-                  live.set_dead(transposed(f), 0);
-                  multiply_add(transposed(f), do_i.part(at), of_values.part(K));
+                if (!live.none()) {
+                  add_strip(live, K, x, sums, keys, queries, f.tile, p.tile);
                 }
               }
             });
