@@ -139,8 +139,12 @@ void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
           const Range P = part_of(I, piece);
           if (!live.of(P, J, K).none()) {
             const Tile a = read(machine, of.a, P, K, cut_depth);  // A_PK (p, s)
-            add_product(machine, by.inner, Stays::C, {a, P.begin, K.begin}, {b, K.begin, J.begin},
-                        {c, I.begin, J.begin}, P, J, K);
+            if (by.inner.empty()) {
+              multiply_add(a, b, c.part(piece));
+            } else {
+              add_product(machine, by.inner, Stays::C, {a, P.begin, K.begin}, {b, K.begin, J.begin},
+                          {c, I.begin, J.begin}, P, J, K);
+            }
           }
         }
       }
@@ -183,8 +187,12 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
             const LivePairs of_PJ = live.of(rows, J, K);
             if (!of_PJ.none()) {
               Tile c = begin_sums(machine, C, rows, J, of_PJ, cut_cols);  // C_PJ (p, c)
-              add_product(machine, by.inner, Stays::A, a_IK, {b, K.begin, J.begin},
-                          {c, rows.begin, J.begin}, rows, J, K);
+              if (by.inner.empty()) {
+                multiply_add(a.part(P), b, c);
+              } else {
+                add_product(machine, by.inner, Stays::A, a_IK, {b, K.begin, J.begin},
+                            {c, rows.begin, J.begin}, rows, J, K);
+              }
               write_sums(machine, c, C, rows, J, of_PJ);
             }
           }
@@ -194,8 +202,12 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
             const Range P = part_of(K, piece);
             if (!live.of(I, J, P).none()) {
               const Tile b = read(machine, of.b, P, J, cut_cols);  // B_PJ (p, c)
-              add_product(machine, by.inner, Stays::A, a_IK, {b, P.begin, J.begin},
-                          {c, I.begin, J.begin}, I, J, P);
+              if (by.inner.empty()) {
+                multiply_add(transposed(a.part(piece)), b, c);
+              } else {
+                add_product(machine, by.inner, Stays::A, a_IK, {b, P.begin, J.begin},
+                            {c, I.begin, J.begin}, I, J, P);
+              }
             }
           }
           write_sums(machine, c, C, I, J, of_IJ);

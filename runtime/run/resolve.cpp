@@ -1,7 +1,6 @@
 #include "runtime/run/resolve.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <iterator>
 #include <limits>
