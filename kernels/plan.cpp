@@ -64,6 +64,19 @@ std::vector<Index> inner_levels(const Plan& plan) {
   return levels;
 }
 
+PhaseCost total_of_level(const Plan& plan, std::size_t level) {
+  return total(level < plan.inner.size() ? plan.inner[level].phases : plan.phases);
+}
+
+double weighted_words(const Plan& plan, const Memory& memory) {
+  std::vector<Words> moved;
+  for (std::size_t level = 0; level < memory.levels(); ++level) {
+    const PhaseCost all = total_of_level(plan, level);
+    moved.push_back(all.reads + all.writes);
+  }
+  return memory.weighted(moved);
+}
+
 std::string spelled(std::string_view kernel, Sharing sharing) {
   return std::string(kernel) + (sharing == Sharing::none ? "" : "-shared");
 }

@@ -105,6 +105,10 @@ struct Plan {
 
 // The words of its inner levels, from the innermost out.
 std::vector<Index> inner_levels(const Plan& plan);
+// Of a level, by its number from the innermost out; the machine's is the last.
+PhaseCost total_of_level(const Plan& plan, std::size_t level);
+// The words of all levels, each at its cost. Requires: the memory that the plan is of.
+double weighted_words(const Plan& plan, const Memory& memory);
 
 // The kernel's name, and -shared where A3 is A2.
 std::string spelled(const Plan& plan);

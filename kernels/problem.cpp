@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -111,6 +112,15 @@ Problem Problem::one_head() const {
   one.mask =
       Mask(one.shape.n, shape.m, std::move(runs), mask.index().stacked(1)).called(mask.spec());
   return one;
+}
+
+double Memory::weighted(const std::vector<Words>& moved) const {
+  double sum = 0;
+  for (std::size_t level = 0; level < levels(); ++level) {
+    sum += moved[level].overflowed() ? std::numeric_limits<double>::infinity()
+                                     : word_cost(level) * static_cast<double>(moved[level].value());
+  }
+  return sum;
 }
 
 }  // namespace redblue

@@ -214,9 +214,23 @@ struct Memory {
   Index M;         // words of the fast memory
   Index prefetch;  // key blocks of each matrix that are in it at a time, for a store that fetches
   // The words of inner levels, from the innermost out; and what a word costs at each level, the
-  // machine's last, where a plan weighs them otherwise than by themselves.
+  // machine's last. Empty: as much as the level has words.
   std::vector<Index> inner = {};
   std::vector<double> word_costs = {};
+
+  [[nodiscard]] std::size_t levels() const { return inner.size() + 1; }
+  [[nodiscard]] Index words(std::size_t level) const {
+    return level < inner.size() ? inner[level] : M;
+  }
+  // Without `word_costs` plans lose an equal share over the bound at each level.
+  [[nodiscard]] double word_cost(std::size_t level) const {
+    return word_costs.empty() ? static_cast<double>(words(level)) : word_costs[level];
+  }
+  // The words that are moved at each level, each at its cost: the sum that plans of several levels
+  // make least. Infinite beyond 63 bits. Requires: as many as there are levels.
+  [[nodiscard]] double weighted(const std::vector<Words>& moved) const;
+  // The memory of one level alone.
+  [[nodiscard]] Memory alone(std::size_t level) const { return {words(level), prefetch}; }
 };
 
 }  // namespace redblue

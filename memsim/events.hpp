@@ -1,7 +1,7 @@
 #pragma once
 // The events of a machine: every move, in order, with its names. Phase clocks, counters, traces and
 // progress are listeners. Without a listener an event costs one test of an empty list. A listener
-// that asks for it hears arithmetic, too.
+// that asks for it hears arithmetic, too. An inner level tells its moves likewise (Level::listen).
 
 #include <cstdint>
 #include <string_view>
@@ -19,7 +19,7 @@ struct Event {
   std::uint64_t tile = 0;  // the tile's number, never used twice by one machine
   Index rows = 0;          // of the tile
   Index cols = 0;
-  const ConstBlock* block = nullptr;  // the slow side of a read or a write
+  const ConstBlock* block = nullptr;  // the slow side of a machine's read or write
   // Transposed: the tile is the block's transpose.
   Orientation orientation = Orientation::straight;
   bool unset = false;  // initialized without values

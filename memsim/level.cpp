@@ -7,7 +7,7 @@ namespace redblue {
 Level::Level(Index M, const Level* outer)
     : capacity_((require(M >= 1, "M of a level is at least one word"), M)), outer_(outer) {}
 
-Loan Level::begin(const Tile& tile, Range rows, Range columns) {
+const Level::Lent& Level::lend(const Tile& tile, Range rows, Range columns) {
   const auto within = [](Range range, Index extent) {
     return 0 <= range.begin && range.begin < range.end && range.end <= extent;
   };
@@ -25,15 +25,22 @@ Loan Level::begin(const Tile& tile, Range rows, Range columns) {
                              missing);
   }
   lent_.push_back(part);
+  ++next_;
   meter_.charge(part.words(), part.holds);
-  return {*this, next_++};
+  return lent_.back();
+}
+
+Loan Level::begin(const Tile& tile, Range rows, Range columns) {
+  const Lent& part = lend(tile, rows, columns);
+  tell(Event::Kind::initialize, part);
+  return {*this, part.number};
 }
 
 Loan Level::borrow(const Tile& tile, Range rows, Range columns) {
-  Loan loan = begin(tile, rows, columns);
-  const Lent& part = lent_.back();
+  const Lent& part = lend(tile, rows, columns);
   meter_.read(part.words(), part.holds);
-  return loan;
+  tell(Event::Kind::read, part);
+  return {*this, part.number};
 }
 
 bool Level::has(const TilePart& part) const {
@@ -55,29 +62,28 @@ std::string Level::contents() const {
 }
 
 // Those that were lent last are mostly given back first.
-const Level::Lent& Level::lent(std::uint64_t number) const {
-  return *std::find_if(lent_.rbegin(), lent_.rend(),
-                       [&](const Lent& lent) { return lent.number == number; });
-}
-
-void Level::give_back(std::uint64_t number) noexcept {
-  const auto at = std::find_if(lent_.rbegin(), lent_.rend(),
-                               [&](const Lent& lent) { return lent.number == number; })
-                      .base() -
-                  1;
-  meter_.discharge(at->words(), at->holds);
-  lent_.erase(at);
+std::vector<Level::Lent>::iterator Level::lent(std::uint64_t number) noexcept {
+  auto at = lent_.end() - 1;
+  while (at->number != number) {
+    --at;
+  }
+  return at;
 }
 
 void Loan::write() {
   require(level_ != nullptr, "a loan that is written is of some words");
-  const Level::Lent& part = level_->lent(number_);
-  level_->meter_.write(part.words(), part.holds);
+  const auto part = level_->lent(number_);
+  level_->meter_.write(part->words(), part->holds);
+  level_->tell(Event::Kind::write, *part);
 }
 
 void Loan::end() noexcept {
   if (level_ != nullptr) {
-    level_->give_back(number_);
+    const auto at = level_->lent(number_);
+    const Level::Lent part = *at;
+    level_->meter_.discharge(part.words(), part.holds);
+    level_->lent_.erase(at);
+    level_->tell(Event::Kind::remove, part);
     level_ = nullptr;
   }
 }

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "memsim/errors.hpp"
+#include "memsim/events.hpp"
 #include "memsim/meter.hpp"
 #include "memsim/operation.hpp"
 #include "memsim/range.hpp"
@@ -74,6 +75,11 @@ class Level {
   Loan borrow(const Tile& tile, Range rows, Range columns);
   Loan begin(const Tile& tile, Range rows, Range columns);
 
+  // `listener` is told every event until silence(), and must live until then: what is borrowed
+  // (read), made anew (initialize), written and given back (remove). An event has no block.
+  void listen(Listener& listener) { listeners_.push_back(&listener); }
+  void silence(Listener& listener) { std::erase(listeners_, &listener); }
+
   // Whether all words of it are borrowed together.
   [[nodiscard]] bool has(const TilePart& part) const;
   [[nodiscard]] Index capacity() const { return capacity_; }
@@ -93,14 +99,26 @@ class Level {
     Holds holds;
     [[nodiscard]] Index words() const { return rows.size() * columns.size(); }
   };
-  [[nodiscard]] const Lent& lent(std::uint64_t number) const;
-  void give_back(std::uint64_t number) noexcept;
+  // Charges the part. Throws: as begin().
+  const Lent& lend(const Tile& tile, Range rows, Range columns);
+  [[nodiscard]] std::vector<Lent>::iterator lent(std::uint64_t number) noexcept;
+  void tell(Event::Kind kind, const Lent& part) {
+    for (Listener* listener : listeners_) {
+      listener->on({.kind = kind,
+                    .name = part.name,
+                    .tile = part.tile,
+                    .rows = part.rows.size(),
+                    .cols = part.columns.size(),
+                    .live = live()});
+    }
+  }
 
   Index capacity_;
   const Level* outer_;
   Meter meter_;
-  std::vector<Lent> lent_;
+  std::vector<Lent> lent_;  // in the order of their numbers
   std::uint64_t next_ = 0;
+  std::vector<Listener*> listeners_;
 };
 
 }  // namespace redblue

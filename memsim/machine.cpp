@@ -224,7 +224,8 @@ V Tile::view(Range rows, Range columns) const {
     return 0 <= range.begin && range.begin < range.end && range.end <= extent;
   };
   require(within(rows, rows_) && within(columns, cols_), "a part lies inside its tile");
-  const Index first = columns.begin / cut_ * cut_;  // column of the block between cuts
+  // The first column of the block between cuts: mostly 0, for a division takes long.
+  const Index first = columns.begin < cut_ ? 0 : columns.begin / cut_ * cut_;
   const Index width = std::min(cut_, cols_ - first);
   const Index begin = columns.begin - first, panel = begin / kPanel * kPanel;
   require(columns.end <= first + width, "a part has no cut of its tile between its columns");

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -265,9 +264,6 @@ class LevelFit {
     return total(level < plan_.inner.size() ? level_cost_(problem_, plan_.blocks(), level)
                                             : cost_(problem_, plan_.blocks()));
   }
-  [[nodiscard]] Index capacity(std::size_t level) const {
-    return level < memory_.inner.size() ? memory_.inner[level] : memory_.M;
-  }
   // Of a level whose next ones have no blocks yet: as if these were as large as can be, of one row
   // block and of two.
   [[nodiscard]] bool fits(std::size_t level) {
@@ -278,12 +274,12 @@ class LevelFit {
       for (std::size_t around = level + 1; around <= memory_.inner.size(); ++around) {
         set(around, {around < memory_.inner.size() ? n : rows, m, d});
       }
-      fits = fits && cost(level).peak <= Words(capacity(level));
+      fits = fits && cost(level).peak <= Words(memory_.words(level));
     }
     plan_ = so_far;
     return fits;
   }
-  // Strips keep the registers busy where rows and keys are both several.
+  // Strips keep the registers busy where rows are whole panels and keys are several.
   LevelBlocks fastest_inside() {
     const auto [n, m, d] = problem_.shape;
     LevelBlocks best{1, 1, 1};
@@ -298,7 +294,13 @@ class LevelFit {
       }
       Index r = largest(n, with);
       r = r < n && r > kPanel ? r / kPanel * kPanel : r;
-      const double slow = 8 / static_cast<double>(c) + 16 / static_cast<double>(r);
+      // Of three products, of which the last loads and stores its sums once for c keys; of vectors
+      // along whole panels of queries; and of what a strip takes whatever its size. Measured.
+      const auto queries = static_cast<double>(std::min<Index>(r, 3 * kPanel));
+      const double lanes =
+          static_cast<double>(ceil_div(r, kPanel) * kPanel) / static_cast<double>(r);
+      const double slow = (3 + 8 / static_cast<double>(c)) * lanes +
+                          16384 / (queries * static_cast<double>(c) * static_cast<double>(d));
       if (least == 0 || slow < least) {
         least = slow;
         best = {r, c, 1};
@@ -307,18 +309,12 @@ class LevelFit {
     return best;
   }
   [[nodiscard]] double words() const {
-    double sum = 0;
-    for (std::size_t level = 0; level <= memory_.inner.size(); ++level) {
+    std::vector<Words> moved;
+    for (std::size_t level = 0; level < memory_.levels(); ++level) {
       const PhaseCost all = cost(level);
-      const Words words = all.reads + all.writes;
-      if (words.overflowed()) {
-        return std::numeric_limits<double>::infinity();
-      }
-      const double each = memory_.word_costs.empty() ? static_cast<double>(capacity(level))
-                                                     : memory_.word_costs[level];
-      sum += each * static_cast<double>(words.value());
+      moved.push_back(all.reads + all.writes);
     }
-    return sum;
+    return memory_.weighted(moved);
   }
 
   const Problem& problem_;
@@ -339,14 +335,16 @@ Blocks fit_levels(const Problem& problem, const Memory& memory, Objective object
   const Problem all = problem.with_mask({});
   Memory left = memory;
   left.M = std::max<Index>(memory.M - problem.mask.index().live(), 1);
+  left.word_costs = {};
+  for (std::size_t level = 0; level < memory.levels(); ++level) {
+    left.word_costs.push_back(memory.word_cost(level));
+  }
   LevelFit fit(all, left, cost, level_cost);
-  const auto words_of = [&](std::size_t level) {
-    return static_cast<double>(level < left.inner.size() ? left.inner[level] : left.M);
-  };
   std::vector<Index> keys;
   for (std::size_t level = 1; level <= left.inner.size(); ++level) {
-    const double wanted =
-        std::sqrt(words_of(level - 1) * words_of(level) / 3) / static_cast<double>(problem.shape.d);
+    const double wanted = std::sqrt(static_cast<double>(left.words(level - 1)) *
+                                    static_cast<double>(left.words(level)) / 3) /
+                          static_cast<double>(problem.shape.d);
     keys.push_back(std::clamp<Index>(static_cast<Index>(wanted), 1, problem.shape.m));
   }
   descend(keys, 0, problem.shape.m,

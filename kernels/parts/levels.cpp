@@ -46,38 +46,39 @@ NearTile::NearTile(Machine& machine, Tile words) : tile(std::move(words)) {
 
 LevelWalk::Borrowed LevelWalk::borrow(std::size_t level, Range staying, Range passing,
                                       bool passes) {
+  Level& in = machine_.inner()[level];
   Borrowed borrowed;
   std::optional<bool> fresh;  // of sums
-  for (const Near& near : near_) {
-    const bool has_part = near.rows == Axis::passing || near.columns == Axis::passing;
-    if (has_part != passes || near.tile.words() == 0) {
-      continue;
-    }
+  const std::size_t begin = passes ? first_passing_ : 0;
+  const std::size_t end = passes ? near_.size() : first_passing_;
+  require(end - begin <= kMost, "a walk borrows few tiles");
+  for (std::size_t k = begin; k < end; ++k) {
+    const Near& near = near_[k];
     const auto along = [&](Axis axis, Index first, Index extent) -> Range {
       const Range of = axis == Axis::staying ? staying : passing;
       return axis == Axis::whole ? Range{0, extent} : Range{of.begin - first, of.end - first};
     };
-    const Range rows = along(near.rows, near.first_row, near.tile.rows());
-    const Range columns = along(near.columns, near.first_column, near.tile.cols());
+    const Range rows = along(near.rows, near.first_row, near.tile->rows());
+    const Range columns = along(near.columns, near.first_column, near.tile->cols());
     if (near.use == Use::sums && !fresh) {
       fresh = begun_->begins(level, staying.begin);
     }
     const bool anew = near.use == Use::makes || (near.use == Use::sums && *fresh);
-    Level& in = machine_.inner()[level];
-    require(borrowed.count < borrowed.all.size(), "a walk borrows few tiles");
-    borrowed.all[borrowed.count++] = {
-        anew ? in.begin(near.tile, rows, columns) : in.borrow(near.tile, rows, columns),
-        near.use != Use::reads};
+    borrowed.all[borrowed.count] =
+        anew ? in.begin(*near.tile, rows, columns) : in.borrow(*near.tile, rows, columns);
+    borrowed.changed[borrowed.count++] = near.use != Use::reads;
   }
   return borrowed;
 }
 
+// The last first, as levels keep them.
 void LevelWalk::Borrowed::give_back() {
-  for (std::size_t k = 0; k < count; ++k) {
-    if (all[k].changed) {
-      all[k].loan.write();
+  while (count > 0) {
+    --count;
+    if (changed[count]) {
+      all[count].write();
     }
-    all[k].loan = {};
+    all[count] = {};
   }
 }
 

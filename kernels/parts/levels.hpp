@@ -12,6 +12,7 @@
 //
 // Without inner levels all of this is nothing, and the arithmetic is on whole tiles.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -55,10 +56,17 @@ enum class Use : std::uint8_t { makes, reads, changes, sums };
 // What a walk borrows of a tile: the part in which it is. The rows and columns of the tile begin at
 // these of the walk's. Of an empty tile nothing.
 struct Near {
-  const Tile& tile;
+  Near(const Tile& of, Axis along_rows, Axis along_columns, Use as, Index row = 0, Index column = 0)
+      : tile(&of),
+        rows(along_rows),
+        columns(along_columns),
+        use(as),
+        first_row(row),
+        first_column(column) {}
+  const Tile* tile;
   Axis rows, columns;
   Use use;
-  Index first_row = 0, first_column = 0;
+  Index first_row, first_column;
 };
 
 // Which sums a level has had before, by the first row or column that stays.
@@ -100,7 +108,15 @@ class LevelWalk {
         staying_(staying),
         passing_(passing),
         near_(std::move(near)),
-        begun_(begun) {}
+        begun_(begun) {
+    std::erase_if(near_, [](const Near& of) { return of.tile->words() == 0; });
+    first_passing_ = static_cast<std::size_t>(
+        std::stable_partition(near_.begin(), near_.end(),
+                              [](const Near& of) {
+                                return of.rows != Axis::passing && of.columns != Axis::passing;
+                              }) -
+        near_.begin());
+  }
 
   // Calls visit(staying, passing) for what is in the innermost level at a time. Of what passes some
   // of what stays, narrow(staying, passing) is the part that comes, perhaps none.
@@ -140,12 +156,10 @@ class LevelWalk {
     }
   }
 
+  static constexpr std::size_t kMost = 8;
   struct Borrowed {
-    struct One {
-      Loan loan;
-      bool changed;
-    };
-    std::array<One, 8> all;
+    std::array<Loan, kMost> all;
+    std::array<bool, kMost> changed;
     std::size_t count = 0;
     void give_back();
   };
@@ -155,7 +169,8 @@ class LevelWalk {
   Machine& machine_;
   const Levels& levels_;
   Step staying_, passing_;
-  std::vector<Near> near_;
+  std::vector<Near> near_;  // those that stay before those that pass
+  std::size_t first_passing_ = 0;
   Begun* begun_;
 };
 

@@ -98,6 +98,9 @@ class LivePairs {
 // The keys of a level that some queries meet among those of the next, from about the first to about
 // the last; perhaps none.
 inline Range keys_near(const Problem& problem, Range I, Range J) {
+  if (problem.mask.full()) {
+    return J;
+  }
   const LivePairs live = LivePairs::near(problem, I, J);
   return live.none() ? Range{} : live.keys();
 }

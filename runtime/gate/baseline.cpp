@@ -46,6 +46,19 @@ Json json_of(const PhaseCounts& phase, bool with_path) {
   return json;
 }
 
+// A line a phase, after the head of a point or of a level, which has the total.
+std::string lines_of(std::string head, const std::vector<PhaseCounts>& phases,
+                     const std::string& indent) {
+  head.back() = ',';
+  head += "\"phases\":[";
+  const char* comma = "";
+  for (const PhaseCounts& phase : phases) {
+    head += comma + ("\n" + indent) + json_of(phase, true).dump();
+    comma = ",";
+  }
+  return head + "]}";
+}
+
 // A value in a document, with its place for messages.
 class Field {
  public:
@@ -129,9 +142,19 @@ RecordedPoint point_of(const Field& field) {
     recorded.fits = false;
     return recorded;
   }
-  recorded.counts.total = counts_of(field["total"], "");
-  for (const Field& phase : field["phases"].items()) {
-    recorded.counts.phases.push_back(counts_of(phase, phase["path"].text()));
+  const auto level_of = [](const Field& level) {
+    RunCounts::Level counts{.phases = {}, .total = counts_of(level["total"], "")};
+    for (const Field& phase : level["phases"].items()) {
+      counts.phases.push_back(counts_of(phase, phase["path"].text()));
+    }
+    return counts;
+  };
+  RunCounts::Level own = level_of(field);
+  recorded.counts = {.phases = std::move(own.phases), .total = std::move(own.total)};
+  if (field.has("inner")) {
+    for (const Field& level : field["inner"].items()) {
+      recorded.counts.inner.push_back(level_of(level));
+    }
   }
   return recorded;
 }
@@ -156,11 +179,17 @@ void check_once(const Recording& recording, const std::string& from) {
     if (!points.insert(key_of(recorded.point)).second) {
       throw InputError(point + " is there twice");
     }
-    std::set<std::string> phases;
-    for (const PhaseCounts& phase : recorded.counts.phases) {
-      if (!phases.insert(phase.path).second) {
-        throw InputError(fmt::format("{}: the phase {} is there twice", point, phase.path));
+    const auto check_phases = [&](const std::vector<PhaseCounts>& phases) {
+      std::set<std::string> paths;
+      for (const PhaseCounts& phase : phases) {
+        if (!paths.insert(phase.path).second) {
+          throw InputError(fmt::format("{}: the phase {} is there twice", point, phase.path));
+        }
       }
+    };
+    check_phases(recorded.counts.phases);
+    for (const RunCounts::Level& level : recorded.counts.inner) {
+      check_phases(level.phases);
     }
   }
 }
@@ -214,11 +243,15 @@ std::string to_json(const Recording& recording) {
     }
     std::string line = head.dump();
     if (recorded.fits) {
+      line = lines_of(std::move(line), recorded.counts.phases, "  ");
+    }
+    if (!recorded.counts.inner.empty()) {
       line.back() = ',';
-      line += "\"phases\":[";
+      line += "\"inner\":[";
       const char* comma = "\n  ";
-      for (const PhaseCounts& phase : recorded.counts.phases) {
-        line += comma + json_of(phase, true).dump();
+      for (const RunCounts::Level& level : recorded.counts.inner) {
+        const Json total = {{"total", json_of(level.total, false)}};
+        line += comma + lines_of(total.dump(), level.phases, "    ");
         comma = ",\n  ";
       }
       line += "]}";
@@ -271,17 +304,25 @@ Recording parse_recording(std::string_view text, const std::string& from) {
 
 RecordedPoint recorded(const Point& point, const RunCounts& counts) {
   RecordedPoint recorded{.point = point, .least_M = std::nullopt, .counts = {}};
-  recorded.counts.total = recorded_phase(counts.total, "");
-  for (const PhaseCounts& phase : counts.phases) {
-    recorded.counts.phases.push_back(
-        recorded_phase(phase, phase.path.empty() ? kOutside : phase.path));
+  const auto recorded_phases = [](const std::vector<PhaseCounts>& phases) {
+    std::vector<PhaseCounts> all;
+    for (const PhaseCounts& phase : phases) {
+      all.push_back(recorded_phase(phase, phase.path.empty() ? kOutside : phase.path));
+    }
+    return all;
+  };
+  recorded.counts = {.phases = recorded_phases(counts.phases),
+                     .total = recorded_phase(counts.total, "")};
+  for (const RunCounts::Level& level : counts.inner) {
+    recorded.counts.inner.push_back(
+        {recorded_phases(level.phases), recorded_phase(level.total, "")});
   }
   return recorded;
 }
 
 RecordedPoint record(const Subject& subject, const Arguments& arguments, How how) {
   RecordedPoint recorded{.point = {subject.name, arguments}, .least_M = std::nullopt, .counts = {}};
-  if (subject.least_M) {
+  if (subject.least_M && !arguments.contains(kInner)) {
     recorded.least_M = subject.least_M(arguments);
   }
   if (subject.fingerprints) {
@@ -299,7 +340,9 @@ RecordedPoint record(const Subject& subject, const Arguments& arguments, How how
       if (!subject.formula) {
         throw std::logic_error(subject.name + " has no formula: it can only run");
       }
-      RunCounts formula = predicted(subject.formula(arguments));
+      RunCounts formula = predicted(subject.formula(arguments),
+                                    subject.inner_formulas ? subject.inner_formulas(arguments)
+                                                           : std::vector<std::vector<PhaseCost>>());
       check_peaks(formula, arguments["M"]);
       return formula;
     } catch (const FastMemoryTooSmall& error) {

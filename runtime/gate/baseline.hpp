@@ -35,7 +35,7 @@ std::string to_string(const Point& point);
 // The counts of one point.
 struct RecordedPoint {
   Point point;
-  std::optional<Index> least_M;  // of the point's problem, where it is known
+  std::optional<Index> least_M;  // of the point's problem, where it is known: of one level
   std::map<std::string, std::string> fingerprints = {};  // as Subject::fingerprints has them
   bool fits = true;      // in the point's M; without counts where not
   std::string why = {};  // the reason why it does not fit; no part of a recording's text

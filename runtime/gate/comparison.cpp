@@ -61,11 +61,12 @@ bool lets_pass(const Tolerance& tolerance, const Difference& difference) {
          *tolerance.percent * static_cast<double>(difference.before) * kRounded;
 }
 
-void compare_counts(const PhaseCounts& before, const PhaseCounts& now,
+void compare_counts(const PhaseCounts& before, const PhaseCounts& now, std::size_t level,
                     std::vector<Difference>& found) {
   for (const Metric& metric : kMetrics) {
     if (metric.of(before) != metric.of(now)) {
-      found.push_back({.phase = now.path,
+      found.push_back({.level = level,
+                       .phase = now.path,
                        .metric = std::string(metric.name),
                        .before = metric.of(before),
                        .after = metric.of(now)});
@@ -74,21 +75,23 @@ void compare_counts(const PhaseCounts& before, const PhaseCounts& now,
 }
 
 std::vector<Difference> phase_differences(const std::vector<PhaseCounts>& before,
-                                          const std::vector<PhaseCounts>& now) {
+                                          const std::vector<PhaseCounts>& now, std::size_t level) {
   std::vector<Difference> found;
   for (const PhaseCounts& old : before) {
     const auto same = std::ranges::find(now, old.path, &PhaseCounts::path);
     if (same == now.end()) {
       found.push_back({.kind = Difference::Kind::phase_gone,
+                       .level = level,
                        .phase = old.path,
                        .before = sum(old.io.reads, old.io.writes)});
     } else {
-      compare_counts(old, *same, found);
+      compare_counts(old, *same, level, found);
     }
   }
   for (const PhaseCounts& fresh : now) {
     if (std::ranges::find(before, fresh.path, &PhaseCounts::path) == before.end()) {
       found.push_back({.kind = Difference::Kind::phase_new,
+                       .level = level,
                        .phase = fresh.path,
                        .after = sum(fresh.io.reads, fresh.io.writes)});
     }
@@ -96,17 +99,29 @@ std::vector<Difference> phase_differences(const std::vector<PhaseCounts>& before
   return found;
 }
 
+// The counts of M itself, and of each inner level from 1, the innermost; without phases where there
+// is no such level.
+RunCounts::Level counts_at(std::size_t level, const RunCounts& counts) {
+  if (level == 0) {
+    return {counts.phases, counts.total};
+  }
+  return level <= counts.inner.size() ? counts.inner[level - 1] : RunCounts::Level();
+}
+
 // Hides a change of the total that the hidden changes of phases explain in full.
-void pass_total(const RunCounts& before, const RunCounts& now, std::vector<Difference>& found) {
+void pass_total(const RunCounts& all_before, const RunCounts& all_now,
+                std::vector<Difference>& found) {
   for (Difference& of_total : found) {
     const auto* metric = std::ranges::find(kMetrics, of_total.metric, &Metric::name);
     if (!of_total.phase.empty() || !of_total.hidden_by.empty() || metric == std::end(kMetrics)) {
       continue;
     }
+    const RunCounts::Level before = counts_at(of_total.level, all_before);
+    const RunCounts::Level now = counts_at(of_total.level, all_now);
     const auto hidden = [&](const PhaseCounts& phase) {
       return std::ranges::find_if(found, [&](const Difference& each) {
-        return !each.phase.empty() && each.phase == phase.path && each.metric == metric->name &&
-               !each.hidden_by.empty();
+        return each.level == of_total.level && !each.phase.empty() && each.phase == phase.path &&
+               each.metric == metric->name && !each.hidden_by.empty();
       });
     };
     Index all = 0, without = 0;  // the total now; and with the words before, in hidden phases
@@ -193,9 +208,14 @@ std::string to_share(Index before, Index after) {
                    : fmt::format("{}>{}%", sign, grouped(1'000'000'000'000'000));
 }
 
+std::string place_of(const Difference& difference) {
+  const std::string& phase = difference.phase.empty() ? kTotal : difference.phase;
+  return difference.level == 0 ? phase : fmt::format("level {}, {}", difference.level, phase);
+}
+
 std::string to_words(const Difference& difference) {
   using Kind = Difference::Kind;
-  const std::string& phase = difference.phase.empty() ? kTotal : difference.phase;
+  const std::string phase = place_of(difference);
   switch (difference.kind) {
     case Kind::phase_gone:
       return fmt::format("{}: the phase is gone, and its {} words", phase,
@@ -260,9 +280,17 @@ std::vector<Difference> differences(const RecordedPoint& before, const RecordedP
                  {.kind = now.fits ? Difference::Kind::fits_now : Difference::Kind::no_longer_fits,
                   .why = now.why});
   } else if (before.fits) {
-    std::vector<Difference> phases = phase_differences(before.counts.phases, now.counts.phases);
+    const std::size_t inner = std::max(before.counts.inner.size(), now.counts.inner.size());
+    std::vector<Difference> phases, totals;
+    for (std::size_t level = 0; level <= inner; ++level) {
+      const RunCounts::Level old = counts_at(level, before.counts);
+      const RunCounts::Level fresh = counts_at(level, now.counts);
+      const std::vector<Difference> at = phase_differences(old.phases, fresh.phases, level);
+      phases.insert(phases.end(), at.begin(), at.end());
+      compare_counts(old.total, fresh.total, level, totals);
+    }
     std::ranges::stable_sort(phases, std::greater<>(), distance);
-    compare_counts(before.counts.total, now.counts.total, phases);
+    phases.insert(phases.end(), totals.begin(), totals.end());
     found.insert(found.begin(), phases.begin(), phases.end());
   }
   for (const auto& [argument, fingerprint] : now.fingerprints) {

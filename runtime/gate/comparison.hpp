@@ -11,8 +11,9 @@
 
 namespace redblue {
 
-// How far a metric may change, up or down, in one phase, or in each phase and in the total. A total
-// that changed by the hidden changes of phases alone is hidden, too.
+// How far a metric may change, up or down, in one phase, or in each phase and in the total, at
+// every level of fast memory. A total that changed by the hidden changes of phases alone is hidden,
+// too.
 struct Tolerance {
   std::string text;   // as a person typed it: "reads=1%", "phase1/S:peak=64"
   std::string phase;  // empty: all phases and the total; "total": the total alone
@@ -40,6 +41,7 @@ struct Difference {
     added
   };
   Kind kind = Kind::words;
+  std::size_t level = 0;    // an inner level, from 1, the innermost; 0: M itself
   std::string phase = {};   // empty: the whole point
   std::string metric = {};  // for Kind::words; the argument for Kind::other_input
   Index before = 0, after = 0;
@@ -49,6 +51,8 @@ struct Difference {
 // The change as a share of `before`: "+0.08%", "+<0.001%", "-100%", "+1,410,065%".
 // Requires: before > 0.
 std::string to_share(Index before, Index after);
+// "phase1/S", "total", or, of an inner level of fast memory, "level 1, phase1/S".
+std::string place_of(const Difference& difference);
 // "phase1/S reads 1,234 -> 1,235 words (+1, +0.08%)"
 std::string to_words(const Difference& difference);
 

@@ -44,10 +44,6 @@ void each_difference(const Comparison& comparison, const Line& line) {
   }
 }
 
-std::string phase_of(const Difference& difference) {
-  return difference.phase.empty() ? "total" : difference.phase;
-}
-
 // The text beside the numbers, mostly empty.
 std::string note_of(const Difference& difference) {
   constexpr std::size_t kMost = 400;  // keeps a line readable; the forms for programs have all
@@ -63,17 +59,17 @@ std::vector<std::string> difference_cells(const Difference& difference) {
   const std::string moved = fmt::format("{}{}", change > 0 ? "+" : "", grouped(change));
   switch (difference.kind) {
     case Kind::words:
-      return {phase_of(difference),
+      return {place_of(difference),
               difference.metric,
               grouped(difference.before),
               grouped(difference.after),
               moved,
               share};
     case Kind::phase_gone:
-      return {phase_of(difference), "words", grouped(difference.before),
+      return {place_of(difference), "words", grouped(difference.before),
               "no such phase",      moved,   "gone"};
     case Kind::phase_new:
-      return {phase_of(difference),      "words", "no such phase",
+      return {place_of(difference),      "words", "no such phase",
               grouped(difference.after), moved,   "new"};
     case Kind::no_longer_fits:
       return {"total", "fits", "yes", "no", "-", "-"};
@@ -130,13 +126,16 @@ std::string text_table(const Comparison& comparison) {
 
 // What programs get of a difference.
 Cells difference_cells(const Compared& compared, const Difference& difference) {
-  const auto& [kind, phase, metric, before, after, why, hidden_by] = difference;
+  const auto& [kind, level, phase, metric, before, after, why, hidden_by] = difference;
   const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
   Cells cells = {{in_json_and_csv("kernel"), compared.point.subject},
                  {in_json("arguments"), arguments_json(compared.point.arguments)},
                  {in_csv("arguments"), to_string(compared.point.arguments)},
                  {in_json_and_csv("kind"), name_of(kind)},
                  {in_json_and_csv("phase"), or_null(phase)}};
+  if (level != 0) {
+    cells.push_back({in_json("level"), static_cast<Index>(level)});
+  }
   const bool words = kind == Kind::words;
   return joined(std::move(cells), {{{"", words ? "metric" : "", "metric"}, metric},
                                    {{"", words ? "before" : "", "before"}, before},
@@ -166,10 +165,24 @@ std::string json_text(const Comparison& comparison) {
   return json.document(Json::BadText::replaced);
 }
 
+// With a column of levels where one differs; it is empty for M itself.
 std::string csv_text(const Comparison& comparison) {
-  std::string text = csv_head(difference_cells({}, {}));
+  bool levels = false;
+  each_difference(comparison, [&](const Compared&, const Difference& difference) {
+    levels = levels || difference.level != 0;
+  });
+  const auto cells_of = [&](const Compared& compared, const Difference& difference) {
+    Cells cells = difference_cells(compared, difference);
+    if (levels) {
+      cells.push_back({in_csv("level"), difference.level == 0
+                                            ? absent()
+                                            : CellValue(static_cast<Index>(difference.level))});
+    }
+    return cells;
+  };
+  std::string text = csv_head(cells_of({}, {}));
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
-    text += csv_line(difference_cells(compared, difference));
+    text += csv_line(cells_of(compared, difference));
   });
   return text;
 }

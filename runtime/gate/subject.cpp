@@ -1,6 +1,7 @@
 #include "runtime/gate/subject.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 
@@ -181,6 +182,8 @@ Arguments complete(const Subject& subject, const Arguments& given) {
       all.set(parameter.name, *parameter.otherwise);
     } else if (!parameter.same_as.empty()) {
       all.set(parameter.name, all.value(parameter.same_as));
+    } else if (parameter.is_optional) {
+      continue;
     } else {
       throw std::invalid_argument(fmt::format("{}: {} is missing", subject.name, parameter.name));
     }
@@ -196,6 +199,9 @@ Arguments brief(const Subject& subject, const Arguments& complete) {
   Arguments said;
   said.set_directory(complete.directory());
   for (const Parameter& parameter : subject.parameters) {
+    if (parameter.is_optional && !complete.contains(parameter.name)) {
+      continue;
+    }
     const Value& value = complete.value(parameter.name);
     if (value != parameter.otherwise &&
         (parameter.same_as.empty() || value != complete.value(parameter.same_as))) {
@@ -205,7 +211,8 @@ Arguments brief(const Subject& subject, const Arguments& complete) {
   return said;
 }
 
-RunCounts predicted(const std::vector<PhaseCost>& phases) {
+RunCounts predicted(const std::vector<PhaseCost>& phases,
+                    const std::vector<std::vector<PhaseCost>>& inner) {
   const auto of = [](const PhaseCost& cost) {
     return PhaseCounts{.path = cost.path,
                        .io = {cost.reads.value(), cost.writes.value()},
@@ -213,10 +220,14 @@ RunCounts predicted(const std::vector<PhaseCost>& phases) {
                        .peak = cost.peak.value(),
                        .indices = {cost.index_reads.value(), cost.index_writes.value()}};
   };
-  RunCounts counts{.phases = {}, .total = of(total(phases))};
-  for (const PhaseCost& phase : phases) {
-    counts.phases.push_back(of(phase));
-  }
+  const auto level_of = [&](const std::vector<PhaseCost>& costs) {
+    RunCounts::Level level{.phases = {}, .total = of(total(costs))};
+    std::ranges::transform(costs, std::back_inserter(level.phases), of);
+    return level;
+  };
+  const RunCounts::Level own = level_of(phases);
+  RunCounts counts{.phases = own.phases, .total = own.total};
+  std::ranges::transform(inner, std::back_inserter(counts.inner), level_of);
   return counts;
 }
 

@@ -66,6 +66,7 @@ struct Parameter {
   std::vector<std::string> words = {};  // the values that it may have; empty: it is a size
   bool is_text = false;                 // it may have any text
   bool is_named = false;                // the text is one of named_texts()
+  bool is_optional = false;             // left out, it is not there: it has no default
   // The names that these texts may have; empty: any. A pattern leaves out a subject that lacks one.
   std::vector<std::string> names = {};
 };
@@ -84,6 +85,8 @@ struct Subject {
   // The counts of run(), phase by phase, by a formula; null where there is none. Throws:
   // FastMemoryTooSmall.
   std::function<std::vector<PhaseCost>(const Arguments&)> formula = nullptr;
+  // The same of each inner level of fast memory, from the innermost out; null: there are none.
+  std::function<std::vector<std::vector<PhaseCost>>(const Arguments&)> inner_formulas = nullptr;
   // Whether the formula's peaks are the most that may live, and a run's may be smaller; null: they
   // are the run's.
   std::function<bool(const Arguments&)> peaks_are_bounds = nullptr;
@@ -114,7 +117,13 @@ Arguments complete(const Subject& subject, const Arguments& given);
 // The complete arguments without those that have their defaults.
 Arguments brief(const Subject& subject, const Arguments& complete);
 
-// The counts of a run by its formula, without operations. Throws: CountOverflow.
-RunCounts predicted(const std::vector<PhaseCost>& phases);
+// The argument that names the words of inner levels of fast memory, from the innermost out, where a
+// subject takes several: "8192,65536" below M.
+inline constexpr std::string_view kInner = "inner";
+
+// The counts of a run by its formula, without operations, and by those of inner levels. Throws:
+// CountOverflow.
+RunCounts predicted(const std::vector<PhaseCost>& phases,
+                    const std::vector<std::vector<PhaseCost>>& inner = {});
 
 }  // namespace redblue

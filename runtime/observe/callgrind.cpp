@@ -149,6 +149,17 @@ std::optional<Simulation> simulation(const Topology& topology, CacheLevel level)
   return caches;
 }
 
+std::optional<Simulation> simulation(const Topology& topology, CacheLevel inner, CacheLevel outer) {
+  std::optional<Simulation> caches = simulation(topology, outer);
+  const Cache* cache = topology.cache(inner);
+  if (!caches || cache == nullptr) {
+    return std::nullopt;
+  }
+  caches->inner = simulated(*cache);
+  caches->inner_level = inner;
+  return caches;
+}
+
 CallgrindProfile parse_callgrind(std::string_view text) {
   CallgrindProfile profile;
   std::vector<std::string> names;
@@ -198,21 +209,32 @@ CallgrindProfile parse_callgrind(std::string_view text) {
   return profile;
 }
 
-LineTraffic traffic(const CallgrindEvents& events, Index line) {
-  const auto words = [&](std::initializer_list<std::string_view> names) {
-    Index sum = 0;
-    for (const std::string_view name : names) {
-      const auto found = events.find(name);
-      if (found == events.end()) {
-        throw std::runtime_error(fmt::format("callgrind has no event {}", name));
-      }
-      sum += found->second * line / Index{sizeof(float)};
+namespace {
+
+Index words_of(const CallgrindEvents& events, Index line,
+               std::initializer_list<std::string_view> names) {
+  Index sum = 0;
+  for (const std::string_view name : names) {
+    const auto found = events.find(name);
+    if (found == events.end()) {
+      throw std::runtime_error(fmt::format("callgrind has no event {}", name));
     }
-    return sum;
-  };
+    sum += found->second * line / Index{sizeof(float)};
+  }
+  return sum;
+}
+
+}  // namespace
+
+LineTraffic traffic(const CallgrindEvents& events, Index line) {
   // m: misses; dm: misses that put a written line out. Of instructions only the latter count,
   // because the line that goes out is data.
-  return {words({"DLmr", "DLmw"}), words({"ILdmr", "DLdmr", "DLdmw"})};
+  return {words_of(events, line, {"DLmr", "DLmw"}),
+          words_of(events, line, {"ILdmr", "DLdmr", "DLdmw"})};
+}
+
+Index inner_traffic(const CallgrindEvents& events, Index line) {
+  return words_of(events, line, {"D1mr", "D1mw"});
 }
 
 Simulated simulate(const std::filesystem::path& valgrind, const Simulation& caches,

@@ -58,14 +58,17 @@ struct SimulatedCache {
 SimulatedCache simulated(const Cache& cache);
 
 // The two caches of a simulation. Traffic is that of the outer one, the only one from which
-// callgrind writes back.
+// callgrind writes back. Of the inner one the lines are known that come in.
 struct Simulation {
   CacheLevel level = CacheLevel::L1;
   SimulatedCache inner, outer;
+  std::optional<CacheLevel> inner_level = {};  // set where the inner one is looked at, too
 };
 // The cache of that level behind the machine's L1. Where the level is L1, the inner cache is the
 // smallest that valgrind allows: two lines. Nothing if the size is unknown.
 std::optional<Simulation> simulation(const Topology& topology, CacheLevel level);
+// Two caches of the machine. Nothing if a size is unknown.
+std::optional<Simulation> simulation(const Topology& topology, CacheLevel inner, CacheLevel outer);
 
 // Callgrind's counts, by kernel and phase. "" is outside of all phases; kLeft has the lines written
 // back when the cache was emptied.
@@ -83,6 +86,8 @@ struct LineTraffic {
   [[nodiscard]] Index io() const { return in + out; }
 };
 LineTraffic traffic(const CallgrindEvents& events, Index line);
+// The words of whole lines that came into the inner cache, of which a line has so many bytes.
+Index inner_traffic(const CallgrindEvents& events, Index line);
 
 struct Simulated {
   Ended program;

@@ -1,7 +1,7 @@
 // The format is "Trace Event Format" (Chromium). In chrome://tracing a counter has only the series
 // that its first event names. A series that an event omits is 0 there, but unchanged in Perfetto.
-// So every event names all series so far, and the first event, with an empty fast memory, is
-// written last, into a space that is kept for it.
+// So every event names all series so far, and the first event of each counter, with an empty fast
+// memory, is written last, into a space that is kept for it.
 
 #include "runtime/observe/chrome_trace.hpp"
 
@@ -29,13 +29,23 @@ std::string literal(std::string_view text) {
 
 ChromeTrace::ChromeTrace(Machine& machine, const Plan& plan, TextFile& file, Index most)
     : Follower(machine), plan_(plan), file_(file), most_(most) {
+  memories_.push_back(
+      {.name = "fast memory", .moves = "moves", .track = kMoves, .M = machine.capacity()});
+  for (Level& level : machine.inner()) {
+    const std::size_t number = memories_.size();
+    memories_.push_back({.name = fmt::format("level {}", number),
+                         .moves = fmt::format("moves, level {} (M = {})", number, level.capacity()),
+                         .track = kMoves + static_cast<Index>(number),
+                         .M = level.capacity()});
+    inner_.emplace_back(*this, level, number);
+  }
   begin();
 }
 
 void ChromeTrace::begin() {
   file_.append(kBegin);
-  file_.append(std::string(kSpace, ' '));
-  written_ = all_ = 1;  // the event that will be in the space
+  file_.append(std::string(kSpace * memories_.size(), ' '));
+  written_ = all_ = static_cast<Index>(memories_.size());  // the events that will be in the space
   if (room()) {
     put(fmt::format(R"({{"name":"process_name","ph":"M","pid":1,"args":{{"name":{}}}}})",
                     literal(to_string(plan_))));
@@ -43,22 +53,30 @@ void ChromeTrace::begin() {
 }
 
 void ChromeTrace::follow(const Event& event) {
-  peak_ = std::max(peak_, event.live);
+  follow_in(memories_.front(), event);
+}
+
+void ChromeTrace::follow_in(FastMemory& memory, const Event& event) {
+  memory.peak = std::max(memory.peak, event.live);
+  const Index words = event.rows * event.cols;
+  const Index moved = event.block != nullptr ? event.block->words() : words;
   switch (event.kind) {
     case Event::Kind::read:
-      live(event, event.rows * event.cols);
-      move(event, "read");
-      io_.reads += event.block->words();
+      live(memory, event, words);
+      move(memory, event, "read");
+      memory.io.reads += moved;
+      clock_ += moved;
       break;
     case Event::Kind::write:
-      move(event, "write");
-      io_.writes += event.block->words();
+      move(memory, event, "write");
+      memory.io.writes += moved;
+      clock_ += moved;
       break;
     case Event::Kind::initialize:
-      live(event, event.rows * event.cols);
+      live(memory, event, words);
       break;
     case Event::Kind::remove:
-      live(event, -event.rows * event.cols);
+      live(memory, event, -words);
       break;
     case Event::Kind::enter_phase:
       enter(event);
@@ -77,7 +95,7 @@ void ChromeTrace::enter(const Event& event) {
   }
   path_.follow(event);
   if (room()) {  // its slice is written when it ends; room() keeps a place for it
-    open_.push_back({path_.path(), literal(event.name), level_, clock(), io_});
+    open_.push_back({path_.path(), literal(event.name), level_, clock_, io()});
   }
   ++level_;
 }
@@ -91,12 +109,20 @@ void ChromeTrace::leave(const Event& event) {
   }
 }
 
-void ChromeTrace::move(const Event& event, const char* kind) {
-  if (!moved_) {
-    put_thread(kMoves, "moves");
-    moved_ = true;
+void ChromeTrace::move(FastMemory& memory, const Event& event, const char* kind) {
+  if (!memory.moved) {
+    put_thread(memory.track, memory.moves);
+    memory.moved = true;
   }
   if (!room()) {
+    return;
+  }
+  if (event.block == nullptr) {
+    const Index words = event.rows * event.cols;
+    put(fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":1,"tid":{},"args":{{)"
+                    R"("name":{},"rows":{},"cols":{},"words":{}}}}})",
+                    literal(fmt::format("{} {}", kind, event.name)), kind, clock_, words,
+                    memory.track, literal(event.name), event.rows, event.cols, words));
     return;
   }
   const ConstBlock& block = *event.block;
@@ -107,26 +133,26 @@ void ChromeTrace::move(const Event& event, const char* kind) {
   put(fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":1,"tid":{},"args":{{)"
                   R"("name":{},"rows":{},"cols":{},"words":{},"block":{{)"
                   R"("matrix":{},"rows":[{},{}],"columns":[{},{}]}}}}}})",
-                  literal(fmt::format("{} {}", kind, block.matrix().name())), kind, clock(), words,
-                  kMoves, literal(event.name), event.rows, event.cols, words, matrix, rows.begin,
-                  rows.end, cols.begin, cols.end));
+                  literal(fmt::format("{} {}", kind, block.matrix().name())), kind, clock_, words,
+                  memory.track, literal(event.name), event.rows, event.cols, words, matrix,
+                  rows.begin, rows.end, cols.begin, cols.end));
 }
 
-void ChromeTrace::live(const Event& event, Index words) {
+void ChromeTrace::live(FastMemory& memory, const Event& event, Index words) {
   if (!room()) {
     return;
   }
-  auto series = std::ranges::find(series_, event.name, &Series::name);
-  if (series == series_.end()) {
-    series_.push_back({std::string(event.name), literal(event.name)});
-    series = series_.end() - 1;
+  auto series = std::ranges::find(memory.series, event.name, &Series::name);
+  if (series == memory.series.end()) {
+    memory.series.push_back({std::string(event.name), literal(event.name)});
+    series = memory.series.end() - 1;
   }
   series->live += words;
   std::string all;
-  for (const auto& [name, json, now] : series_) {
+  for (const auto& [name, json, now] : memory.series) {
     fmt::format_to(std::back_inserter(all), "{}{}:{}", all.empty() ? "" : ",", json, now);
   }
-  put(fmt::format(R"({{"name":"fast memory","ph":"C","ts":{},"pid":1,"args":{{{}}}}})", clock(),
+  put(fmt::format(R"({{"name":"{}","ph":"C","ts":{},"pid":1,"args":{{{}}}}})", memory.name, clock_,
                   all));
 }
 
@@ -148,11 +174,11 @@ void ChromeTrace::put(const std::string& event) {
 }
 
 void ChromeTrace::put_phase(const Open& phase) {
-  const IoCount io = io_ - phase.before;
+  const IoCount moved = io() - phase.before;
   put(fmt::format(R"({{"name":{},"cat":"phase","ph":"X","ts":{},"dur":{},"pid":1,"tid":{},)"
                   R"("args":{{"path":{},"reads":{},"writes":{}}}}})",
-                  phase.json, phase.since, clock() - phase.since, kPhases + phase.level,
-                  literal(phase.path), io.reads, io.writes));
+                  phase.json, phase.since, clock_ - phase.since, kPhases + phase.level,
+                  literal(phase.path), moved.reads, moved.writes));
 }
 
 void ChromeTrace::put_thread(Index thread, const std::string& name) {
@@ -162,18 +188,23 @@ void ChromeTrace::put_thread(Index thread, const std::string& name) {
   }
 }
 
-std::string ChromeTrace::empty_memory() const {
-  std::string event = R"({"name":"fast memory","ph":"C","ts":0,"pid":1,"args":{)";
+std::string ChromeTrace::empty_memories() const {
   constexpr std::string_view kEnd = "}}";
-  for (const Series& series : series_) {
-    const std::string next =
-        fmt::format("{}{}:0", &series == &series_.front() ? "" : ",", series.json);
-    if (event.size() + next.size() + kEnd.size() > kSpace) {
-      break;  // of hundreds of names, the first ones
+  std::string events;
+  for (const FastMemory& memory : memories_) {
+    std::string event = fmt::format(R"({}{{"name":"{}","ph":"C","ts":0,"pid":1,"args":{{)",
+                                    events.empty() ? "" : ",\n", memory.name);
+    for (const Series& series : memory.series) {
+      const std::string next =
+          fmt::format("{}{}:0", &series == &memory.series.front() ? "" : ",", series.json);
+      if (event.size() + next.size() + kEnd.size() > kSpace) {
+        break;  // of hundreds of names, the first ones
+      }
+      event += next;
     }
-    event += next;
+    events += event.append(kEnd);
   }
-  return event.append(kEnd);
+  return events;
 }
 
 std::string ChromeTrace::other_data() const {
@@ -181,27 +212,42 @@ std::string ChromeTrace::other_data() const {
   for (const auto& [name, size] : plan_.blocks) {
     blocks[name] = size;
   }
-  return Json{
-      {"clock", "1 microsecond is 1 word moved"},
-      {"kernel", spelled(plan_)},
-      {"n", plan_.problem.shape.n},
-      {"m", plan_.problem.shape.m},
-      {"d", plan_.problem.shape.d},
-      {"M", plan_.M},
-      {"mask", plan_.problem.mask.spec().empty() ? "full" : plan_.problem.mask.spec()},
-      {"blocks", blocks},
-      {"total", {{"reads", io_.reads}, {"writes", io_.writes}, {"io", io_.io()}, {"peak", peak_}}},
-      {"cut", cut_},
-      {"events", written_},
-      {"of", all_}}
-      .dump();
+  const auto total_of = [](const FastMemory& memory) {
+    return Json{{"reads", memory.io.reads},
+                {"writes", memory.io.writes},
+                {"io", memory.io.io()},
+                {"peak", memory.peak}};
+  };
+  Json levels = Json::array();  // from the innermost out, the machine's last
+  for (std::size_t k = 1; k <= memories_.size(); ++k) {
+    const FastMemory& memory = memories_[k % memories_.size()];
+    levels.push_back({{"M", memory.M}, {"total", total_of(memory)}});
+  }
+  const bool several = memories_.size() > 1;
+  Json data = {{"clock", several ? "1 microsecond is 1 word moved, at any level"
+                                 : "1 microsecond is 1 word moved"},
+               {"kernel", spelled(plan_)},
+               {"n", plan_.problem.shape.n},
+               {"m", plan_.problem.shape.m},
+               {"d", plan_.problem.shape.d},
+               {"M", plan_.M},
+               {"mask", plan_.problem.mask.spec().empty() ? "full" : plan_.problem.mask.spec()},
+               {"blocks", blocks},
+               {"total", total_of(memories_.front())},
+               {"cut", cut_},
+               {"events", written_},
+               {"of", all_}};
+  if (several) {
+    data["levels"] = std::move(levels);
+  }
+  return data.dump();
 }
 
 void ChromeTrace::end() {
   check();
   file_.append(
       fmt::format("\n],\n\"displayTimeUnit\":\"ms\",\n\"otherData\":{}}}\n", other_data()));
-  file_.replace(static_cast<std::int64_t>(kBegin.size()), empty_memory());
+  file_.replace(static_cast<std::int64_t>(kBegin.size()), empty_memories());
 }
 
 }  // namespace redblue

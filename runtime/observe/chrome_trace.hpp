@@ -1,14 +1,16 @@
 #pragma once
 // The moves of one machine as a trace for chrome://tracing and Perfetto (ui.perfetto.dev): phases,
 // reads and writes as slices, and the words in fast memory as a counter with a series for each
-// tile name.
+// tile name; and the same of each inner level, of the parts of tiles in it.
 //
-// memsim has no clock, and a trace is the same on every machine: one microsecond is one word moved.
-// A tile is in fast memory from the beginning of its read. Free operations take no time.
+// memsim has no clock, and a trace is the same on every machine: one microsecond is one word moved,
+// at whichever level. A tile is in fast memory from the beginning of its read. Free operations take
+// no time.
 //
 // Memory holds only names and open phases, however long the trace. At the limit of events the trace
 // is cut, and the open phases end there.
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,34 @@ class ChromeTrace final : public Follower {
     std::string json;  // the name as a literal
     Index live = 0;
   };
+  // The machine's fast memory, or an inner level.
+  struct FastMemory {
+    std::string name;   // of its counter
+    std::string moves;  // the name of their track
+    Index track;
+    Index M;
+    IoCount io = {};
+    Index peak = 0;
+    std::vector<Series> series = {};
+    bool moved = false;  // a move has been seen
+  };
+  // Follows an inner level.
+  class Inner final : public Listener {
+   public:
+    Inner(ChromeTrace& trace, Level& level, std::size_t number)
+        : trace_(trace), level_(level), number_(number) {
+      level_.listen(*this);
+    }
+    ~Inner() override { level_.silence(*this); }
+    void on(const Event& event) noexcept override {
+      trace_.attempt([&] { trace_.follow_in(trace_.memories_[number_], event); });
+    }
+
+   private:
+    ChromeTrace& trace_;
+    Level& level_;
+    std::size_t number_;  // from 1
+  };
   struct Open {
     std::string path, json;
     Index level = 0;
@@ -48,17 +78,18 @@ class ChromeTrace final : public Follower {
   };
   void begin();
   void follow(const Event& event) override;
+  void follow_in(FastMemory& memory, const Event& event);
   void enter(const Event& event);
   void leave(const Event& event);
-  void move(const Event& event, const char* kind);
-  void live(const Event& event, Index words);
+  void move(FastMemory& memory, const Event& event, const char* kind);
+  void live(FastMemory& memory, const Event& event, Index words);
   // Whether one more event has room. If not, the trace is cut here.
   bool room();
   void put(const std::string& event);
   void put_phase(const Open& phase);
   void put_thread(Index thread, const std::string& name);
-  [[nodiscard]] Index clock() const { return io_.io(); }
-  [[nodiscard]] std::string empty_memory() const;
+  [[nodiscard]] IoCount io() const { return memories_.front().io; }
+  [[nodiscard]] std::string empty_memories() const;
   [[nodiscard]] std::string other_data() const;
 
   Plan plan_;
@@ -67,14 +98,13 @@ class ChromeTrace final : public Follower {
   Index written_ = 0;
   Index all_ = 0;
   bool cut_ = false;
-  IoCount io_;
-  Index peak_ = 0;
+  Index clock_ = 0;  // all words moved
   PhasePath path_;
-  std::vector<Open> open_;  // outermost first
-  Index level_ = 0;         // of the next phase
-  Index levels_ = 0;        // with a track so far
-  bool moved_ = false;      // a move has been seen
-  std::vector<Series> series_;
+  std::vector<Open> open_;            // outermost first
+  Index level_ = 0;                   // of the next phase
+  Index levels_ = 0;                  // with a track so far
+  std::vector<FastMemory> memories_;  // the machine's, and those of inner levels
+  std::deque<Inner> inner_;
 };
 
 }  // namespace redblue

@@ -13,8 +13,12 @@ class Follower : public Listener {
   ~Follower() override { machine_.silence(*this); }
 
   // A failure ends the following.
-  void on(const Event& event) noexcept final { try_to_follow(event); }
-  void on(const Operation& operation) noexcept final { try_to_follow(operation); }
+  void on(const Event& event) noexcept final {
+    attempt([&] { follow(event); });
+  }
+  void on(const Operation& operation) noexcept final {
+    attempt([&] { follow(operation); });
+  }
   // Throws: the failure of follow().
   void check() const {
     if (failure_ != nullptr) {
@@ -27,19 +31,21 @@ class Follower : public Listener {
     machine_.listen(*this, hears);
   }
 
- private:
-  virtual void follow(const Event& event) = 0;
-  virtual void follow(const Operation& /* operation */) {}
-  template <class Told>
-  void try_to_follow(const Told& told) noexcept {
+  // Follows something, unless this has failed before.
+  template <class Follow>
+  void attempt(const Follow& follow) noexcept {
     try {
       if (failure_ == nullptr) {
-        follow(told);
+        follow();
       }
     } catch (...) {
       failure_ = std::current_exception();
     }
   }
+
+ private:
+  virtual void follow(const Event& event) = 0;
+  virtual void follow(const Operation& /* operation */) {}
 
   Machine& machine_;
   std::exception_ptr failure_;

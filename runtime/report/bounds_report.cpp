@@ -8,6 +8,7 @@
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/report/device_figures.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
@@ -129,6 +130,18 @@ std::vector<Cells> bound_rows(const BoundReport& report) {
   return rows_of(report.bounds, [&](const Bound& bound) { return bound_cells(report, bound); });
 }
 
+// The report as that of one level.
+BoundReport of_level(const BoundReport& report, std::size_t level) {
+  BoundReport alone = report;
+  alone.task.memory = report.task.memory.alone(level);
+  alone.bounds = report.level_bounds[level];
+  if (alone.best) {
+    alone.best->words = alone.best->levels[level].words();
+  }
+  alone.level_bounds.clear();
+  return alone;
+}
+
 std::vector<Cells> statement_rows(const BoundReport& report) {
   return rows_of(report.statements, [](const Statement& statement) -> Cells {
     const bool refuted = statement.refuted();
@@ -170,6 +183,13 @@ std::string partition_table(const BoundReport& report) {
          table_of(partition_rows(report));
 }
 
+// "8192,262144"
+std::string commas(const Memory& memory) {
+  std::string text = levels_text(memory);
+  std::ranges::replace(text, '/', ',');
+  return text;
+}
+
 bool in_the_paper(Pass pass) {
   return pass == Pass::forward || pass == Pass::backward;
 }
@@ -185,7 +205,7 @@ bool has_statements(const Task& task) {
 std::string to_words(const Task& task) {
   const auto [n, m, d] = task.problem.one_head().shape;
   std::string text =
-      fmt::format("{} n={} m={} d={} M={}", to_string(task.pass), n, m, d, task.memory.M);
+      fmt::format("{} n={} m={} d={} M={}", to_string(task.pass), n, m, d, commas(task.memory));
   if (const Index heads = task.problem.stacked * task.heads; heads > 1) {
     text += fmt::format(", {} heads", heads);
     text += task.problem.stacked > 1 ? fmt::format(", {} of keys", task.heads) : "";
@@ -238,17 +258,26 @@ bool BoundReport::undercut(const Bound& bound) const {
 BoundReport report_bounds(const Task& task) {
   BoundReport report;
   report.task = task;
-  report.bounds = lower_bounds(task);
+  const bool has_levels = !task.memory.inner.empty();
+  if (has_levels) {
+    report.level_bounds = bounds_of_levels(task);
+    report.bounds = report.level_bounds.back();
+    report.weighted =
+        weighted_bound(task.memory, report.level_bounds, {.sharing = task.problem.sharing});
+  } else {
+    report.bounds = lower_bounds(task);
+  }
   try {
     if (std::vector<Choice> all = choices(task); !all.empty()) {
       report.best = std::move(all.front());
     } else {
-      report.no_best = "none of our kernels fits in this M";
+      report.no_best = has_levels ? "none of our kernels works and fits in these levels"
+                                  : "none of our kernels fits in this M";
     }
   } catch (const CountOverflow& error) {
     report.no_best = error.what();
   }
-  if (has_statements(task)) {
+  if (has_statements(task) && !has_levels) {
     try {
       report.statements = statements_of(task);
     } catch (const CountOverflow&) {  // a count at 4 M exceeds 63 bits: no statements
@@ -259,12 +288,49 @@ BoundReport report_bounds(const Task& task) {
 
 namespace {
 
+std::string best_of_level(const BoundReport& report) {
+  return report.best ? fmt::format("; {} moves {}, {:.3f} times that", to_words(*report.best),
+                                   grouped(report.best->words.value()), report.ratio())
+                     : std::string();
+}
+
+std::string table_of_levels(const BoundReport& report) {
+  const Memory& memory = report.task.memory;
+  std::string text = to_words(report.task) + "   (lower bounds on reads + writes, in words)\n";
+  for (const FastMemoryOrigin& from : report.inner_from) {
+    text += to_words(from) + "\n";
+  }
+  if (report.M_from) {
+    text += to_words(*report.M_from) + "\n";
+  }
+  text += report.device ? to_words(*report.device) + "\n" : "";
+  for (std::size_t level = 0; level < memory.levels(); ++level) {
+    const BoundReport alone = of_level(report, level);
+    text += fmt::format("\nlevel {}, M = {} words\n\n{}", level + 1, grouped(memory.words(level)),
+                        table_of(bound_rows(alone)));
+    text += fmt::format("\nactive, of every algorithm: {}, {} words{}\n", alone.active().name,
+                        grouped(alone.active().words), best_of_level(alone));
+  }
+  text += fmt::format(
+      "\nwords of the levels weighed {}{}: at least {:.6g} of every algorithm", costs_text(memory),
+      report.word_costs_from.empty() ? std::string()
+                                     : fmt::format(" ns ({})", report.word_costs_from),
+      report.weighted);
+  if (!report.best) {
+    return text + "\n" + report.no_best + "\n";
+  }
+  return text + fmt::format("; least of our kernels: {}, {:.6g}, {:.3f} times that\n",
+                            to_words(*report.best), *report.best->weighted,
+                            *report.best->weighted / report.weighted);
+}
+
 std::string table_without_partitions(const BoundReport& report) {
   const Task& task = report.task;
   std::string text = to_words(task) + "   (lower bounds on reads + writes, in words)\n";
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
+  text += report.device ? to_words(*report.device) + "\n" : "";
   text += "\n" + table_of(bound_rows(report));
   const Bound& active = report.active();
   text += fmt::format("\nactive, of every algorithm: {}, {} words\n", active.name,
@@ -297,10 +363,91 @@ std::string table_without_partitions(const BoundReport& report) {
 
 }  // namespace
 
-std::string to_table(const BoundReport& report) {
-  return table_without_partitions(report) +
-         (report.partitions.empty() ? "" : partition_table(report));
+namespace {
+
+// The words of the active bound of each level.
+std::vector<Index> words_of_levels(const BoundReport& report) {
+  std::vector<Index> words;
+  for (std::size_t level = 0; level < report.level_bounds.size(); ++level) {
+    words.push_back(of_level(report, level).active().words);
+  }
+  return words.empty() ? std::vector<Index>{report.active().words} : words;
 }
+
+}  // namespace
+
+std::string to_table(const BoundReport& report) {
+  std::string text =
+      report.level_bounds.empty() ? table_without_partitions(report) : table_of_levels(report);
+  text += report.partitions.empty() ? "" : partition_table(report);
+  return text + (report.device
+                     ? figures_text(*report.device, "least words", words_of_levels(report))
+                     : "");
+}
+
+namespace {
+
+// The least that our kernel of the least weighted sum moves over a level's active bound.
+Json level_json(const BoundReport& report, std::size_t level) {
+  const BoundReport alone = of_level(report, level);
+  Json json = {{"M", alone.task.memory.M},
+               {"word_cost", report.task.memory.word_cost(level)},
+               {"bounds", json_of(bound_rows(alone))},
+               {"lower_bound", bound_json(alone.active())},
+               {"best", nullptr}};
+  if (alone.best) {
+    json["best"] = {{"kernel", spelled(alone.best->plan)},
+                    {"words", alone.best->words.value()},
+                    {"ratio", alone.ratio()}};
+  }
+  return json;
+}
+
+// The words of an algorithm, or what else a line says of one.
+Cells line(std::string_view name, const CellValue& words, std::string_view status) {
+  return {{in_csv("name"), always_quoted(name)},
+          {in_csv("words"), words},
+          {in_csv("status"), status},
+          {in_csv("order"), absent()},
+          {in_csv("recomputation"), absent()}};
+}
+
+std::vector<Cells> csv_rows(const BoundReport& report) {
+  std::vector<Cells> rows = bound_rows(report);
+  for (const Partition& of : report.partitions) {
+    rows.push_back(line(fmt::format("Lemma E.6, {}", of.products), of.words, "strict game"));
+    rows.push_back(
+        line(fmt::format("Lemma E.6, {}, best T", of.products), of.best_words, "strict game"));
+  }
+  if (report.best) {
+    rows.push_back(line(spelled(report.best->plan), report.best->words.value(), "moved"));
+  }
+  return rows;
+}
+
+// All levels, and the weighted sums, of no level.
+std::vector<Cells> csv_rows_of_levels(const BoundReport& report) {
+  const Memory& memory = report.task.memory;
+  std::vector<Cells> rows;
+  const auto add = [&](const Cells& cells, const CellValue& level, const CellValue& cost) {
+    rows.push_back(joined(cells, {{in_csv("M_levels"), levels_text(memory)},
+                                  {in_csv("level"), level},
+                                  {in_csv("word_cost"), cost}}));
+  };
+  for (std::size_t level = 0; level < memory.levels(); ++level) {
+    for (const Cells& cells : csv_rows(of_level(report, level))) {
+      add(cells, static_cast<Index>(level + 1), memory.word_cost(level));
+    }
+  }
+  add(line("weighted", report.weighted, to_string(Status::proven)), absent(), absent());
+  if (report.best) {
+    add(line(spelled(report.best->plan) + ", weighted", *report.best->weighted, "moved"), absent(),
+        absent());
+  }
+  return rows;
+}
+
+}  // namespace
 
 std::string to_json(const BoundReport& report) {
   const Task& task = report.task;
@@ -317,6 +464,24 @@ std::string to_json(const BoundReport& report) {
       json["best"]["forward"] = spelled(*best.forward);
     }
   }
+  if (report.device) {
+    json["device"] = device_json(*report.device, words_of_levels(report));
+  }
+  if (!report.level_bounds.empty()) {
+    json["levels"] = Json::array();
+    for (std::size_t level = 0; level < report.level_bounds.size(); ++level) {
+      json["levels"].push_back(level_json(report, level));
+    }
+    json["weighted_bound"] = report.weighted;
+    if (report.best) {
+      json["best"]["weighted"] = *report.best->weighted;
+      json["best"]["weighted_ratio"] = *report.best->weighted / report.weighted;
+    }
+    if (!report.word_costs_from.empty()) {
+      json["word_costs_from"] = report.word_costs_from;
+    }
+    return json.document();
+  }
   if (in_the_paper(task.pass) && task.problem.mask.full() && task.problem.sparsity.dense()) {
     json["dividing_point"] = dividing_point(task.problem.shape).value();
   }
@@ -330,26 +495,8 @@ std::string to_json(const BoundReport& report) {
 }
 
 std::string to_csv(const BoundReport& report) {
-  std::vector<Cells> rows = bound_rows(report);
-  for (const Partition& of : report.partitions) {
-    const auto row = [&](std::string_view lengths, Index words) -> Cells {
-      return {{in_csv("name"), always_quoted(fmt::format("Lemma E.6, {}{}", of.products, lengths))},
-              {in_csv("words"), words},
-              {in_csv("status"), "strict game"},
-              {in_csv("order"), absent()},
-              {in_csv("recomputation"), absent()}};
-    };
-    rows.push_back(row("", of.words));
-    rows.push_back(row(", best T", of.best_words));
-  }
-  if (report.best) {
-    const Choice& best = *report.best;
-    rows.push_back({{in_csv("name"), always_quoted(spelled(best.plan))},
-                    {in_csv("words"), best.words.value()},
-                    {in_csv("status"), "moved"},
-                    {in_csv("order"), absent()},
-                    {in_csv("recomputation"), absent()}});
-  }
+  const std::vector<Cells> rows =
+      report.level_bounds.empty() ? csv_rows(report) : csv_rows_of_levels(report);
   const Cells problem = task_cells(report.task);
   return csv_of(rows_of(rows, [&](const Cells& row) { return joined(problem, row); }));
 }

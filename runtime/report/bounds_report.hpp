@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/observe/devices.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/theory/bounds.hpp"
 #include "runtime/theory/partition.hpp"
@@ -35,6 +36,14 @@ struct BoundReport {
   std::string no_best;                // the reason for no best kernel, else empty
   std::vector<Statement> statements;  // of backward tasks only
   std::vector<Partition> partitions;  // where they are asked for
+  // Of several levels: the caches that inner ones are parts of; all bounds of each level, of which
+  // those of the last are `bounds`; the weighted sum of the active ones; and the calibration that
+  // says what a word costs, if one does.
+  std::vector<FastMemoryOrigin> inner_from;
+  std::vector<std::vector<Bound>> level_bounds;
+  double weighted = 0;
+  std::string word_costs_from;
+  std::optional<Device> device;  // of which M and inner levels are
 
   [[nodiscard]] const Bound& active() const;
   // The words of the best kernel over those of the active bound. Requires: a best kernel.

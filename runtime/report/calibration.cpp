@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "runtime/report/context.hpp"
 #include "runtime/system/read_text.hpp"
@@ -145,6 +146,46 @@ LinkCosts links_of(const Json& found, const std::string& name) {
   return links;
 }
 
+// Memory has no size.
+Json words_json(const std::vector<WordCost>& words) {
+  Json json = Json::array();
+  for (const auto& [from, bytes, nanoseconds] : words) {
+    json.push_back({{"from", from},
+                    {"bytes", bytes == 0 ? Json() : Json(bytes)},
+                    {"nanoseconds", nanoseconds}});
+  }
+  return json;
+}
+
+std::vector<WordCost> words_of(const Json& found, const std::string& name) {
+  std::vector<WordCost> words;
+  for (const Json& entry : found) {
+    const Json& bytes = entry.at("bytes");
+    words.push_back({entry.at("from").get<std::string>(),
+                     bytes.is_null() ? 0 : bytes.get<std::uint64_t>(),
+                     entry.at("nanoseconds").get<double>()});
+    if (!(words.back().nanoseconds > 0) || std::isinf(words.back().nanoseconds)) {
+      refuse(name, fmt::format("a word of {} takes no time above 0", words.back().from));
+    }
+  }
+  const auto memory = std::ranges::find(words, std::uint64_t{0}, &WordCost::bytes);
+  if (!words.empty() && (memory != words.end() - 1 ||
+                         !std::ranges::is_sorted(words.begin(), memory, {}, &WordCost::bytes))) {
+    refuse(name, "words are not those of smaller caches, larger ones, and memory");
+  }
+  return words;
+}
+
+std::string words_table(const std::vector<WordCost>& words) {
+  std::vector<std::string> all;
+  for (const auto& [from, bytes, nanoseconds] : words) {
+    all.push_back(fmt::format("{} {:.4f} ns", from, nanoseconds));
+  }
+  return words.empty()
+             ? ""
+             : fmt::format("what a word takes, copied within: {}\n", fmt::join(all, ", "));
+}
+
 Json rates_json(const Rates& rates, Index n) {
   Json kernels = Json::array();
   for (const KernelRates& of : rates.kernels) {
@@ -250,7 +291,8 @@ std::string to_table(const Calibration& calibration) {
     lines.erase(at, 1);
     at -= at > 0 ? 1U : 0U;
   }
-  return text + "\n" + lines + "\n" + rates_table(calibration) +
+  return text + "\n" + lines + "\n" + rates_table(calibration) + "\n" +
+         words_table(calibration.rates.words) +
          (calibration.rates.links ? "\n" + to_words(*calibration.rates.links) + "\n" : "");
 }
 
@@ -275,6 +317,7 @@ std::string to_json(const Calibration& calibration) {
                 {"rounds", calibration.rounds}}},
               {"levels", std::move(levels)},
               {"rates", rates_json(calibration.rates, calibration.rates_n)},
+              {"word_costs", words_json(calibration.rates.words)},
               {"links", calibration.rates.links ? links_json(*calibration.rates.links) : Json()}}
       .document();
 }
@@ -316,7 +359,8 @@ Rates calibrated_rates(std::string_view text, const std::string& name, const Top
     Rates rates{.origin = "calibrated on " + document.at("context").at("date").get<std::string>(),
                 .granule = found.at("granule").get<Index>(),
                 .kernels = {},
-                .links = {}};
+                .links = {},
+                .words = {}};
     for (const Json& entry : found.at("kernels")) {
       KernelRates& of = rates.kernels.emplace_back();
       of.kernel = entry.at("kernel").get<std::string>();
@@ -334,6 +378,9 @@ Rates calibrated_rates(std::string_view text, const std::string& name, const Top
     }
     if (rates.kernels.empty() || rates.granule < 1) {
       refuse(name, "it has no rates");
+    }
+    if (document.contains("word_costs")) {
+      rates.words = words_of(document.at("word_costs"), name);
     }
     if (document.contains("links") && !document.at("links").is_null()) {
       rates.links = links_of(document.at("links"), name);

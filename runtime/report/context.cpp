@@ -152,6 +152,23 @@ Json wanted_json(const std::vector<Signature>& results, const Problem& problem) 
   return names;
 }
 
+std::string costs_text(const Memory& memory) {
+  std::vector<std::string> costs;
+  for (std::size_t level = 0; level < memory.levels(); ++level) {
+    costs.push_back(memory.word_costs.empty() ? grouped(memory.words(level))
+                                              : fmt::format("{:.4g}", memory.word_costs[level]));
+  }
+  return fmt::format("{}", fmt::join(costs, " / "));
+}
+
+std::string levels_text(const Memory& memory) {
+  std::string text;
+  for (const Index words : memory.inner) {
+    text += fmt::format("{}/", words);
+  }
+  return text + std::to_string(memory.M);
+}
+
 Json bound_json(const Bound& bound) {
   return {{"words", bound.words}, {"term", bound.name}, {"status", to_string(bound.status)}};
 }

@@ -46,6 +46,10 @@ Json sparse_json(Pass pass, const Problem& problem,
 Json activation_json(const Problem& problem);
 // The names of the results that are wanted.
 Json wanted_json(const std::vector<Signature>& results, const Problem& problem);
+// "1 / 4 / 100": what a word costs at each level; "8,192 / 262,144", as many as these have words.
+std::string costs_text(const Memory& memory);
+// "8192/262144": the words of each level.
+std::string levels_text(const Memory& memory);
 // {words, term, status}
 Json bound_json(const Bound& bound);
 

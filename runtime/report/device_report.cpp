@@ -35,9 +35,9 @@ std::string short_name(std::string_view kernel) {
 // The sources of the sizes: one line for neighbours that share a source.
 std::string sources(const DeviceReport& report) {
   std::string text;
-  const Device* last = nullptr;
+  const PlannedMemory* last = nullptr;
   for (const DeviceChoice& choice : report.choices) {
-    const Device& device = choice.device;
+    const PlannedMemory& device = choice.device;
     if (last == nullptr || device.source != last->source) {
       text += last == nullptr ? "" : fmt::format(": {}\n", last->source);
       text += device.name;
@@ -74,7 +74,7 @@ CellValue name_of(const Choice* choice) {
 
 // `again`: the row above has the same device, which is not repeated.
 Cells device_cells(const DeviceChoice& choice, bool again) {
-  const Device& device = choice.device;
+  const PlannedMemory& device = choice.device;
   const Task& task = choice.task;
   const auto [n, m, d] = task.problem.shape;
   const std::optional<Choice>& best = choice.best;
@@ -111,7 +111,7 @@ Cells device_cells(const DeviceChoice& choice, bool again) {
 }
 
 std::vector<Cells> device_rows(const DeviceReport& report) {
-  const Device* last = nullptr;
+  const PlannedMemory* last = nullptr;
   return rows_of(report.choices, [&](const DeviceChoice& choice) {
     const bool again = last != nullptr && last->name == choice.device.name;
     last = &choice.device;
@@ -139,14 +139,15 @@ std::optional<double> DeviceChoice::ratio() const {
                                           static_cast<double>(best->words.value()));
 }
 
-DeviceReport report_devices(const std::vector<Device>& devices, const std::vector<Task>& tasks) {
+DeviceReport report_devices(const std::vector<PlannedMemory>& memories,
+                            const std::vector<Task>& tasks) {
   DeviceReport report;
-  for (const Device& device : devices) {
+  for (const PlannedMemory& memory : memories) {
     for (Task task : tasks) {
-      task.memory.M = device.bytes / Index{sizeof(float)};
+      task.memory.M = memory.bytes / Index{sizeof(float)};
       const std::vector<Choice> all = choices(task);
       report.choices.push_back(
-          {.device = device,
+          {.device = memory,
            .task = task,
            .small = find(all, kSmall),
            .large = find(all, kLarge),

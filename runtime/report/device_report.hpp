@@ -8,13 +8,20 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/observe/devices.hpp"
+#include "memsim/words.hpp"
 #include "runtime/theory/planner.hpp"
 
 namespace redblue {
 
+// A fast memory: a level of a device, or a size that was asked for.
+struct PlannedMemory {
+  std::string name;
+  Index bytes = 0;
+  std::string source = {};  // the document that describes it, or the origin of the size
+};
+
 struct DeviceChoice {
-  Device device;
+  PlannedMemory device;
   Task task;
   // The paper's algorithms, if they fit.
   std::optional<Choice> small, large;
@@ -33,10 +40,11 @@ struct DeviceReport {
   std::vector<DeviceChoice> choices;
 };
 
-// All pairs of a device and a task. The tasks differ in width; M is the number of the device's
-// words. Requires: devices of whole words, backward tasks. Throws: FastMemoryTooSmall if no kernel
-// fits in any device; as choices() and lower_bounds().
-DeviceReport report_devices(const std::vector<Device>& devices, const std::vector<Task>& tasks);
+// All pairs of a memory and a task. The tasks differ in width; M is the number of the memory's
+// words. Requires: memories of whole words, backward tasks. Throws: FastMemoryTooSmall if no kernel
+// fits in any of them; as choices() and lower_bounds().
+DeviceReport report_devices(const std::vector<PlannedMemory>& memories,
+                            const std::vector<Task>& tasks);
 
 std::string to_table(const DeviceReport& report);
 std::string to_json(const DeviceReport& report);

@@ -25,6 +25,9 @@ void add(MeasuredPhase& to, const MeasuredPhase& more) {
   sum.in += more.traffic->in;
   sum.out += more.traffic->out;
   to.traffic = sum;
+  if (more.inner_traffic) {
+    to.inner_traffic = to.inner_traffic.value_or(0) + *more.inner_traffic;
+  }
 }
 
 using Dumps = CallgrindProfile::mapped_type;  // of one kernel
@@ -38,14 +41,41 @@ PhaseCounts counts_of(const Json& json, const std::string& path) {
           .peak = count("peak")};
 }
 
-MeasuredPhase simulated_phase(const Dumps& dumps, const std::string& path, Index line) {
+// The inner levels of a part of the document of a run; the machine's own is the last.
+std::vector<MeasuredLevel> inner_levels_of(const Json& part) {
+  std::vector<MeasuredLevel> inner;
+  if (!part.contains("levels")) {
+    return inner;
+  }
+  const auto counts = [](const Json& json, std::string path) {
+    const auto count = [&](const char* key) { return json.at(key).get<Index>(); };
+    return PhaseCounts{.path = std::move(path),
+                       .io = {.reads = count("reads"), .writes = count("writes")},
+                       .operations = {},
+                       .peak = count("peak")};
+  };
+  for (const Json& level : part.at("levels")) {
+    inner.push_back({level.at("M").get<Index>(), {}, counts(level.at("total"), "")});
+    for (const Json& phase : level.at("phases")) {
+      inner.back().phases.push_back(counts(phase, phase.at("path").get<std::string>()));
+    }
+  }
+  inner.pop_back();
+  return inner;
+}
+
+MeasuredPhase simulated_phase(const Dumps& dumps, const std::string& path,
+                              const Simulation& caches) {
   const auto found = dumps.find(path);
   if (found == dumps.end()) {
     throw std::runtime_error("callgrind dumped nothing of phase " + path);
   }
   MeasuredPhase phase;
   phase.counted.path = path;
-  phase.traffic = traffic(found->second, line);
+  phase.traffic = traffic(found->second, caches.outer.line);
+  if (caches.inner_level) {
+    phase.inner_traffic = inner_traffic(found->second, caches.inner.line);
+  }
   for (const char* name : kOuterEvents) {
     phase.events.push_back(found->second.find(name)->second);
   }
@@ -53,7 +83,7 @@ MeasuredPhase simulated_phase(const Dumps& dumps, const std::string& path, Index
 }
 
 MeasuredPart simulated_part(const Json& document, const Json& part, const std::string& kernel,
-                            const CallgrindProfile& profile, Index line) {
+                            const CallgrindProfile& profile, const Simulation& caches) {
   MeasuredPart measured;
   measured.kernel = kernel;
   const auto count = [](const Json& from, const char* key) { return from.at(key).get<Index>(); };
@@ -75,6 +105,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
     throw std::runtime_error("callgrind dumped nothing of " + kernel);
   }
   const Dumps& dumps = of->second;
+  measured.inner = inner_levels_of(part);
   measured.total.counted = counts_of(part.at("total"), "");
   const auto put = [&](MeasuredPhase phase) {
     add(measured.total, phase);
@@ -82,7 +113,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
   };
   for (const Json& counted : part.at("phases")) {
     const auto path = counted.at("path").get<std::string>();
-    MeasuredPhase phase = simulated_phase(dumps, path, line);
+    MeasuredPhase phase = simulated_phase(dumps, path, caches);
     phase.counted = counts_of(counted, path);
     put(std::move(phase));
   }
@@ -92,26 +123,54 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
     const bool listed = std::ranges::any_of(
         part.at("phases"), [&at = path](const Json& phase) { return phase.at("path") == at; });
     if (!listed && path != kLeft) {
-      add(outside, simulated_phase(dumps, path, line));
+      add(outside, simulated_phase(dumps, path, caches));
     }
   }
-  if (outside.traffic && outside.traffic->io() > 0) {
+  if (outside.traffic && outside.traffic->io() + outside.inner_traffic.value_or(0) > 0) {
     outside.counted.path = kOutside;
     put(std::move(outside));
   }
   // The lines that came in then only emptied the cache.
-  MeasuredPhase left = simulated_phase(dumps, std::string(kLeft), line);
+  MeasuredPhase left = simulated_phase(dumps, std::string(kLeft), caches);
   left.traffic->in = 0;
+  if (left.inner_traffic) {
+    left.inner_traffic = 0;
+  }
   left.events[0] = left.events[1] = 0;
   put(std::move(left));
   return measured;
 }
 
-std::optional<double> ratio(const MeasuredPhase& phase) {
-  const Index counted = phase.counted.io.io();
-  return phase.traffic && counted > 0 ? std::optional(static_cast<double>(phase.traffic->io()) /
-                                                      static_cast<double>(counted))
-                                      : std::nullopt;
+// Words that came into a cache, and that went out, as far as they are known.
+struct KnownTraffic {
+  std::optional<Index> in = {}, out = {};
+
+  [[nodiscard]] std::optional<double> over(const IoCount& counted) const {
+    return in && counted.io() > 0 ? std::optional(static_cast<double>(*in + out.value_or(0)) /
+                                                  static_cast<double>(counted.io()))
+                                  : std::nullopt;
+  }
+};
+
+KnownTraffic known_traffic(const MeasuredPhase& phase) {
+  return phase.traffic ? KnownTraffic{phase.traffic->in, phase.traffic->out} : KnownTraffic();
+}
+
+KnownTraffic known_traffic(const Measurement& measurement, const MeasuredPhase& phase,
+                           CacheLevel cache) {
+  if (const auto& caches = measurement.simulation) {
+    if (caches->level == cache) {
+      return known_traffic(phase);
+    }
+    return caches->inner_level == cache ? KnownTraffic{phase.inner_traffic} : KnownTraffic();
+  }
+  for (std::size_t i = 0; i < measurement.events.size(); ++i) {
+    const MeasuredEvent& event = measurement.events[i];
+    if (event.lines_into == cache) {
+      return {phase.events[i] * event.line / Index{sizeof(float)}};
+    }
+  }
+  return {};
 }
 
 Json cache_json(const SimulatedCache& cache) {
@@ -127,14 +186,15 @@ Cells measured_cells(const Measurement& measurement, const MeasuredPhase& phase,
   const auto title = [&](const char* of_traffic) { return simulated ? of_traffic : ""; };
   const LineTraffic traffic = phase.traffic.value_or(LineTraffic());
   const auto known = [&](const CellValue& value) { return phase.traffic ? value : absent(); };
-  const Json over = ratio(phase);
+  const std::optional<double> ratio = known_traffic(phase).over(io);
+  const Json over = ratio;
   Cells cells = {{{"phase", whole ? "" : "path", "phase"}, whole ? "total" : path},
                  {"reads", io.reads},
                  {"writes", io.writes},
                  {{title("lines in"), "traffic.in", "traffic_in"}, known(traffic.in)},
                  {{title("lines out"), "traffic.out", "traffic_out"}, known(traffic.out)},
                  {in_table(title("traffic")), known(traffic.io())},
-                 {{title("traffic / counted"), "ratio", ""}, known(decimals(ratio(phase), 3))},
+                 {{title("traffic / counted"), "ratio", ""}, known(decimals(ratio, 3))},
                  {in_csv("ratio"), over.is_null() ? over : Json(over.dump())}};
   Json events;
   for (std::size_t i = 0; i < phase.events.size(); ++i) {
@@ -160,12 +220,92 @@ std::vector<Cells> part_rows(const Measurement& measurement, const MeasuredPart&
   return rows;
 }
 
+// The row of a phase at a level, or of the `whole` part, beside the level's cache.
+Cells level_cells(const Measurement& measurement, const MeasuredPhase& phase, const IoCount& io,
+                  CacheLevel cache, bool whole) {
+  const KnownTraffic traffic = known_traffic(measurement, phase, cache);
+  const auto words = [](const std::optional<Index>& known) {
+    return known ? CellValue(*known) : absent();
+  };
+  const Json over = traffic.over(io);
+  Cells cells = {{{"phase", whole ? "" : "path", "phase"}, whole ? "total" : phase.counted.path},
+                 {"reads", io.reads},
+                 {"writes", io.writes},
+                 {{"lines in", "traffic.in", "traffic_in"}, words(traffic.in)},
+                 {{"", "traffic.out", "traffic_out"}, words(traffic.out)},
+                 {{traffic.out ? "traffic / counted" : "lines in / counted", "ratio", ""},
+                  decimals(traffic.over(io), 3)},
+                 {in_csv("ratio"), over.is_null() ? over : Json(over.dump())}};
+  for (const MeasuredEvent& event : measurement.events) {
+    cells.push_back({in_csv(event.name), absent()});  // those are in the machine's rows
+  }
+  return cells;
+}
+
+// The rows of a level, from the innermost out; the machine's is the last.
+std::vector<Cells> level_rows(const Measurement& measurement, const MeasuredPart& part,
+                              std::size_t level) {
+  const bool inner = level < part.inner.size();
+  const CacheLevel cache = measurement.caches[level];
+  std::vector<Cells> rows;
+  for (const MeasuredPhase& phase : part.phases) {
+    IoCount io = phase.counted.io;
+    if (inner) {
+      const std::vector<PhaseCounts>& counted = part.inner[level].phases;
+      const auto found = std::ranges::find(counted, phase.counted.path, &PhaseCounts::path);
+      io = found == counted.end() ? IoCount() : found->io;
+    }
+    if (!inner || phase.counted.path != kLeft) {
+      rows.push_back(level_cells(measurement, phase, io, cache, false));
+    }
+  }
+  const PhaseCounts& total = inner ? part.inner[level].total : part.total.counted;
+  rows.push_back(level_cells(measurement, part.total, total.io, cache, true));
+  return rows;
+}
+
+Index M_of(const MeasuredPart& part, std::size_t level) {
+  return level < part.inner.size() ? part.inner[level].M : part.M;
+}
+
+Json levels_json(const Measurement& measurement, const MeasuredPart& part) {
+  Json levels = Json::array();
+  for (std::size_t level = 0; level <= part.inner.size(); ++level) {
+    std::vector<Cells> rows = level_rows(measurement, part, level);
+    Json total = json_of(rows.back());
+    rows.pop_back();
+    levels.push_back({{"M", M_of(part, level)},
+                      {"cache", to_string(measurement.caches[level])},
+                      {"phases", json_of(rows)},
+                      {"total", std::move(total)}});
+  }
+  return levels;
+}
+
+// The levels that the machine's own table does not show: without a simulation that has no lines of
+// its cache beside the counts.
+std::string levels_text(const Measurement& measurement, const MeasuredPart& part) {
+  std::string text;
+  const std::size_t shown =
+      part.inner.empty() ? 0 : part.inner.size() + (measurement.simulation ? 0 : 1);
+  for (std::size_t level = 0; level < shown; ++level) {
+    text += fmt::format("\nlevel {}, M = {} words, beside {}\n\n{}", level + 1,
+                        grouped(M_of(part, level)), to_string(measurement.caches[level]),
+                        table_of(level_rows(measurement, part, level)));
+  }
+  return text;
+}
+
 Json part_json(const Measurement& measurement, const MeasuredPart& part) {
   std::vector<Cells> rows = part_rows(measurement, part);
   Json total = json_of(rows.back());
   rows.pop_back();
-  return {
+  Json json = {
       {"blocks", blocks_json(part.blocks)}, {"phases", json_of(rows)}, {"total", std::move(total)}};
+  if (!part.inner.empty()) {
+    json["levels"] = levels_json(measurement, part);
+  }
+  return json;
 }
 
 std::string words(const SimulatedCache& cache) {
@@ -177,13 +317,17 @@ std::string words(const SimulatedCache& cache) {
 std::string legend(const Measurement& measurement) {
   if (const auto& caches = measurement.simulation) {
     const bool first = caches->level == CacheLevel::L1;
+    const CacheLevel inner = caches->inner_level.value_or(CacheLevel::L1);
     return fmt::format(
-        "{}: {}, simulated by {}\n({}), behind {} of {}.\n"
+        "{}: {}, simulated by {}\n({}), behind {} of {}.{}\n"
         "Empty at the start of a kernel. A line that is written comes in first; it goes out when "
         "another\ntakes its place. (outside): between phases, where the workspace fills new "
         "matrices, too;\n(left): what the kernel left to be written back.\n",
         to_string(caches->level), words(caches->outer), measurement.version, measurement.source,
-        first ? "a buffer" : "an L1", words(caches->inner));
+        first ? "a buffer" : "an " + std::string(to_string(inner)), words(caches->inner),
+        caches->inner_level
+            ? fmt::format("\nOf {} the lines are known that come in.", to_string(inner))
+            : "");
   }
   std::string text = "Counted by " + measurement.version;
   for (const MeasuredEvent& event : measurement.events) {
@@ -198,8 +342,12 @@ std::string title(const MeasuredPart& part) {
   Problem problem(part.shape);
   problem.mask = Mask().called(part.mask);
   problem.activation = part.activation;
-  return to_string(Plan{
-      .kernel = part.kernel, .problem = problem, .M = part.M, .blocks = part.blocks, .phases = {}});
+  Plan plan{
+      .kernel = part.kernel, .problem = problem, .M = part.M, .blocks = part.blocks, .phases = {}};
+  for (const MeasuredLevel& level : part.inner) {
+    plan.inner.push_back({level.M, {}});
+  }
+  return to_string(plan);
 }
 
 }  // namespace
@@ -211,16 +359,18 @@ Measurement simulated_measurement(const std::string& report, const CallgrindProf
   measurement.via = "callgrind";
   measurement.simd = document.at("context").at("simd").get<std::string>();
   measurement.simulation = simulation;
+  if (simulation.inner_level) {
+    measurement.caches = {*simulation.inner_level, simulation.level};
+  }
   for (const char* name : kOuterEvents) {
     measurement.events.push_back({name});
   }
-  const Index line = simulation.outer.line;
   // The spelling by which the run labels its events.
   const auto asked = parse_kernel_name(document.at("kernel").get<std::string>());
   const bool shared = document.contains("sharing");
   measurement.kernel = simulated_part(
       document, document, spelled(asked.value().kernel->name, shared ? Sharing::kv : Sharing::none),
-      profile, line);
+      profile, simulation);
   for (const auto& [name, origin] : document.at("operands").items()) {
     measurement.operands[name] = parse_origin(origin.get<std::string>());
   }
@@ -229,43 +379,32 @@ Measurement simulated_measurement(const std::string& report, const CallgrindProf
   }
   if (document.contains("forward")) {
     const Json& forward = document.at("forward");
-    measurement.forward =
-        simulated_part(document, forward, forward.at("kernel").get<std::string>(), profile, line);
+    measurement.forward = simulated_part(document, forward, forward.at("kernel").get<std::string>(),
+                                         profile, simulation);
   }
   return measurement;
 }
 
 std::optional<double> traffic_ratio(const Measurement& measurement, CacheLevel level) {
   const MeasuredPhase& total = measurement.kernel.total;
-  std::optional<Index> moved;
-  if (measurement.simulation) {
-    if (measurement.simulation->level == level && total.traffic) {
-      moved = total.traffic->io();
-    }
-  } else {
-    for (std::size_t i = 0; i < measurement.events.size(); ++i) {
-      const MeasuredEvent& event = measurement.events[i];
-      if (event.lines_into == level) {
-        moved = total.events[i] * event.line / Index{sizeof(float)};
-      }
-    }
-  }
-  const Index counted = total.counted.io.io();
-  return moved && counted > 0
-             ? std::optional(static_cast<double>(*moved) / static_cast<double>(counted))
-             : std::nullopt;
+  return known_traffic(measurement, total, level).over(total.counted.io);
 }
 
 std::string to_table(const Measurement& measurement) {
   std::string text = title(measurement.kernel) + "   (all in words)\n";
+  for (const FastMemoryOrigin& from : measurement.inner_from) {
+    text += to_words(from) + "\n";
+  }
   if (measurement.M_from) {
     text += to_words(*measurement.M_from) + "\n";
   }
   text += "operands: " + to_words(measurement.operands, measurement.seed) + "\n";
-  text += legend(measurement) + "\n" + table_of(part_rows(measurement, measurement.kernel));
+  text += legend(measurement) + "\n" + table_of(part_rows(measurement, measurement.kernel)) +
+          levels_text(measurement, measurement.kernel);
   if (measurement.forward) {
-    text += fmt::format("\nO and L by {}\n\n{}", title(*measurement.forward),
-                        table_of(part_rows(measurement, *measurement.forward)));
+    text += fmt::format("\nO and L by {}\n\n{}{}", title(*measurement.forward),
+                        table_of(part_rows(measurement, *measurement.forward)),
+                        levels_text(measurement, *measurement.forward));
   }
   return text;
 }
@@ -317,9 +456,25 @@ std::string to_csv(const Measurement& measurement) {
   std::vector<Cells> rows;
   const auto add = [&](const MeasuredPart& part) {
     const Cells head = kernel_cells(part.kernel, part.shape, part.M);
-    for (const Cells& row : part_rows(measurement, part)) {
+    std::string all_M;
+    for (std::size_t level = 0; level <= part.inner.size(); ++level) {
+      all_M += (level == 0 ? "" : "/") + std::to_string(M_of(part, level));
+    }
+    const auto put = [&](const Cells& row, std::size_t level) {
       rows.push_back(
           joined(joined(head, row), {{in_csv("operands"), to_cell(measurement.operands)}}));
+      if (!part.inner.empty()) {
+        rows.back().push_back({in_csv("M_levels"), all_M});
+        rows.back().push_back({in_csv("level"), static_cast<Index>(level + 1)});
+      }
+    };
+    for (const Cells& row : part_rows(measurement, part)) {
+      put(row, part.inner.size());
+    }
+    for (std::size_t level = 0; level < part.inner.size(); ++level) {
+      for (const Cells& row : level_rows(measurement, part, level)) {
+        put(row, level);
+      }
     }
   };
   add(measurement.kernel);

@@ -24,6 +24,15 @@ struct MeasuredPhase {
   PhaseCounts counted;
   std::vector<std::int64_t> events;         // in the order of Measurement::events
   std::optional<LineTraffic> traffic = {};  // in words; set if both directions are known
+  // Words that came into the inner cache of a simulation that looks at it.
+  std::optional<Index> inner_traffic = {};
+};
+
+// An inner level of fast memory: what was counted there.
+struct MeasuredLevel {
+  Index M = 0;
+  std::vector<PhaseCounts> phases;
+  PhaseCounts total;
 };
 
 struct MeasuredPart {
@@ -35,6 +44,7 @@ struct MeasuredPart {
   Activation activation = Activation::softmax;
   std::vector<MeasuredPhase> phases;
   MeasuredPhase total;
+  std::vector<MeasuredLevel> inner = {};  // from the innermost out
 };
 
 struct Measurement {
@@ -46,18 +56,23 @@ struct Measurement {
   std::vector<MeasuredEvent> events;
   MeasuredPart kernel;
   std::optional<MeasuredPart> forward;  // the pass that made O and L, if they were not given
+  // Of several levels of fast memory, the caches that they stand for, from the innermost out.
+  std::vector<CacheLevel> caches = {};
+  std::vector<FastMemoryOrigin> inner_from = {};
   std::optional<FastMemoryOrigin> M_from;
   Origins operands;
   std::optional<std::uint64_t> seed;  // set if an operand comes from it
 };
 
 // The counts of a run and, beside them, those of callgrind. `report` is the run's JSON document.
-// Throws: std::runtime_error if the profile lacks a phase of the run.
+// The caches of several levels are those of the simulation. Throws: std::runtime_error if the
+// profile lacks a phase of the run.
 Measurement simulated_measurement(const std::string& report, const CallgrindProfile& profile,
                                   const Simulation& simulation);
 
-// Words that a cache moved over words counted, of the kernel. Both directions if they are known,
-// else the words that came in: a written line comes in first. Nothing if neither is known.
+// Words that a cache moved over words that the machine counted, of the kernel. Both directions if
+// they are known, else the words that came in: a written line comes in first. Nothing if neither is
+// known.
 std::optional<double> traffic_ratio(const Measurement& measurement, CacheLevel level);
 
 std::string to_table(const Measurement& measurement);

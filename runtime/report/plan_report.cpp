@@ -1,5 +1,7 @@
 #include "runtime/report/plan_report.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -7,11 +9,16 @@
 
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/report/device_figures.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {
+
+double over_bound(const LevelChoice& level) {
+  return static_cast<double>(level.words().value()) / static_cast<double>(level.bound.words);
+}
 
 std::string blocks_text(const Blocks& blocks) {
   std::string text;
@@ -44,8 +51,36 @@ std::string rates_text(const PlanReport& report) {
                      fmt::join(unmeasured, ", "));
 }
 
+// A weighted sum is a count where a word costs 1, and a number of this size else.
+std::string to_words(double weighted) {
+  return fmt::format("{:.6g}", weighted);
+}
+
+double over_weighted_bound(const Choice& choice) {
+  return *choice.weighted / *choice.weighted_bound;
+}
+
+// The reason for the first choice, of several levels.
+std::string reason_in_levels(const PlanReport& report) {
+  const Choice& best = report.choices.front();
+  const std::string time = best.seconds ? to_ms(*best.seconds) + " ms for its words, " : "";
+  const std::string beginning = fmt::format("{}: {}{:.3f} times the weighted sum of its bounds",
+                                            to_words(best), time, over_weighted_bound(best));
+  if (report.choices.size() == 1) {
+    return beginning;
+  }
+  const Choice& next = report.choices[1];
+  return best.seconds ? fmt::format("{}; {}, the next, takes {:.3f} times as long", beginning,
+                                    to_words(next), *next.seconds / *best.seconds)
+                      : fmt::format("{}; {}, the next, has {:.3f} times its weighted sum",
+                                    beginning, to_words(next), *next.weighted / *best.weighted);
+}
+
 // The reason for the first choice.
 std::string reason(const PlanReport& report) {
+  if (!report.level_bounds.empty()) {
+    return reason_in_levels(report);
+  }
   const Choice& best = report.choices.front();
   const std::string time = best.seconds ? to_ms(*best.seconds) + " ms by the rates, " : "";
   const std::string beginning =
@@ -119,6 +154,119 @@ Cells choice_cells(const Choice& choice, bool timed, bool sparse) {
                  {in_json("forward"), forward}});
 }
 
+// The table of several levels: a row for each choice, and one for every algorithm.
+std::vector<Cells> level_table(const PlanReport& report) {
+  const bool timed = report.choices.front().seconds.has_value();
+  const auto row = [&](const std::string& kernel, const std::optional<double>& seconds, double sum,
+                       const std::optional<double>& over) {
+    Cells cells = {{in_table("kernel"), kernel}};
+    if (timed) {
+      cells.push_back({in_table("ms"), seconds ? to_ms(*seconds) : "-"});
+    }
+    cells.push_back({in_table("weighted"), to_words(sum)});
+    cells.push_back({in_table("over the bound"), decimals(over, 3, "", "")});
+    return cells;
+  };
+  const auto add = [&](Cells& cells, std::size_t level, const CellValue& words,
+                       const CellValue& over, std::string_view bound) {
+    cells.push_back({in_table(fmt::format("level {}", level + 1)), words});
+    cells.push_back({in_table("over it"), over});
+    cells.push_back({in_table("of its kind"), bound});
+  };
+  std::vector<Cells> rows;
+  for (const Choice& choice : report.choices) {
+    Cells& cells = rows.emplace_back(
+        row(to_words(choice), choice.seconds, *choice.weighted, over_weighted_bound(choice)));
+    for (std::size_t level = 0; level < choice.levels.size(); ++level) {
+      const LevelChoice& of = choice.levels[level];
+      add(cells, level, of.words().value(), decimals(over_bound(of), 3), of.bound.name);
+    }
+  }
+  Cells& cells =
+      rows.emplace_back(row("(any algorithm)", std::nullopt, report.weighted_bound, std::nullopt));
+  for (std::size_t level = 0; level < report.level_bounds.size(); ++level) {
+    const Bound& bound = report.level_bounds[level];
+    add(cells, level, bound.words, "", bound.name);
+  }
+  return rows;
+}
+
+// What a word costs at each level, and by what the kernels are ordered.
+std::string to_words_of_costs(const PlanReport& report) {
+  const Memory& memory = report.task.memory;
+  std::string text = fmt::format("a word of each level weighs {}", costs_text(memory));
+  text += memory.word_costs.empty()        ? ", as many as the level has words"
+          : report.word_costs_from.empty() ? ""
+                                           : fmt::format(" ns ({})", report.word_costs_from);
+  if (report.rates && !report.choices.front().seconds) {
+    text +=
+        "\nnot timed: what a word takes at each level is not known: run `redblue calibrate`; the "
+        "weighted sum comes first";
+  }
+  return text + "\n";
+}
+
+// The words of each level, of the first choice.
+std::vector<Index> words_of_levels(const PlanReport& report) {
+  const Choice& best = report.choices.front();
+  std::vector<Index> words;
+  for (const LevelChoice& level : best.levels) {
+    words.push_back(level.words().value());
+  }
+  return words.empty() ? std::vector<Index>{best.words.value()} : words;
+}
+
+Json levels_json(const PlanReport& report, const Choice& choice) {
+  Json levels = Json::array();
+  for (std::size_t level = 0; level < choice.levels.size(); ++level) {
+    const LevelChoice& of = choice.levels[level];
+    levels.push_back({{"M", of.M},
+                      {"word_cost", report.task.memory.word_cost(level)},
+                      {"total",
+                       {{"reads", of.reads.value()},
+                        {"writes", of.writes.value()},
+                        {"io", of.words().value()},
+                        {"peak", of.peak.value()}}},
+                      {"lower_bound", bound_json(of.bound)},
+                      {"ratio", over_bound(of)}});
+  }
+  return levels;
+}
+
+// A choice as JSON, which of several levels has more.
+Json choice_json(const PlanReport& report, const Choice& choice, const Cells& cells) {
+  Json json = json_of(cells);
+  if (choice.weighted) {
+    json["weighted"] = *choice.weighted;
+    json["weighted_bound"] = *choice.weighted_bound;
+    json["weighted_ratio"] = over_weighted_bound(choice);
+    json["levels"] = levels_json(report, choice);
+  }
+  return json;
+}
+
+// A row for each level of a choice: `row` with the words of the level.
+std::vector<Cells> level_rows(const PlanReport& report, const Choice& choice, const Cells& row) {
+  const Memory& memory = report.task.memory;
+  std::vector<Cells> rows;
+  for (std::size_t level = 0; level < choice.levels.size(); ++level) {
+    const LevelChoice& of = choice.levels[level];
+    Cells cells = row;
+    for (Cell& cell : cells) {
+      if (cell.names.column == "words") {
+        cell.value = of.words().value();
+      } else if (cell.names.column == "lower_bound") {
+        cell.value = of.bound.words;
+      }
+    }
+    rows.push_back(joined(std::move(cells), {{in_csv("M_levels"), levels_text(memory)},
+                                             {in_csv("level"), static_cast<Index>(level + 1)},
+                                             {in_csv("word_cost"), memory.word_cost(level)},
+                                             {in_csv("weighted"), *choice.weighted}}));
+  }
+  return rows;
+}
+
 std::vector<Cells> plan_rows(const PlanReport& report) {
   const bool sparse = !report.task.problem.sparsity.dense();
   return rows_of(report.choices, [&](const Choice& choice) {
@@ -154,55 +302,119 @@ FastMemoryTooSmall no_kernel_fits(const Task& task) {
       fmt::format("no kernel fits in M = {} words: {}{}", task.memory.M, to_words(task), remedy));
 }
 
-PlanReport report_plan(const Task& task, const std::optional<Rates>& rates) {
+PlanReport report_plan(const Task& task, const std::optional<Rates>& rates, std::string_view only) {
   PlanReport report{.task = task,
                     .M_from = std::nullopt,
                     .choices = {},
                     .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing}),
                     .rates = rates};
-  report.choices = choices(task, {.rates = rates ? &*rates : nullptr}, &report.left_out);
+  const Goal goal{.rates = rates ? &*rates : nullptr, .only = only};
+  report.choices = choices(task, goal, &report.left_out);
+  const bool has_levels = !task.memory.inner.empty();
   if (report.choices.empty()) {
-    throw no_kernel_fits(task);
+    throw has_levels ? no_levels_fit(task, goal) : no_kernel_fits(task);
+  }
+  if (has_levels) {
+    const Schedule any{.sharing = task.problem.sharing};
+    const std::vector<std::vector<Bound>> bounds = bounds_of_levels(task);
+    for (const std::vector<Bound>& of_level : bounds) {
+      report.level_bounds.push_back(largest(of_level, any));
+    }
+    report.weighted_bound = weighted_bound(task.memory, bounds, any);
+    report.of_one_level = only.empty() ? kernels_of_one_level(task) : std::vector<std::string>();
   }
   return report;
 }
 
 std::string to_table(const PlanReport& report) {
   std::string text = to_words(report.task) + "   (reads + writes, in words)\n";
+  for (const FastMemoryOrigin& from : report.inner_from) {
+    text += to_words(from) + "\n";
+  }
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
-  std::vector<Cells> rows = plan_rows(report);
-  rows.push_back(bound_row(report));
+  text += report.device ? to_words(*report.device) + "\n" : "";
+  const bool has_levels = !report.level_bounds.empty();
+  text += has_levels ? to_words_of_costs(report) : "";
+  std::vector<Cells> rows = has_levels ? level_table(report) : plan_rows(report);
+  if (!has_levels) {
+    rows.push_back(bound_row(report));
+  }
   const Choice& best = report.choices.front();
   text += "\n" + table_of(rows) + "\n" + reason(report) + "\n";
   text += report.left_out ? to_words(*report.left_out) + "\n" : "";
-  text += report.rates ? rates_text(report) : "";
+  text += report.of_one_level.empty() ? ""
+                                      : fmt::format("left out, as they work in one level: {}\n",
+                                                    fmt::join(report.of_one_level, ", "));
+  text += has_levels && best.seconds    ? "rates: " + report.rates->origin + "\n"
+          : !has_levels && report.rates ? rates_text(report)
+                                        : "";
   const Index heads = report.task.heads;
   text += to_string(best.plan, heads) + "\n";
   text += best.forward ? to_string(*best.forward, heads) + "\n" : "";
   const std::optional<Regrouping> prepare = regrouping(best);
-  return text + (prepare ? to_words(*prepare) : "");
+  text += prepare ? to_words(*prepare) : "";
+  return text + (report.device ? figures_text(*report.device, "words of " + to_words(best),
+                                              words_of_levels(report))
+                               : "");
 }
 
 std::string to_json(const PlanReport& report) {
   const std::vector<Cells> rows = plan_rows(report);
+  const bool has_levels = !report.level_bounds.empty();
+  std::vector<Json> choices;
+  for (std::size_t k = 0; k < rows.size(); ++k) {
+    choices.push_back(choice_json(report, report.choices[k], rows[k]));
+  }
   Json json = task_json(report.task, report.M_from);
   json["objective"] = report.rates ? "time" : "words";
-  json["rates"] = report.rates ? Json(report.rates->origin) : Json();
+  json["rates"] = report.rates && (!has_levels || report.choices.front().seconds)
+                      ? Json(report.rates->origin)
+                      : Json();
   json["lower_bound"] = bound_json(report.bound);
-  json["plan"] = json_of(rows.front());
+  json["plan"] = choices.front();
   json["reason"] = reason(report);
   if (report.left_out) {
     json["densified_left_out"] = to_words(*report.left_out);
   }
-  json["runners_up"] = json_of(std::vector(rows.begin() + 1, rows.end()));
+  json["runners_up"] = Json::array();
+  for (std::size_t k = 1; k < choices.size(); ++k) {
+    json["runners_up"].push_back(choices[k]);
+  }
+  if (has_levels) {
+    const Memory& memory = report.task.memory;
+    json["levels"] = Json::array();
+    for (std::size_t level = 0; level < memory.levels(); ++level) {
+      json["levels"].push_back({{"M", memory.words(level)},
+                                {"word_cost", memory.word_cost(level)},
+                                {"lower_bound", bound_json(report.level_bounds[level])}});
+    }
+    json["weighted_bound"] = report.weighted_bound;
+    json["of_one_level"] = report.of_one_level;
+    if (!report.word_costs_from.empty()) {
+      json["word_costs_from"] = report.word_costs_from;
+    }
+  }
+  if (report.device) {
+    json["device"] = device_json(*report.device, words_of_levels(report));
+  }
   return json.document();
 }
 
 std::string to_csv(const PlanReport& report) {
   const Cells problem = task_cells(report.task, true);
-  return csv_of(rows_of(plan_rows(report), [&](const Cells& row) { return joined(problem, row); }));
+  const std::vector<Cells> choices = plan_rows(report);
+  std::vector<Cells> rows;
+  for (std::size_t k = 0; k < choices.size(); ++k) {
+    const Cells row = joined(problem, choices[k]);
+    if (report.level_bounds.empty()) {
+      rows.push_back(row);
+    } else {
+      std::ranges::move(level_rows(report, report.choices[k], row), std::back_inserter(rows));
+    }
+  }
+  return csv_of(rows);
 }
 
 }  // namespace redblue

@@ -4,8 +4,10 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "runtime/observe/devices.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/theory/planner.hpp"
 
@@ -18,13 +20,24 @@ struct PlanReport {
   Bound bound;                 // of every algorithm
   std::optional<Rates> rates;  // set if the kernels are ordered by time
   std::optional<LeftOut> left_out = std::nullopt;
+  // Of several levels: the caches that inner ones are parts of; the largest bound of every
+  // algorithm at each, and their weighted sum; the kernels that are left out, as they work in one
+  // level; and the calibration that says what a word costs, if one does.
+  std::vector<FastMemoryOrigin> inner_from = {};
+  std::vector<Bound> level_bounds = {};
+  double weighted_bound = 0;
+  std::vector<std::string> of_one_level = {};
+  std::string word_costs_from = {};
+  std::optional<Device> device = std::nullopt;  // of which M and inner levels are
 };
 
 // The exception for a task that no kernel fits.
 FastMemoryTooSmall no_kernel_fits(const Task& task);
 
-// Throws: FastMemoryTooSmall if no kernel fits; as choices() and lower_bounds().
-PlanReport report_plan(const Task& task, const std::optional<Rates>& rates = std::nullopt);
+// Of one kernel, as it is spelled, or of all. Throws: FastMemoryTooSmall if none fits; as choices()
+// and lower_bounds().
+PlanReport report_plan(const Task& task, const std::optional<Rates>& rates = std::nullopt,
+                       std::string_view only = {});
 
 // The words of a choice over those of the bound of its kind.
 double over_bound(const Choice& choice);

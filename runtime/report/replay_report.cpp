@@ -29,9 +29,16 @@ std::vector<Cells> rows_of(const ReplayReport& report) {
   return redblue::rows_of(report.at, [&](Index M) { return size_cells(report, M); });
 }
 
-// What the kernel reads in a phase itself.
-Index reads_of(const ReplayReport& report, const std::string& phase) {
-  const std::vector<PhaseCounts>& phases = report.kernel->phases;
+// The inner levels of the kernel's run.
+const std::vector<RunCounts::Level>& inner_levels(const ReplayReport& report) {
+  return report.kernel->report.kernel.counted->inner;
+}
+Index capacity_of(const ReplayReport& report, std::size_t level) {
+  return report.kernel->report.kernel.levels[level].M;
+}
+
+// What is read in a phase, of these.
+Index reads_in(const std::vector<PhaseCounts>& phases, const std::string& phase) {
   const auto found = std::ranges::find(phases, phase, &PhaseCounts::path);
   return found == phases.end() ? 0 : found->io.reads;
 }
@@ -39,16 +46,53 @@ Index reads_of(const ReplayReport& report, const std::string& phase) {
 std::vector<Cells> phase_rows(const ReplayReport& report) {
   std::vector<Cells> rows;
   for (const PhaseReads& of : report.replayed.phases) {
+    Cells itself = {
+        {"phase", always_quoted(of.phase)},
+        {{"kernel's reads", "kernel_reads"}, reads_in(report.kernel->phases, of.phase)}};
+    for (std::size_t level = 0; level < inner_levels(report).size(); ++level) {
+      itself.push_back(
+          {{fmt::format("level {}'s", level + 1), "", fmt::format("level_{}_reads", level + 1)},
+           reads_in(inner_levels(report)[level].phases, of.phase)});
+    }
     for (const Index M : report.at) {
       const std::size_t at = report.replayed.at(M);
-      rows.push_back({{"phase", always_quoted(of.phase)},
-                      {{"kernel's reads", "kernel_reads"}, reads_of(report, of.phase)},
-                      {"M", M},
-                      {{"LRU reads", "lru.reads", "lru_reads"}, of.lru[at]},
-                      {{"OPT reads", "opt.reads", "opt_reads"}, of.opt[at]}});
+      rows.push_back(joined(itself, {{"M", M},
+                                     {{"LRU reads", "lru.reads", "lru_reads"}, of.lru[at]},
+                                     {{"OPT reads", "opt.reads", "opt_reads"}, of.opt[at]}}));
     }
   }
   return rows;
+}
+
+Json level_json(Index M, const PhaseCounts& total, const std::vector<PhaseCounts>& phases) {
+  const auto words = [](const PhaseCounts& of) {
+    return Json{{"reads", of.io.reads}, {"writes", of.io.writes}, {"peak", of.peak}};
+  };
+  Json all = Json::array();
+  for (const PhaseCounts& phase : phases) {
+    Json json = {{"path", phase.path}};
+    json.update(words(phase));
+    all.push_back(std::move(json));
+  }
+  return {{"M", M}, {"total", words(total)}, {"phases", std::move(all)}};
+}
+
+// From the innermost out; the machine's own is the last.
+Json levels_json(const ReplayReport& report) {
+  Json levels = Json::array();
+  for (std::size_t level = 0; level < inner_levels(report).size(); ++level) {
+    const auto& [phases, total] = inner_levels(report)[level];
+    levels.push_back(level_json(capacity_of(report, level), total, phases));
+  }
+  levels.push_back(
+      level_json(report.kernel->report.kernel.plan.M, report.kernel->moved, report.kernel->phases));
+  return levels;
+}
+
+std::string moved_text(const std::string& who, const PhaseCounts& moved, Index M) {
+  return fmt::format("{} reads {} and writes {} words itself, with at most {} of M = {} in use\n",
+                     who, grouped(moved.io.reads), grouped(moved.io.writes), grouped(moved.peak),
+                     grouped(M));
 }
 
 }  // namespace
@@ -61,6 +105,9 @@ std::vector<Index> sizes_shown(const ReplayReport& report) {
   sizes.push_back(report.replayed.words);
   if (report.kernel) {
     sizes.push_back(report.kernel->moved.peak);
+    for (const RunCounts::Level& level : inner_levels(report)) {
+      sizes.push_back(level.total.peak);
+    }
   }
   std::erase_if(sizes, [&](Index M) { return M < report.replayed.widest; });
   std::ranges::sort(sizes);
@@ -77,12 +124,13 @@ std::string to_table(const ReplayReport& report) {
   std::string text = fmt::format("{} accesses to {}{} words   (in words)\n", grouped(all.accesses),
                                  rows, grouped(all.words));
   if (report.kernel) {
-    const PhaseCounts& moved = report.kernel->moved;
-    text = fmt::format("{} reads {} and writes {} words itself, with at most {} of M = {} in use\n",
-                       spelled(report.kernel->report.kernel.plan), grouped(moved.io.reads),
-                       grouped(moved.io.writes), grouped(moved.peak),
-                       grouped(report.kernel->report.kernel.plan.M)) +
-           text;
+    const Plan& plan = report.kernel->report.kernel.plan;
+    std::string itself = moved_text(spelled(plan), report.kernel->moved, plan.M);
+    for (std::size_t level = 0; level < inner_levels(report).size(); ++level) {
+      itself += moved_text(fmt::format("level {}", level + 1), inner_levels(report)[level].total,
+                           capacity_of(report, level));
+    }
+    text = itself + text;
   }
   text += "\n" + table_of(rows_of(report));
   return report.per_phase ? text + "\n" + table_of(phase_rows(report)) : text;
@@ -100,6 +148,9 @@ std::string to_json(const ReplayReport& report) {
     }
     json["schedule"] = {
         {"peak", moved.peak}, {"reads", moved.io.reads}, {"writes", moved.io.writes}};
+    if (!inner_levels(report).empty()) {
+      json["levels"] = levels_json(report);
+    }
   }
   json["unit"] = to_string(report.unit);
   if (report.unit == ReplayUnit::row) {

@@ -11,6 +11,7 @@
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/masked.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/report/device_figures.hpp"
 #include "runtime/report/rank_bounds_report.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/text/cells.hpp"
@@ -380,6 +381,21 @@ std::string levels_text(const Part& part) {
   return text;
 }
 
+// The words that each level moved, of all parts.
+std::vector<Index> words_of_levels(const Report& report) {
+  std::vector<Index> words;
+  for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
+    if (part != nullptr) {
+      const std::vector<LevelOf> levels = levels_of(*part, 1);
+      words.resize(levels.size());
+      for (std::size_t k = 0; k < levels.size(); ++k) {
+        words[k] += levels[k].all().io.io();
+      }
+    }
+  }
+  return words;
+}
+
 Json part_json(const Part& part) {
   std::vector<Cells> rows = part_rows(part);
   Json sum = json_of(rows.back());
@@ -688,6 +704,28 @@ std::string to_words_of_level_bounds(const Report& report) {
   return text;
 }
 
+// The words of all levels, each at the cost that the request says. Requires: costs.
+double weighted(const Report& report) {
+  double sum = 0;
+  for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
+    for (std::size_t level = 0; part != nullptr && level < report.word_costs.size(); ++level) {
+      sum += report.word_costs[level] *
+             static_cast<double>(levels_of(*part, report.equal_levels)[level].all().io.io());
+    }
+  }
+  return sum;
+}
+
+std::string to_words_of_costs(const Report& report) {
+  Memory memory(report.kernel.plan.M);
+  memory.inner.resize(report.word_costs.size() - 1);
+  memory.word_costs = report.word_costs;
+  return fmt::format(
+      "words at {}{}: {:.6g}\n", costs_text(memory),
+      report.word_costs_from.empty() ? "" : fmt::format(" ns ({})", report.word_costs_from),
+      weighted(report));
+}
+
 // The bounds are of algorithms that may be given O and L, and hold from nothing as well: where the
 // kernel is given those of a forward kernel, both are said.
 std::string to_words_of_bound(const Report& report) {
@@ -756,6 +794,10 @@ std::string to_json(const Report& report) {
           }
         });
   }
+  if (!report.word_costs.empty()) {
+    json["word_costs"] = report.word_costs;
+    json["weighted"] = weighted(report);
+  }
   if (report.forward) {
     json["forward"] = {{"kernel", spelled(report.forward->plan)}};
     json["forward"].update(part_json(*report.forward));
@@ -766,6 +808,9 @@ std::string to_json(const Report& report) {
   }
   if (const auto both = total_from_nothing(report)) {
     json["total_from_nothing"] = *both;
+  }
+  if (report.device) {
+    json["device"] = device_json(*report.device, words_of_levels(report));
   }
   json["lower_bound"] = nullptr;
   json["ratio"] = nullptr;
@@ -850,6 +895,9 @@ std::string to_table(const Report& report) {
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
+  if (report.device) {
+    text += to_words(*report.device) + "\n";
+  }
   text += operands_text(report);
   if (!report.operands.empty()) {
     text += "operands: " + to_words(report.operands, report.seed) + "\n";
@@ -867,6 +915,8 @@ std::string to_table(const Report& report) {
   if (report.bound) {
     text += "\n" + to_words_of_bound(report) + "\n" + to_words_of_level_bounds(report);
   }
+  text += report.word_costs.empty() ? "" : to_words_of_costs(report);
+  text += report.device ? figures_text(*report.device, "words", words_of_levels(report)) : "";
   if (report.error) {
     const Verdict& error = *report.error;
     text += "\n" + to_words(error) + "\n";

@@ -12,6 +12,7 @@
 #include "kernels/plan.hpp"
 #include "memsim/phase.hpp"
 #include "memsim/store/ledger.hpp"
+#include "runtime/observe/devices.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/ranks/ranks.hpp"
 #include "runtime/run/workers.hpp"
@@ -96,6 +97,10 @@ struct Report {
   std::vector<FastMemoryOrigin> inner_from;
   std::vector<std::optional<Bound>> level_bounds;
   std::size_t equal_levels = 1;  // of M words, where there are no inner ones
+  std::optional<Device> device;  // of which M and inner levels are
+  // What a word costs at each level, where the request says so, and the calibration that does.
+  std::vector<double> word_costs;
+  std::string word_costs_from;
   // What a request says of sparse operands: a rule, or a file. All entries of the others are there.
   std::map<std::string, std::string> sparse_sources;
   // The entries of sparse operands where the kernel takes these as dense ones; else dense().

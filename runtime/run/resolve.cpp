@@ -744,32 +744,6 @@ std::string levels_text(const Request& request) {
   return fmt::format("{} {},{}", request.said("--M"), fmt::join(request.inner, ","), request.M);
 }
 
-// Throws: RequestError for what inner levels do not do.
-void check_levels(const Request& request, const Kernel& kernel) {
-  if (request.inner.empty()) {
-    return;
-  }
-  const std::string said = levels_text(request);
-  if (!kernel.has_levels()) {
-    throw RequestError(fmt::format("{}: {} has one level of fast memory; {} have several", said,
-                                   request.who(), names_of([&](const Kernel& other) {
-                                     return other.pass == kernel.pass && other.has_levels();
-                                   })));
-  }
-  if (request.prefetch > 1) {
-    throw RequestError(fmt::format("{} {}: with several levels, {}, keys come one block at a time",
-                                   request.said("--prefetch"), request.prefetch, said));
-  }
-  if (request.on_ranks) {
-    throw RequestError(
-        fmt::format("{}: ranks have one level of fast memory each: give one size", said));
-  }
-  if (request.printed_blocks) {
-    throw RequestError(fmt::format("{} printed: of one level of fast memory: give {} one size",
-                                   request.said("--blocks"), said));
-  }
-}
-
 // Throws: RequestError for blocks that no levels take.
 void check_level_blocks(const Request& request, const Kernel& kernel, const Blocks& blocks) {
   if (request.inner.empty()) {
@@ -956,7 +930,7 @@ std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
   if (!kernel.needs_forward(problem.activation)) {
     return std::nullopt;
   }
-  if (!request.inner.empty()) {
+  if (!request.inner.empty() && !request.forward_in_more_M) {
     const Kernel& forward =
         find_kernel(inputs_of(kernel.pass) == Inputs::plain ? "attention/rows" : "forward/rows");
     return forward.plan(problem.wanting_all(), request.memory_of_plan(), request.objective);
@@ -1076,60 +1050,34 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
       request.prefetch > 1 ? "that prefetches " : "", least.second, least.first));
 }
 
-// Of several levels: the plan, with a forward one where it takes one, for which the sum over levels
-// of their words is least, each weighed as plans weigh them.
+// The same of several levels.
 Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bool has_forward) {
-  std::optional<Plans> best;
-  double least = 0;
-  const auto weight = [&](const Plan& plan) {
-    double sum = 0;
-    const auto add = [&](const std::vector<PhaseCost>& phases, Index M, std::size_t level) {
-      const PhaseCost all = total(phases);
-      sum += (request.word_costs.empty() ? static_cast<double>(M) : request.word_costs[level]) *
-             static_cast<double>((all.reads + all.writes).value());
-    };
-    for (std::size_t level = 0; level < plan.inner.size(); ++level) {
-      add(plan.inner[level].phases, plan.inner[level].M, level);
-    }
-    add(plan.phases, plan.M, plan.inner.size());
-    return sum;
-  };
-  const Problem& problem = asked.problem;
-  if (!problem.sparsity.dense()) {
+  const Kernel& named = *requested_kernel(request).kernel;
+  if (!asked.problem.sparsity.dense()) {
     throw RequestError(fmt::format("{}: kernels of sparse operands have one level of fast memory",
                                    levels_text(request)));
   }
-  std::string too_small;
-  for (const Kernel& kernel : kernels()) {
-    if (kernel.pass != requested_kernel(request).kernel->pass || !kernel.has_levels() ||
-        !kernel.takes(problem.mask) || !kernel.takes(problem.activation) ||
-        !kernel.can_return(problem) || (problem.sharing != Sharing::none && !kernel.shares_keys)) {
-      continue;
-    }
-    try {
-      check_levels(request, kernel);
-      Plans plans{kernel.plan(problem, request.memory_of_plan(), request.objective), std::nullopt};
-      if (!has_forward) {
-        plans.forward = forward_before(request, kernel, problem);
+  check_pass_has_levels(request, named.pass);
+  Task task = task_of(named, asked.problem, request.M);
+  task.memory = request.memory_of_plan();
+  task.known = has_forward || request.forward_in_more_M ? Known::O_and_L : Known::nothing;
+  const Index heads = asked.kv_heads();
+  const bool shared = request.threads > 1 && heads == 1;
+  const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
+                  .workers = shared ? request.threads : std::min(request.threads, heads),
+                  .shared_only = true};
+  for (Choice& choice : choices(task, goal)) {
+    const Kernel& kernel = find_kernel(choice.plan.kernel);
+    check_levels(request, kernel);
+    if (splits(kernel) || !(shared || resumes(request))) {
+      std::optional<Plan> forward = std::move(choice.forward);
+      if (!forward && !has_forward) {
+        forward = forward_before(request, kernel, choice.plan.problem);
       }
-      const double words = weight(plans.plan) + (plans.forward ? weight(*plans.forward) : 0);
-      if (!best || words < least) {
-        best = std::move(plans);
-        least = words;
-      }
-    } catch (const FastMemoryTooSmall& error) {
-      too_small = error.what();
+      return {std::move(choice.plan), std::move(forward)};
     }
   }
-  if (best) {
-    return *std::move(best);
-  }
-  if (!too_small.empty()) {
-    throw FastMemoryTooSmall(too_small);
-  }
-  throw RequestError(fmt::format("{}: no kernel of {} has several levels of fast memory; {} have",
-                                 levels_text(request), request.who(),
-                                 names_of([](const Kernel& other) { return other.has_levels(); })));
+  throw no_levels_fit(task, goal);
 }
 
 Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_forward) {
@@ -1156,6 +1104,44 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
 }
 
 }  // namespace
+
+void check_levels(const Request& request, const Kernel& kernel) {
+  if (request.inner.empty()) {
+    return;
+  }
+  const std::string said = levels_text(request);
+  if (!kernel.has_levels()) {
+    const std::string one =
+        request.device ? fmt::format("; give one level of it, as --M {}", request.M) : "";
+    throw RequestError(fmt::format("{}: {} has one level of fast memory; {} have several{}", said,
+                                   request.who(), names_of([&](const Kernel& other) {
+                                     return other.pass == kernel.pass && other.has_levels();
+                                   }),
+                                   one));
+  }
+  if (request.prefetch > 1) {
+    throw RequestError(fmt::format("{} {}: with several levels, {}, keys come one block at a time",
+                                   request.said("--prefetch"), request.prefetch, said));
+  }
+  if (request.on_ranks) {
+    throw RequestError(
+        fmt::format("{}: ranks have one level of fast memory each: give one size", said));
+  }
+  if (request.printed_blocks) {
+    throw RequestError(fmt::format("{} printed: of one level of fast memory: give {} one size",
+                                   request.said("--blocks"), said));
+  }
+}
+
+void check_pass_has_levels(const Request& request, Pass pass) {
+  const auto has = [](const Kernel& kernel) { return kernel.has_levels(); };
+  if (!request.inner.empty() && std::ranges::none_of(kernels(), [&](const Kernel& kernel) {
+        return kernel.pass == pass && has(kernel);
+      })) {
+    throw RequestError(fmt::format("{}: no kernel of {} has several levels of fast memory; {} have",
+                                   levels_text(request), to_string(pass), names_of(has)));
+  }
+}
 
 Index least_M_of_forward(const Kernel& kernel, const Problem& problem) {
   return least_forward(kernel, problem).first;
@@ -1199,7 +1185,10 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
   }
   report.M_from = request.M_from;
   report.inner_from = request.inner_from;
+  report.device = request.device;
   report.equal_levels = request.equal_levels;
+  report.word_costs = request.word_costs;
+  report.word_costs_from = request.word_costs_from;
   report.from_nothing = !(kernel.needs_forward(asked.problem.activation) && has_forward);
   if (plans.forward) {
     // The forward part runs on one thread.

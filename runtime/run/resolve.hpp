@@ -67,6 +67,10 @@ Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& s
 // Plans the kernel and, where it needs O and L and they do not come with the request
 // (`has_forward`), the forward kernel that makes them.
 Report resolve(const Request& request, const RequestedProblem& asked, bool has_forward);
+// Throws: RequestError for what inner levels do not do, and for a kernel that has none.
+void check_levels(const Request& request, const Kernel& kernel);
+// Throws: RequestError for several levels of fast memory where no kernel of this pass has them.
+void check_pass_has_levels(const Request& request, Pass pass);
 // The least M in which a forward pass for this kernel fits.
 Index least_M_of_forward(const Kernel& kernel, const Problem& problem);
 

@@ -13,6 +13,7 @@
 #include "kernels/kernel.hpp"
 #include "memsim/ranks/transport.hpp"
 #include "memsim/store/store.hpp"
+#include "runtime/observe/devices.hpp"
 #include "runtime/ranks/grid.hpp"
 #include "runtime/run/inputs.hpp"
 #include "runtime/run/outcome.hpp"
@@ -58,12 +59,15 @@ struct Request {
   std::vector<Index> inner;
   std::vector<FastMemoryOrigin> inner_from;
   std::size_t equal_levels = 1;
+  std::optional<Device> device;  // of which these are the levels
   // What a word costs at each level, M's last, for plans; empty: as much as the level has words.
+  // And the calibration that says so, if one does.
   std::vector<double> word_costs;
+  std::string word_costs_from;
   [[nodiscard]] Memory memory_of_plan() const {
     Memory of{M, prefetch};
     of.inner = inner;
-    of.word_costs = word_costs;
+    of.word_costs = inner.empty() ? std::vector<double>() : word_costs;
     return of;
   }
   Objective objective = Objective::words;

@@ -68,6 +68,13 @@ Points fitting(const Slice& slice) {
   return points;
 }
 
+// "8K, 64K"
+std::string level_texts(const std::vector<Index>& levels) {
+  std::vector<std::string> texts;
+  std::ranges::transform(levels, std::back_inserter(texts), size_text);
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 // "n = m = 4,096, d = 64, O and L given".
 std::string text_of(const Arguments& common) {
   std::vector<std::string> parts;
@@ -75,7 +82,8 @@ std::string text_of(const Arguments& common) {
     const bool square =
         common.contains("n") && common.contains("m") && common.value("n") == common.value("m");
     const Index* size = std::get_if<Index>(&value);
-    if (name == "m" && square) {
+    if ((name == "m" && square) ||
+        (name == "dv" && common.contains("d") && value == common.value("d"))) {
       continue;
     }
     if (name == "given" && common.contains("activation")) {
@@ -84,10 +92,12 @@ std::string text_of(const Arguments& common) {
     if (name == "given") {
       parts.emplace_back(value == Value("OL") ? "O and L given" : "from nothing");
     } else {
-      parts.push_back(fmt::format("{}{} = {}", name, name == "n" && square ? " = m" : "",
-                                  size == nullptr ? to_string(value)
-                                  : name == "M"   ? size_text(*size)
-                                                  : grouped(*size)));
+      parts.push_back(fmt::format("{}{} = {}", name == kInner ? "levels below M" : name,
+                                  name == "n" && square ? " = m" : "",
+                                  name == kInner    ? level_texts(inner_levels(value))
+                                  : size == nullptr ? to_string(value)
+                                  : name == "M"     ? size_text(*size)
+                                                    : grouped(*size)));
     }
   }
   return fmt::format("{}", fmt::join(parts, ", "));
@@ -106,15 +116,18 @@ std::string short_name(const std::string& subject) {
   return subject.starts_with(kBackward) ? subject.substr(kBackward.size()) : subject;
 }
 
-// A block of lines "size words ratio" for each subject; the planner's choice is the first.
+// Blocks of lines "size words ratio", and $bound and perhaps $once.
 struct Curves {
   std::vector<std::pair<std::string, std::string>> data;
   std::vector<std::string> names;
   std::vector<std::size_t> sizes;  // the number of points of each curve
+  std::vector<bool> joined;        // by lines
   double least = 0, most = 0;      // the range of sizes
   double least_words = 0, most_words = 0, most_ratio = 0;
+  bool once = true;  // $once is there
 };
 
+// A curve for each subject; the planner's choice is the first.
 Curves curves_of(const Slice& slice) {
   Curves curves;
   std::map<Index, BoundsAt> bounds;
@@ -141,6 +154,7 @@ Curves curves_of(const Slice& slice) {
       curves.data.emplace_back(fmt::format("$curve{}", curves.data.size()), std::move(lines));
       curves.names.push_back(subject);
       curves.sizes.push_back(points.size());
+      curves.joined.push_back(true);
     }
   }
   std::string lines, once;
@@ -160,23 +174,86 @@ Curves curves_of(const Slice& slice) {
   return curves;
 }
 
+// A curve for each level; without bounds where one of them has none.
+Curves curves_of_levels(const Slice& slice) {
+  struct At {
+    Index M, words;
+    std::optional<Index> bound;
+  };
+  std::vector<std::vector<At>> levels;
+  for (const Swept* swept : fitting(slice)) {
+    const std::vector<SweptLevel> all = swept->levels();
+    levels.resize(std::max(levels.size(), all.size()));
+    for (std::size_t level = 0; level < all.size(); ++level) {
+      levels[level].push_back({all[level].M, all[level].total.counts.io.io(), all[level].bound});
+    }
+  }
+  Curves curves;
+  curves.once = false;
+  std::map<Index, Index> bounds;
+  std::set<Index> sizes;
+  for (std::vector<At>& level : levels) {
+    std::ranges::stable_sort(level, {}, &At::M);
+    std::string lines;
+    for (const auto& [M, words, bound] : level) {
+      const double ratio = bound ? static_cast<double>(words) / static_cast<double>(*bound) : 0;
+      lines += fmt::format("{} {} {}\n", M, words, ratio);
+      curves.most_words = std::max(curves.most_words, static_cast<double>(words));
+      curves.most_ratio = std::max(curves.most_ratio, ratio);
+      const auto least = static_cast<double>(bound.value_or(words));
+      curves.least_words = sizes.empty() ? least : std::min(curves.least_words, least);
+      sizes.insert(M);
+      if (bound) {
+        bounds.emplace(M, *bound);
+      }
+    }
+    curves.data.emplace_back(fmt::format("$curve{}", curves.data.size()), std::move(lines));
+    curves.names.push_back(fmt::format("level {}", curves.names.size() + 1));
+    curves.sizes.push_back(level.size());
+    // Not where points have other levels besides.
+    curves.joined.push_back(std::ranges::adjacent_find(level, {}, &At::M) == level.end());
+  }
+  if (sizes.size() >= 2) {
+    curves.least = static_cast<double>(*sizes.begin());
+    curves.most = static_cast<double>(*sizes.rbegin());
+  }
+  if (bounds.size() == sizes.size()) {
+    std::string lines;
+    for (const auto& [M, words] : bounds) {
+      lines += fmt::format("{} {} 1\n", M, words);
+    }
+    curves.data.emplace_back("$bound", std::move(lines));
+  } else {
+    curves.most_ratio = 0;
+  }
+  return curves;
+}
+
 // The "plot" command of one column of all curves, the bounds among them.
 std::string plot_of(const Curves& curves, int column, bool titles) {
   constexpr std::size_t kMarks = 9;  // the most on a curve, so that its dashes show between them
   const auto title = [&](const std::string& text) {
     return titles ? "title " + gnuplot_text(text) : "notitle";
   };
-  std::string plot = fmt::format(
-      "plot $bound using 1:{0} with lines linecolor black linewidth 3 {1}, $once using 1:{0} with "
-      "lines linecolor black linewidth 1.5 dashtype (6,3) {2}",
-      column, title("lower bound"), title("each sum once"));
-  for (std::size_t k = 0; k < curves.names.size(); ++k) {
-    plot += fmt::format(
-        ", {} using 1:{} with linespoints linetype {} pointsize 0.8 pointinterval {} {}",
-        curves.data[k].first, column, k + 1, 1 + (curves.sizes[k] - 1) / kMarks,
-        title(short_name(curves.names[k])));
+  std::vector<std::string> plots;
+  if (curves.most_ratio > 0) {
+    plots.push_back(fmt::format("$bound using 1:{} with lines linecolor black linewidth 3 {}",
+                                column, title("lower bound")));
   }
-  return plot + "\n";
+  if (curves.once) {
+    plots.push_back(
+        fmt::format("$once using 1:{} with lines linecolor black linewidth 1.5 dashtype (6,3) {}",
+                    column, title("each sum once")));
+  }
+  for (std::size_t k = 0; k < curves.names.size(); ++k) {
+    const std::string style =
+        curves.joined[k] ? fmt::format("linespoints linetype {} pointsize 0.8 pointinterval {}",
+                                       k + 1, 1 + (curves.sizes[k] - 1) / kMarks)
+                         : fmt::format("points linetype {} pointsize 0.8", k + 1);
+    plots.push_back(fmt::format("{} using 1:{} with {} {}", curves.data[k].first, column, style,
+                                title(short_name(curves.names[k]))));
+  }
+  return fmt::format("plot {}\n", fmt::join(plots, ", "));
 }
 
 // A text above the plot.
@@ -232,6 +309,23 @@ std::string x_range(double least, double most, std::size_t most_tics) {
   const double edge = std::pow(most / least, 0.015);
   return fmt::format("set logscale x 2\nset xrange [{}:{}]\n{}", least / edge, most * edge,
                      gnuplot_size_tics('x', least, most, most_tics));
+}
+
+// Words, and beside them words over the bound.
+std::string two_plots(const Curves& curves, const std::string& dividing) {
+  // Two plots with short numbers, and between them room for the second axis.
+  constexpr double kLeft = 0.09;
+  constexpr double kBetween = 0.085;
+  constexpr double kPlot = (kPlotRight - kLeft - kBetween) / 2;
+  return "set multiplot\n" + x_range(curves.least, curves.most, kMostTics / 2) +
+         fmt::format("set lmargin at screen {}\nset rmargin at screen {}\nset key off\n", kLeft,
+                     kLeft + kPlot) +
+         y_range(curves.least_words, curves.most_words) + dividing + plot_of(curves, 2, false) +
+         // The first plot has drawn the title and the caption, which are labels.
+         "unset label\nunset arrow\nset ylabel 'words over the lower bound'\n" +
+         fmt::format("set lmargin at screen {}\nset rmargin at screen {}\nset key on\n",
+                     kPlotRight - kPlot, kPlotRight) +
+         y_range(1, curves.most_ratio) + dividing + plot_of(curves, 3, true) + "unset multiplot\n";
 }
 
 // The roof holds for one thread.
@@ -378,20 +472,54 @@ Picture figure1_picture(const Slice& slice) {
                   .commands = {}};
   const std::string dividing = dividing_line(backward, curves.least, curves.most);
   picture.words_above = !dividing.empty();
-  // Two plots with short numbers, and between them room for the second axis.
-  constexpr double kLeft = 0.09;
-  constexpr double kBetween = 0.085;
-  constexpr double kPlot = (kPlotRight - kLeft - kBetween) / 2;
-  picture.commands =
-      "set multiplot\n" + x_range(curves.least, curves.most, kMostTics / 2) +
-      fmt::format("set lmargin at screen {}\nset rmargin at screen {}\nset key off\n", kLeft,
-                  kLeft + kPlot) +
-      y_range(curves.least_words, curves.most_words) + dividing + plot_of(curves, 2, false) +
-      // The first plot has drawn the title and the caption, which are labels.
-      "unset label\nunset arrow\nset ylabel 'words over the lower bound'\n" +
-      fmt::format("set lmargin at screen {}\nset rmargin at screen {}\nset key on\n",
-                  kPlotRight - kPlot, kPlotRight) +
-      y_range(1, curves.most_ratio) + dividing + plot_of(curves, 3, true) + "unset multiplot\n";
+  picture.commands = two_plots(curves, dividing);
+  return picture;
+}
+
+std::vector<Slice> level_slices(const Points& points) {
+  std::vector<Slice> found;
+  for (const Swept* swept : points) {
+    if (swept->inner.empty()) {
+      continue;
+    }
+    Arguments common;
+    for (const auto& [name, value] : swept->point.arguments) {
+      if (name != "M" && name != kInner && !is_usual(name, value)) {
+        common.set(name, value);
+      }
+    }
+    const auto same = [&](const Slice& slice) {
+      return slice.common == common && slice.points.front()->point.subject == swept->point.subject;
+    };
+    auto slice = std::ranges::find_if(found, same);
+    if (slice == found.end()) {
+      slice = found.insert(found.end(), {.over = "M", .common = common, .points = {}});
+    }
+    slice->points.push_back(swept);
+  }
+  return found;
+}
+
+Picture levels_picture(const Slice& slice) {
+  const Curves curves = curves_of_levels(slice);
+  const std::string& subject = slice.points.front()->point.subject;
+  if (curves.most == 0) {
+    throw InputError(
+        fmt::format("{} {}: all its levels have one M", subject, to_string(slice.common)));
+  }
+  Picture picture{.title = fmt::format("Words of {} at each level of fast memory: {}", subject,
+                                       text_of(slice.common)),
+                  .x_label = "M of the level, words",
+                  .y_label = "words moved, read and written",
+                  .caption = {},
+                  .data = curves.data,
+                  .commands = {}};
+  const std::string dividing = dividing_line(slice, curves.least, curves.most);
+  picture.words_above = !dividing.empty();
+  picture.commands = curves.most_ratio > 0 ? two_plots(curves, dividing)
+                                           : x_range(curves.least, curves.most, kMostTics) +
+                                                 y_range(curves.least_words, curves.most_words) +
+                                                 dividing + plot_of(curves, 2, true);
   return picture;
 }
 
@@ -541,6 +669,12 @@ std::vector<Picture> figures_of(const Sweep& sweep, std::size_t phases) {
   }
   if (std::ranges::any_of(all, on_roofline)) {
     figures.push_back(roofline_picture(all));
+  }
+  const auto of_levels = level_slices(all);
+  for (std::size_t k = 0; k < std::min(phases, of_levels.size()); ++k) {
+    if (curves_of_levels(of_levels[k]).most > 0) {
+      figures.push_back(levels_picture(of_levels[k]));
+    }
   }
   for (const Slice& slice : best) {
     for (const std::string& subject : subjects_of(slice.points)) {

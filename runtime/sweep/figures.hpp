@@ -43,16 +43,21 @@ struct Slice {
 std::vector<Slice> slices(const Points& points, std::string_view over);
 
 // The paper's Figure 1, measured: words against M (or n, or d), the proven lower bound and M = d^2,
-// and beside them the ratios to the bound. Requires: points of backward_of(). Throws (this and the
-// next two): InputError if there is nothing to draw.
+// and beside them the ratios to the bound. Requires: points of backward_of(). Throws (all
+// pictures): InputError if there is nothing to draw.
 Picture figure1_picture(const Slice& slice);
+// The points of several levels of fast memory that differ in nothing else than M and these.
+std::vector<Slice> level_slices(const Points& points);
+// The words of one subject at each of its levels against the level's M, and over the lower bound at
+// that M. Requires: a slice of level_slices().
+Picture levels_picture(const Slice& slice);
 // The words of one subject by phase.
 Picture phases_picture(const Slice& slice);
 // Speed against words a flop, below the speed that the machine reached in the same process.
 Picture roofline_picture(const Points& points);
 
-// All figures that the points allow; by phase for at most `phases` subjects. A point belongs to the
-// slice, over any size, that has the most points.
+// All figures that the points allow; by level and by phase for at most `phases` subjects. A point
+// belongs to the slice, over any size, that has the most points.
 std::vector<Picture> figures_of(const Sweep& sweep, std::size_t phases);
 
 }  // namespace redblue

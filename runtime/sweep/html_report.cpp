@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "runtime/run/inputs.hpp"
+#include "runtime/sweep/kernel_subjects.hpp"
 #include "runtime/text/html.hpp"
 #include "runtime/text/table.hpp"
 
@@ -15,13 +16,22 @@ namespace {
 
 constexpr const char* kNothing = "\u2013";
 
+// "8,192 / 65,536"
+std::string inner_text(const Value& value) {
+  std::string text;
+  for (const Index words : inner_levels(value)) {
+    text += (text.empty() ? "" : " / ") + grouped(words);
+  }
+  return text;
+}
+
 std::string argument(const Swept& swept, const std::string& name) {
   if (!swept.point.arguments.contains(name)) {
     return kNothing;
   }
   const Value& value = swept.point.arguments.value(name);
   const Index* size = std::get_if<Index>(&value);
-  return size != nullptr ? grouped(*size) : to_string(value);
+  return size != nullptr ? grouped(*size) : name == kInner ? inner_text(value) : to_string(value);
 }
 
 // The arguments that tables must name, and those that one sentence names for all points.
@@ -81,20 +91,28 @@ std::string with_sign(Index number) {
 // A sentence for each count that differs from its formula.
 std::vector<std::string> differences(const Swept& swept) {
   std::vector<std::string> found;
-  const auto compare = [&](const SweptPhase& phase) {
+  const auto compare = [&](const SweptPhase& phase, const std::string& level) {
     for (const Tallied& one : kTallied) {
       const Index count = one.count(phase);
       const Index formula = one.formula(phase);
       if (count != formula) {
-        found.push_back(fmt::format("{}: {} {}, by the formula {} ({})",
+        found.push_back(fmt::format("{}{}: {} {}, by the formula {} ({})", level,
                                     phase.counts.path.empty() ? "in all" : phase.counts.path,
                                     grouped(count), one.what, grouped(formula),
                                     with_sign(count - formula)));
       }
     }
   };
-  std::ranges::for_each(swept.phases, compare);
-  compare(swept.total);
+  const auto compare_all = [&](const SweptLevel& level, const std::string& name) {
+    for (const SweptPhase& phase : level.phases) {
+      compare(phase, name);
+    }
+    compare(level.total, name);
+  };
+  compare_all(swept.levels().back(), "");
+  for (std::size_t level = 0; level < swept.inner.size(); ++level) {
+    compare_all(swept.inner[level], fmt::format("level {}, ", level + 1));
+  }
   return found;
 }
 
@@ -116,12 +134,14 @@ std::string counts(const SweptPhase& phase) {
 }
 
 // The peak as a share of M.
-std::string part_of_M(const Swept& swept, Index peak) {
-  const Arguments& given = swept.point.arguments;
-  const Index* M = given.contains("M") ? std::get_if<Index>(&given.value("M")) : nullptr;
-  return html_cell(M == nullptr || *M == 0 ? kNothing
-                                           : fmt::format("{:.3f}", static_cast<double>(peak) /
-                                                                       static_cast<double>(*M)));
+std::string part_of_M(Index M, Index peak) {
+  return html_cell(fmt::format("{:.3f}", static_cast<double>(peak) / static_cast<double>(M)));
+}
+
+std::string over_the_bound(Index words, const std::optional<Index>& bound) {
+  return html_cell(bound && *bound > 0 ? fmt::format("{:.3f}", static_cast<double>(words) /
+                                                                   static_cast<double>(*bound))
+                                       : kNothing);
 }
 
 bool timed(const Sweep& sweep) {
@@ -172,11 +192,8 @@ std::string point_row(const Swept& swept, std::size_t k, const Varying& varying,
                               6 + (columns.time ? 3 : 0) + (columns.processor ? 1 : 0),
                               html_text(why));
   }
-  html += counts(swept.total) + part_of_M(swept, swept.total.counts.peak);
-  html += html_cell(swept.bound && *swept.bound > 0
-                        ? fmt::format("{:.3f}", static_cast<double>(swept.total.counts.io.io()) /
-                                                    static_cast<double>(*swept.bound))
-                        : kNothing);
+  html += counts(swept.total) + part_of_M(swept.size("M"), swept.total.counts.peak);
+  html += over_the_bound(swept.total.counts.io.io(), swept.bound);
   html += columns.time ? speeds(swept) : "";
   html += columns.processor ? html_cell(html_text(swept.processor.value_or(kNothing))) : "";
   return html + "</tr>\n";
@@ -186,7 +203,7 @@ std::string points(const Sweep& sweep, const Varying& varying) {
   const Columns columns{.time = timed(sweep), .processor = on_several_machines(sweep)};
   std::vector<std::string> names = {"kernel"};
   for (const std::string& name : varying.names) {
-    names.push_back(name == "M" ? "M, words" : name);
+    names.push_back(name == "M" ? "M, words" : name == kInner ? "levels below, words" : name);
   }
   for (const char* name : {"words read", "words written", "words in\u00a0all", "peak, words",
                            "peak/M", "over the\u00a0bound"}) {
@@ -215,6 +232,68 @@ std::string points(const Sweep& sweep, const Varying& varying) {
   return note + html_table("The points; a name leads to its phases", names, rows + "</tbody>\n");
 }
 
+bool has_levels(const Sweep& sweep) {
+  return std::ranges::any_of(sweep.points, [](const Swept& swept) { return !swept.inner.empty(); });
+}
+
+// A row for each level of each point that has several, from the innermost out.
+std::string levels(const Sweep& sweep, const Varying& varying) {
+  std::vector<std::string> names = {"kernel"};
+  for (const std::string& name : varying.names) {
+    if (name != "M" && name != kInner) {
+      names.push_back(name);
+    }
+  }
+  for (const char* name : {"level", "M, words", "words read", "words written", "words in\u00a0all",
+                           "peak, words", "peak/M", "lower bound, words", "over the\u00a0bound"}) {
+    names.emplace_back(name);
+  }
+  std::string rows;
+  for (std::size_t k = 0; k < sweep.points.size(); ++k) {
+    const Swept& swept = sweep.points[k];
+    if (swept.inner.empty()) {
+      continue;
+    }
+    rows += "<tbody>\n";
+    std::size_t number = 0;
+    for (const SweptLevel& level : swept.levels()) {
+      rows += fmt::format("<tr><th scope=\"row\"><a href=\"#phases-{}\">{}</a></th>", k + 1,
+                          html_text(swept.point.subject));
+      for (const std::string& name : varying.names) {
+        if (name != "M" && name != kInner) {
+          rows += html_cell(argument(swept, name));
+        }
+      }
+      rows += html_cell(std::to_string(++number)) + html_cell(grouped(level.M)) +
+              counts(level.total) + part_of_M(level.M, level.total.counts.peak) +
+              html_cell(level.bound ? grouped(*level.bound) : kNothing) +
+              over_the_bound(level.total.counts.io.io(), level.bound) + "</tr>\n";
+    }
+    rows += "</tbody>\n";
+  }
+  return "<p class=\"faint\">A word of level 1, the innermost, moved between it and level 2, and "
+         "one of the last level between it and the slow store. All levels up to one are together a "
+         "fast memory of its M words, for which the bound holds.</p>\n" +
+         html_table("The levels of fast memory; a name leads to its phases", names, rows);
+}
+
+// The phases at an inner level, whose operations are those above.
+std::string level_phases(const SweptLevel& level, std::size_t number) {
+  const auto row = [&](const SweptPhase& phase) {
+    return fmt::format("<tr><th scope=\"row\">{}</th>",
+                       phase.counts.path.empty() ? "in all" : html_text(phase.counts.path)) +
+           counts(phase) + part_of_M(level.M, phase.counts.peak) + "</tr>\n";
+  };
+  std::string rows;
+  for (const SweptPhase& phase : level.phases) {
+    rows += row(phase);
+  }
+  return html_table(
+      fmt::format("The same at level {}, M = {} words", number, grouped(level.M)),
+      {"phase", "words read", "words written", "words in\u00a0all", "peak, words", "peak/M"},
+      "<tbody>\n" + rows + "</tbody>\n<tfoot>\n" + row(level.total) + "</tfoot>\n");
+}
+
 std::string phases(const Swept& swept, std::size_t k, const Varying& varying) {
   std::vector<std::string> names = {
       "phase",       "words read", "words written", "words in\u00a0all",
@@ -225,7 +304,7 @@ std::string phases(const Swept& swept, std::size_t k, const Varying& varying) {
   const auto row = [&](const SweptPhase& phase) {
     return fmt::format("<tr><th scope=\"row\">{}</th>",
                        phase.counts.path.empty() ? "in all" : html_text(phase.counts.path)) +
-           counts(phase) + part_of_M(swept, phase.counts.peak) +
+           counts(phase) + part_of_M(swept.size("M"), phase.counts.peak) +
            number(phase.counts.operations.flops) + number(phase.counts.operations.elementwise) +
            (swept.total.seconds ? seconds(phase.seconds) : "") + "</tr>\n";
   };
@@ -238,11 +317,13 @@ std::string phases(const Swept& swept, std::size_t k, const Varying& varying) {
   if (!swept.blocks.empty()) {
     caption += "; blocks " + swept.blocks;
   }
-  return fmt::format(
-      "<details><summary>{}</summary>\n<div id=\"phases-{}\">\n{}</div></details>\n",
-      html_text(name), k,
-      html_table(caption, names,
-                 "<tbody>\n" + rows + "</tbody>\n<tfoot>\n" + row(swept.total) + "</tfoot>\n"));
+  std::string tables = html_table(
+      caption, names, "<tbody>\n" + rows + "</tbody>\n<tfoot>\n" + row(swept.total) + "</tfoot>\n");
+  for (std::size_t level = 0; level < swept.inner.size(); ++level) {
+    tables += level_phases(swept.inner[level], level + 1);
+  }
+  return fmt::format("<details><summary>{}</summary>\n<div id=\"phases-{}\">\n{}</div></details>\n",
+                     html_text(name), k, tables);
 }
 
 // The agreement of counts and formulas, the most important result of a sweep.
@@ -355,14 +436,18 @@ std::string to_html(const Sweep& sweep, const std::vector<ReportFigure>& figures
     facts += fmt::format("<dt>{}</dt><dd>{}</dd>\n", html_text(name), html_text(value));
   }
   body += fmt::format(
-      "<nav aria-label=\"This page\">{}<a href=\"#points\">Points</a> <a href=\"#phases\">Phases"
+      "<nav aria-label=\"This page\">{}<a href=\"#points\">Points</a> {}<a href=\"#phases\">Phases"
       "</a> <a href=\"#machine\">Build and machine</a> <a href=\"#suite\">Suite</a></nav>\n"
       "</header>\n<main>\n{}",
-      drawn.empty() ? "" : "<a href=\"#figures\">Figures</a> ", verdict(sweep, names));
+      drawn.empty() ? "" : "<a href=\"#figures\">Figures</a> ",
+      has_levels(sweep) ? "<a href=\"#levels\">Levels</a> " : "", verdict(sweep, names));
   if (!drawn.empty()) {
     body += section("figures", "Figures", drawn);
   }
   body += section("points", "Points", points(sweep, names));
+  if (has_levels(sweep)) {
+    body += section("levels", "Levels of fast memory", levels(sweep, names));
+  }
   body += section("phases", "Phases", folded);
   body += section("machine", "Build and machine", "<dl>\n" + facts + "</dl>\n");
   body += section("suite", "Suite",

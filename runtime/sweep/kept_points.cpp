@@ -74,10 +74,15 @@ Swept without_times(Swept swept) {
 }
 
 RecordedPoint recorded_of(const Swept& swept) {
-  RunCounts counts{.phases = {}, .total = swept.total.counts};
-  for (const SweptPhase& phase : swept.phases) {
-    counts.phases.push_back(phase.counts);
+  std::vector<RunCounts::Level> levels;
+  for (const SweptLevel& level : swept.levels()) {
+    levels.push_back({.phases = {}, .total = level.total.counts});
+    for (const SweptPhase& phase : level.phases) {
+      levels.back().phases.push_back(phase.counts);
+    }
   }
+  RunCounts counts{.phases = levels.back().phases, .total = levels.back().total};
+  counts.inner.assign(levels.begin(), levels.end() - 1);
   RecordedPoint point = recorded(swept.point, counts);
   point.fits = swept.fits;
   point.why = swept.why;

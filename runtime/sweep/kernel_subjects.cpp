@@ -1,16 +1,20 @@
 #include "runtime/sweep/kernel_subjects.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/sparse_operands.hpp"
 #include "runtime/system/subprocess.hpp"
+#include "runtime/text/printable.hpp"
 #include "runtime/theory/planner.hpp"
 
 namespace redblue {
@@ -62,7 +66,7 @@ NamedTexts named_in(const Arguments& arguments, std::string_view key) {
 }
 
 void fill_operands(const Arguments& arguments, Request& request) {
-  request.said_as = {{"--make", std::string(kMake)}, {"--in", std::string(kIn)}};
+  request.said_as.insert({{"--make", std::string(kMake)}, {"--in", std::string(kIn)}});
   for (const auto& [name, text] : named_in(arguments, kMake)) {
     try {
       request.make[name] = parse_rule(text);
@@ -85,7 +89,14 @@ Request request_of(const std::string& kernel, const Arguments& arguments, Sparsi
   request.m = arguments["m"];
   request.d = arguments["d"];
   request.dv = dv_of(arguments);
-  request.M = arguments["M"];
+  const std::vector<Index> levels = levels_of(arguments);
+  request.M = levels.back();
+  if (levels.front() == levels.back()) {
+    request.equal_levels = levels.size();
+  } else {
+    request.inner.assign(levels.begin(), levels.end() - 1);
+    request.said_as.insert({{"--M", "M"}, {"--prefetch", std::string(kPrefetch)}});
+  }
   request.threads = arguments["threads"];
   request.prefetch = prefetch_of(arguments);
   request.forward_in_more_M = given_forward(arguments);
@@ -131,28 +142,59 @@ Report resolved(const Request& request, const Arguments& arguments) {
                  given_forward(arguments));
 }
 
-// The kernel's phases, after those of the forward pass (forward/...) if it starts from nothing.
+const Part* forward_of(const Report& report, const Arguments& arguments) {
+  return report.forward && !given_forward(arguments) ? &*report.forward : nullptr;
+}
+
+// Adds the phases of the forward pass, forward/..., to those of the kernel.
+template <class Phase>
+void add_forward(std::vector<Phase> forward, std::vector<Phase>& phases) {
+  for (Phase& phase : forward) {
+    phase.path = "forward/" + phase.path;
+    phases.push_back(std::move(phase));
+  }
+}
+
+// The kernel's phases, and those of the forward pass if it starts from nothing.
 RunCounts counts_of(const Report& report, const Arguments& arguments) {
-  RunCounts counts{.phases = report.kernel.counted->phases, .total = report.kernel.counted->total};
-  if (report.forward && !given_forward(arguments)) {
-    for (PhaseCounts phase : report.forward->counted->phases) {
-      phase.path = "forward/" + phase.path;
-      counts.phases.push_back(std::move(phase));
+  const auto both = [&](const auto& level_of) {
+    RunCounts::Level level = level_of(*report.kernel.counted);
+    if (const Part* forward = forward_of(report, arguments)) {
+      const RunCounts::Level before = level_of(*forward->counted);
+      add_forward(before.phases, level.phases);
+      level.total += before.total;
     }
-    counts.total += report.forward->counted->total;
+    return level;
+  };
+  const RunCounts::Level own = both([](const RunCounts& counts) {
+    return RunCounts::Level{counts.phases, counts.total};
+  });
+  RunCounts counts{.phases = own.phases, .total = own.total};
+  counts.inner.assign(report.equal_levels - 1, own);
+  for (std::size_t level = 0; level < report.kernel.levels.size(); ++level) {
+    counts.inner.push_back(both([&](const RunCounts& of) { return of.inner[level]; }));
   }
   return counts;
 }
 
 std::vector<PhaseCost> formula_of(const Report& report, const Arguments& arguments) {
   std::vector<PhaseCost> phases = report.kernel.formula;
-  if (report.forward && !given_forward(arguments)) {
-    for (PhaseCost phase : report.forward->formula) {
-      phase.path = "forward/" + phase.path;
-      phases.push_back(std::move(phase));
-    }
+  if (const Part* forward = forward_of(report, arguments)) {
+    add_forward(forward->formula, phases);
   }
   return phases;
+}
+
+std::vector<std::vector<PhaseCost>> inner_formulas_of(const Report& report,
+                                                      const Arguments& arguments) {
+  std::vector<std::vector<PhaseCost>> inner(report.equal_levels - 1, formula_of(report, arguments));
+  for (std::size_t level = 0; level < report.kernel.levels.size(); ++level) {
+    inner.push_back(report.kernel.levels[level].phases);
+    if (const Part* forward = forward_of(report, arguments)) {
+      add_forward(forward->levels[level].phases, inner.back());
+    }
+  }
+  return inner;
 }
 
 // What the parameters of a subject depend on.
@@ -161,6 +203,7 @@ struct Takes {
   bool shares;  // keys, as `sharing` says
   bool dense;   // operands, with masks and prefetches
   bool sparse;
+  bool levels;  // of fast memory, several
 };
 
 // The keys of operands that files and rules give.
@@ -217,6 +260,13 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
                       .help = "where slow words are",
                       .otherwise = "memory",
                       .words = {"memory", std::string(kDisk)}}};
+  if (takes.levels) {
+    const auto M = std::ranges::find(made.parameters, "M", &Parameter::name);
+    made.parameters.insert(M + 1, {.name = std::string(kInner),
+                                   .help = "words of the levels below M, the innermost first",
+                                   .is_text = true,
+                                   .is_optional = true});
+  }
   if (takes.dense) {  // kernels of sparse operands stream no keys
     const auto store = std::ranges::find(made.parameters, "store", &Parameter::name);
     made.parameters.insert(store, {.name = std::string(kPrefetch),
@@ -265,7 +315,7 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
       made.meant_with = {std::string(kMake), std::string(kIn)};
     }
   }
-  if (masked || takes.sparse) {
+  if (masked || takes.sparse || takes.levels) {
     made.check = [name, sparsities](const Arguments& arguments) {
       if (arguments.contains(kMask) && to_string(arguments.value(kMask)).empty()) {
         throw std::invalid_argument(fmt::format("mask is empty: expected {}", kMaskSyntax));
@@ -273,7 +323,9 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
       const Request request = request_of(name, arguments, sparsities);
       static_cast<void>(problem_of(requested_kernel(request), arguments, request));
     };
-    made.fingerprints = fingerprints;
+    if (masked || takes.sparse) {
+      made.fingerprints = fingerprints;
+    }
   }
   made.run = [name, memory, sparsities](const Arguments& arguments) {
     return counts_of(run_subject(name, arguments, false, memory, nullptr, sparsities), arguments);
@@ -281,10 +333,54 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
   made.formula = [name, sparsities](const Arguments& arguments) {
     return formula_of(count_subject(name, arguments, sparsities), arguments);
   };
+  if (takes.levels) {
+    made.inner_formulas = [name, sparsities](const Arguments& arguments) {
+      return arguments.contains(kInner)
+                 ? inner_formulas_of(count_subject(name, arguments, sparsities), arguments)
+                 : std::vector<std::vector<PhaseCost>>();
+    };
+  }
   return made;
 }
 
 }  // namespace
+
+std::vector<Index> inner_levels(const Value& inner) {
+  std::vector<Index> levels;
+  const std::string all = to_string(inner) + ",";
+  for (std::string_view rest = all; !rest.empty();) {
+    const std::string_view size = rest.substr(0, rest.find(','));
+    const char* const end = size.data() + size.size();
+    Index words = 0;
+    if (const auto [stop, error] = std::from_chars(size.data(), end, words);
+        error != std::errc() || stop != end || words < 1) {
+      throw RequestError(fmt::format(
+          "{} is '{}': expected the words of each level below M, such as 8192 or 8192,65536",
+          kInner, shortened(to_string(inner))));
+    }
+    levels.push_back(words);
+    rest.remove_prefix(size.size() + 1);
+  }
+  return levels;
+}
+
+std::vector<Index> levels_of(const Arguments& arguments) {
+  std::vector<Index> levels;
+  if (arguments.contains(kInner)) {
+    levels = inner_levels(arguments.value(kInner));
+  }
+  levels.push_back(arguments["M"]);
+  const bool equal = std::ranges::count(levels, levels.back()) == std::ssize(levels);
+  const auto falls = std::ranges::adjacent_find(levels, std::greater_equal<>());
+  if (!equal && falls != levels.end()) {
+    throw RequestError(fmt::format(
+        "M {}: level {} has {} words, and the next {}: give the inner level first, each smaller "
+        "than the next, or all equal",
+        shortened(fmt::format("{}", fmt::join(levels, ","))), falls - levels.begin() + 1, falls[0],
+        falls[1]));
+  }
+  return levels;
+}
 
 bool given_forward(const Arguments& arguments) {
   return arguments.contains(kGiven) && arguments.value(kGiven) == Value(std::string(kOL));
@@ -352,7 +448,8 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
                                {.pass = kernel.pass,
                                 .shares = kernel.shares_keys && name.sharing == Sharing::none,
                                 .dense = !kernel.takes_sparse,
-                                .sparse = kernel.takes_sparse},
+                                .sparse = kernel.takes_sparse,
+                                .levels = kernel.has_levels()},
                                memory, sparsities));
     subjects.back().least_M = [&kernel, name, sparsities](const Arguments& arguments) {
       const Problem problem =
@@ -381,7 +478,8 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
           (!kernel.takes(mask_of(arguments, shape)) || (on_disk(arguments) && leaves_forward))) {
         return "mask";
       }
-      return prefetch_of(arguments) > 1 && !kernel.streams_keys() ? std::string(kPrefetch) : "";
+      const bool one_block = !kernel.streams_keys() || arguments.contains(kInner);
+      return prefetch_of(arguments) > 1 && one_block ? std::string(kPrefetch) : "";
     };
   }
   for (const auto& [name, pass] : kAuto) {
@@ -395,7 +493,8 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
         {.pass = pass,
          .shares = any_of(kernels(), [](const Kernel& kernel) { return kernel.shares_keys; }),
          .dense = any_of(kernels(), any),
-         .sparse = any_of(sparse_kernels(), any)},
+         .sparse = any_of(sparse_kernels(), any),
+         .levels = any_of(kernels(), [](const Kernel& kernel) { return kernel.has_levels(); })},
         memory, sparsities));
   }
   return subjects;

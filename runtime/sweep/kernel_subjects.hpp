@@ -1,8 +1,9 @@
 #pragma once
-// redblue's kernels as subjects of a gate or a sweep. Their parameters: n, m, d, M, threads, heads,
-// of attention and gradients those of keys, prefetch, the place of the slow store, for backward,
-// gradients and layer whether O and L are given, the sharing, mask and activation; of kernels of
-// sparse operands, and of auto that may choose them, what makes these: rules, files and a seed.
+// redblue's kernels as subjects of a gate or a sweep. Their parameters: n, m, d, M, of some
+// `inner`, the levels of fast memory below M, threads, heads, of attention and gradients those of
+// keys, prefetch, the place of the slow store, for backward, gradients and layer whether O and L
+// are given, the sharing, mask and activation; of kernels of sparse operands, and of auto that may
+// choose them, what makes these: rules, files and a seed.
 
 #include <functional>
 #include <string>
@@ -30,6 +31,11 @@ bool on_disk(const Arguments& arguments);
 Report count_subject(const std::string& kernel, const Arguments& arguments,
                      Sparsities* sparsities = nullptr);
 bool given_forward(const Arguments& arguments);
+// The words that the argument `inner` names. Throws: RequestError for another text.
+std::vector<Index> inner_levels(const Value& inner);
+// The words of all levels of fast memory, from the innermost out: M is the last. Throws:
+// RequestError unless each is smaller than the next, or all are equal.
+std::vector<Index> levels_of(const Arguments& arguments);
 bool shares_keys(const Arguments& arguments);
 // The mask of these arguments. Throws: as parse_mask().
 Mask mask_of(const Arguments& arguments, const Shape& shape);

@@ -64,25 +64,44 @@ SweptPhase predicted_phase(const PhaseCost& cost) {
           .formula_peak = peak};
 }
 
-void add_part(const Part& part, const std::string& prefix, bool timed, Swept& swept) {
-  for (std::size_t k = 0; k < part.formula.size(); ++k) {
-    SweptPhase phase = predicted_phase(part.formula[k]);
-    if (part.counted) {
-      phase.counts = part.counted->phases[k];
-      if (timed) {
-        phase.seconds = part.counted->seconds->phases[k];
-      }
+// Adds what a part moved at one level; `counted` where it ran.
+void add_phases(const std::vector<PhaseCost>& formula,
+                const std::optional<RunCounts::Level>& counted, const std::string& prefix,
+                std::vector<SweptPhase>& phases, SweptPhase& sum) {
+  for (std::size_t k = 0; k < formula.size(); ++k) {
+    SweptPhase phase = predicted_phase(formula[k]);
+    if (counted) {
+      phase.counts = counted->phases[k];
     }
     phase.counts.path = prefix + phase.counts.path;
-    swept.phases.push_back(std::move(phase));
+    phases.push_back(std::move(phase));
   }
-  const SweptPhase total = predicted_phase(redblue::total(part.formula));
-  SweptPhase& sum = swept.total;
-  sum.counts += part.counted ? part.counted->total : total.counts;
+  const SweptPhase total = predicted_phase(redblue::total(formula));
+  sum.counts += counted ? counted->total : total.counts;
   sum.formula += total.formula;
   sum.formula_peak = std::max(sum.formula_peak, total.formula_peak);
+}
+
+void add_part(const Part& part, const std::string& prefix, bool timed, Swept& swept) {
+  const std::optional<RunCounts>& counted = part.counted;
+  const std::size_t first = swept.phases.size();
+  add_phases(
+      part.formula,
+      counted ? std::optional(RunCounts::Level{counted->phases, counted->total}) : std::nullopt,
+      prefix, swept.phases, swept.total);
   if (timed) {
-    sum.seconds = sum.seconds.value_or(0) + part.counted->seconds->total;
+    for (std::size_t k = 0; k < part.formula.size(); ++k) {
+      swept.phases[first + k].seconds = counted->seconds->phases[k];
+    }
+    swept.total.seconds = swept.total.seconds.value_or(0) + counted->seconds->total;
+  }
+  swept.inner.resize(part.levels.size());
+  for (std::size_t level = 0; level < part.levels.size(); ++level) {
+    SweptLevel& sum = swept.inner[level];
+    sum.M = part.levels[level].M;
+    add_phases(part.levels[level].phases,
+               counted ? std::optional(counted->inner[level]) : std::nullopt, prefix, sum.phases,
+               sum.total);
   }
 }
 
@@ -107,6 +126,15 @@ Swept swept_of(const Point& point, const Report& report,
     add_part(*report.forward, "forward/", timed, swept);
   }
   add_part(report.kernel, "", timed, swept);
+  for (std::size_t level = 0; level < report.level_bounds.size(); ++level) {
+    if (const auto& bound = report.level_bounds[level]) {
+      swept.inner[level].bound = bound->words;
+    }
+  }
+  // Levels of equal words are one, and each has its words.
+  for (std::size_t level = 1; level < report.equal_levels; ++level) {
+    swept.inner.push_back(swept.levels().back());
+  }
   if (timed) {
     const double seconds = *swept.total.seconds;
     swept.speed = Speed{
@@ -142,6 +170,44 @@ Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound) {
           {in_json_and_csv("seconds"), phase.seconds ? CellValue(*phase.seconds) : absent()}};
 }
 
+// The argument M, and the levels below it.
+std::string M_levels(const Arguments& arguments) {
+  if (!arguments.contains(kInner)) {
+    return "";
+  }
+  std::string levels = to_string(arguments.value(kInner));
+  std::ranges::replace(levels, ',', '/');
+  return levels + "/" + to_string(arguments.value("M"));
+}
+
+// Of a level, whose operations are not its own.
+Json level_phase(const SweptPhase& phase) {
+  Json json = json_of(phase_cells(phase, {}));
+  Json words = Json::object();
+  for (const auto& [key, value] : json.items()) {
+    if (key != "flops" && key != "elementwise" && key != "seconds") {
+      words[key] = value;
+    }
+  }
+  return words;
+}
+
+// The inner levels, and last M itself.
+Json levels_json(const Swept& swept) {
+  Json levels = Json::array();
+  for (const SweptLevel& level : swept.levels()) {
+    Json phases = Json::array();
+    for (const SweptPhase& phase : level.phases) {
+      phases.push_back(level_phase(phase));
+    }
+    levels.push_back({{"M", level.M},
+                      {"bound", level.bound},
+                      {"total", level_phase(level.total)},
+                      {"phases", std::move(phases)}});
+  }
+  return levels;
+}
+
 Cells speed_cells(const std::optional<Speed>& speed) {
   const auto of = [&](double Speed::*rate) { return speed ? Json((*speed).*rate) : Json(); };
   return {{in_json_and_csv("gflops"), of(&Speed::gflops)},
@@ -151,14 +217,14 @@ Cells speed_cells(const std::optional<Speed>& speed) {
 
 SweptPhase phase_of(const Json& json) {
   const auto count = [&](const char* key) { return json.at(key).get<Index>(); };
+  const auto if_any = [&](const char* key) { return json.value(key, 0).get<Index>(); };
   const auto formula = [&](std::size_t k) { return json.at("formula").at(k).get<Index>(); };
   SweptPhase phase{
       .counts = {.path = json.value("path", "").get<std::string>(),
                  .io = {.reads = count("reads"), .writes = count("writes")},
-                 .operations = {.flops = count("flops"), .elementwise = count("elementwise")},
+                 .operations = {.flops = if_any("flops"), .elementwise = if_any("elementwise")},
                  .peak = count("peak"),
-                 .indices = {.reads = json.value("index_reads", 0).get<Index>(),
-                             .writes = json.value("index_writes", 0).get<Index>()}},
+                 .indices = {.reads = if_any("index_reads"), .writes = if_any("index_writes")}},
       .formula = {.reads = formula(0), .writes = formula(1)},
       .formula_peak = formula(2)};
   if (json.contains("seconds")) {
@@ -191,7 +257,22 @@ Json json_of(const Swept& swept) {
   for (const SweptPhase& phase : swept.phases) {
     json["phases"].push_back(json_of(phase_cells(phase, {})));
   }
+  if (!swept.inner.empty()) {
+    json["M_levels"] = M_levels(swept.point.arguments);
+    json["levels"] = levels_json(swept);
+  }
   return json;
+}
+
+SweptLevel level_of(const Json& json) {
+  SweptLevel level{.M = json.at("M").get<Index>(), .total = phase_of(json.at("total"))};
+  for (const Json& phase : json.at("phases")) {
+    level.phases.push_back(phase_of(phase));
+  }
+  if (!json.at("bound").is_null()) {
+    level.bound = json.at("bound").get<Index>();
+  }
+  return level;
 }
 
 Swept swept_of(const Json& json) {
@@ -228,6 +309,12 @@ Swept swept_of(const Json& json) {
   for (const Json& phase : json.at("phases")) {
     swept.phases.push_back(phase_of(phase));
   }
+  for (const Json& level : json.value("levels", Json::array())) {
+    swept.inner.push_back(level_of(level));
+  }
+  if (!swept.inner.empty()) {  // the last one is M itself
+    swept.inner.pop_back();
+  }
   return swept;
 }
 
@@ -241,6 +328,12 @@ auto parsed(std::string_view text, const std::string& place, const Make& make) {
 }
 
 }  // namespace
+
+std::vector<SweptLevel> Swept::levels() const {
+  std::vector<SweptLevel> all = inner;
+  all.push_back({.M = size("M"), .total = total, .phases = phases, .bound = bound});
+  return all;
+}
 
 std::string to_line(const Swept& swept) {
   return json_of(swept).dump() + "\n";
@@ -312,10 +405,15 @@ std::string to_csv(const Sweep& sweep) {
   const std::vector<std::string> names = argument_names(sweep);
   const bool several_machines =
       std::ranges::any_of(sweep.points, [](const Swept& swept) { return !!swept.processor; });
+  const bool several_levels = std::ranges::any_of(
+      sweep.points, [](const Swept& swept) { return swept.point.arguments.contains(kInner); });
   std::string text;
   for (const Swept& swept : sweep.points) {
     Cells head = {{in_csv("subject"), swept.point.subject}};
     for (const std::string& name : names) {
+      if (name == kInner) {
+        continue;  // part of M_levels
+      }
       const Arguments& arguments = swept.point.arguments;
       head.push_back({in_csv(name), arguments.contains(name)
                                         ? CellValue(to_string(arguments.value(name)))
@@ -324,9 +422,10 @@ std::string to_csv(const Sweep& sweep) {
     head.push_back({in_csv("fits"), swept.failed ? Json("failed") : Json(swept.fits)});
     head.push_back({in_csv("kernel"), swept.kernel});
     head.push_back({in_csv("blocks"), swept.blocks});
-    const auto add = [&](const SweptPhase& phase) {
-      const bool whole = phase.counts.path.empty();
-      Cells cells = phase_cells(phase, swept.bound);
+    const auto add_row = [&](const SweptPhase& phase, const std::optional<Index>& bound,
+                             std::size_t level) {
+      const bool whole = phase.counts.path.empty() && level > swept.inner.size();
+      Cells cells = phase_cells(phase, bound);
       for (std::size_t k = 1; k < cells.size() && !swept.fits; ++k) {
         cells[k].value = absent();
       }
@@ -335,10 +434,22 @@ std::string to_csv(const Sweep& sweep) {
         cells.push_back({in_csv("processor"), Json(swept.processor)});
       }
       cells.push_back({in_csv("why"), swept.why});
+      if (several_levels) {
+        cells.push_back({in_csv("M_levels"), M_levels(swept.point.arguments)});
+        cells.push_back({in_csv("level"), static_cast<Index>(level)});
+      }
       text += (text.empty() ? csv_head(cells) : "") + csv_line(cells);
     };
-    std::ranges::for_each(swept.phases, add);
-    add(swept.total);
+    const auto add = [&](const SweptLevel& of, std::size_t level) {
+      for (const SweptPhase& phase : of.phases) {
+        add_row(phase, of.bound, level);
+      }
+      add_row(of.total, of.bound, level);
+    };
+    add(swept.levels().back(), swept.inner.size() + 1);
+    for (std::size_t level = 0; level < swept.inner.size(); ++level) {
+      add(swept.inner[level], level + 1);
+    }
   }
   return text;
 }

@@ -32,6 +32,16 @@ struct SweptPhase {
   friend bool operator==(const SweptPhase&, const SweptPhase&) = default;
 };
 
+// An inner level of fast memory, whose operations are those of M itself.
+struct SweptLevel {
+  Index M = 0;
+  SweptPhase total = {};
+  std::vector<SweptPhase> phases = {};
+  std::optional<Index> bound = std::nullopt;
+
+  friend bool operator==(const SweptLevel&, const SweptLevel&) = default;
+};
+
 // The speed of a run, and the roof: the speeds that the machine reached in the same process.
 struct Speed {
   double gflops = 0;
@@ -49,12 +59,15 @@ struct Swept {
   std::string why = {};  // the reason for not fitting, or for failing
   SweptPhase total;
   std::vector<SweptPhase> phases;
-  std::optional<Index> bound;  // the largest proven bound for algorithms of its kind
+  std::optional<Index> bound;          // the largest proven bound for algorithms of its kind
+  std::vector<SweptLevel> inner = {};  // levels, from the innermost out
   std::optional<Speed> speed;
   // Of the machine that took the times; only if a sweep has times of several machines.
   std::optional<std::string> processor = std::nullopt;
 
   [[nodiscard]] Index size(std::string_view name) const { return point.arguments[name]; }
+  // The inner levels, and last M itself.
+  [[nodiscard]] std::vector<SweptLevel> levels() const;
   friend bool operator==(const Swept&, const Swept&) = default;
 };
 
@@ -86,7 +99,7 @@ struct Sweep {
 // The names of all arguments, in the order of their first points.
 std::vector<std::string> argument_names(const Sweep& sweep);
 
-// For each point a row for every phase, and one for the total.
+// For each point a row for every phase, and one for the total; and the same for each inner level.
 std::string to_csv(const Sweep& sweep);
 // The document's "context", the build and the machine, as one line of JSON.
 std::string sweep_context(const Topology& topology);

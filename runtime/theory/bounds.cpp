@@ -378,6 +378,25 @@ std::vector<Bound> lower_bounds(const Task& task) {
   return bounds;
 }
 
+std::vector<std::vector<Bound>> bounds_of_levels(const Task& task) {
+  std::vector<std::vector<Bound>> all;
+  for (std::size_t level = 0; level < task.memory.levels(); ++level) {
+    Task alone = task;
+    alone.memory = task.memory.alone(level);
+    all.push_back(lower_bounds(alone));
+  }
+  return all;
+}
+
+double weighted_bound(const Memory& memory, const std::vector<std::vector<Bound>>& of_levels,
+                      const Schedule& schedule) {
+  std::vector<Words> least;
+  for (const std::vector<Bound>& bounds : of_levels) {
+    least.emplace_back(largest(bounds, schedule).words);
+  }
+  return memory.weighted(least);
+}
+
 bool meets(const Schedule& schedule, const Bound& bound) {
   return (bound.order == Order::any || schedule.order == bound.order) &&
          (bound.recomputation || !schedule.recomputes) && schedule.known <= bound.known &&

@@ -68,12 +68,18 @@ struct Schedule {
 // for extents or M below 1 and for self with n != m; CountOverflow.
 std::vector<Bound> lower_bounds(const Task& task);
 
+// The same for each level of the task's memory, from the innermost out, in a fast memory of as many
+// words; the last are lower_bounds(task).
+std::vector<std::vector<Bound>> bounds_of_levels(const Task& task);
 // Whether an algorithm is of the kind that a bound is for.
 bool meets(const Schedule& schedule, const Bound& bound);
 
 // The largest proven bound that the schedule meets; the first of equals.
 // Requires: bounds of a task that shares as much as the schedule does.
 const Bound& largest(const std::vector<Bound>& bounds, const Schedule& schedule = {});
+// The largest of each level, each word at its cost: no such algorithm has a smaller weighted sum.
+double weighted_bound(const Memory& memory, const std::vector<std::vector<Bound>>& of_levels,
+                      const Schedule& schedule = {});
 
 // The M at which the paper divides small caches from large ones: d^2.
 Words dividing_point(const Shape& shape);

@@ -19,10 +19,55 @@ Problem with_sharing(Problem problem, Sharing sharing) {
   return problem;
 }
 
-// Of one head.
-double seconds(const Choice& choice, const Goal& goal) {
-  const double own = seconds(choice.plan, *goal.rates) / static_cast<double>(goal.workers);
-  return choice.forward ? seconds(*choice.forward, *goal.rates) + own : own;
+Memory without_prefetch(const Memory& memory) {
+  Memory same = memory;
+  same.prefetch = 1;
+  return same;
+}
+
+// Of all levels, without bounds.
+std::vector<LevelChoice> levels_of(const Choice& choice, const Task& task) {
+  std::vector<LevelChoice> levels;
+  for (std::size_t level = 0; level < task.memory.levels(); ++level) {
+    PhaseCost all = total_of_level(choice.plan, level);
+    if (choice.forward) {
+      const PhaseCost before = total_of_level(*choice.forward, level);
+      all.reads += before.reads;
+      all.writes += before.writes;
+      all.peak = std::max(all.peak, before.peak);
+    }
+    levels.push_back({.M = task.memory.words(level),
+                      .reads = all.reads * task.heads,
+                      .writes = all.writes * task.heads,
+                      .peak = all.peak});
+  }
+  return levels;
+}
+
+bool overflows(const Choice& choice) {
+  return choice.words.overflowed() ||
+         std::ranges::any_of(choice.levels,
+                             [](const LevelChoice& level) { return level.words().overflowed(); });
+}
+
+// Of one head, in several levels: what its words take.
+double seconds_of_words(const Plan& plan, const Task& task, const Rates& rates) {
+  Memory priced = task.memory;
+  priced.word_costs = word_nanoseconds(rates, task.memory);
+  return 1e-9 * weighted_words(plan, priced);
+}
+
+// Of one head. Nothing where what a word costs at each of several levels is not known.
+std::optional<double> seconds(const Choice& choice, const Task& task, const Goal& goal) {
+  const bool has_levels = !task.memory.inner.empty();
+  if (has_levels && goal.rates->words.empty()) {
+    return std::nullopt;
+  }
+  const auto of = [&](const Plan& plan) {
+    return has_levels ? seconds_of_words(plan, task, *goal.rates) : seconds(plan, *goal.rates);
+  };
+  const double own = of(choice.plan) / static_cast<double>(goal.workers);
+  return choice.forward ? of(*choice.forward) + own : own;
 }
 
 // The choices among the kernels of such operands as the task has, sparse or dense ones.
@@ -36,8 +81,19 @@ void sort(std::vector<Choice>& choices) {
     if (a.seconds != b.seconds) {
       return a.seconds < b.seconds;
     }
+    if (a.weighted != b.weighted) {
+      return a.weighted < b.weighted;
+    }
     return a.words != b.words ? a.words < b.words : flops(a) < flops(b);
   });
+}
+
+// The forward pass before such a task, where nobody gives it O and L.
+Task forward_task(const Task& task) {
+  Task before = task;
+  before.pass = forward_of(task.pass);
+  before.problem = task.problem.wanting_all();
+  return before;
 }
 
 Found choices_of_kind(const Task& task, const Goal& goal);
@@ -47,10 +103,8 @@ std::optional<Plan> forward_of(const Task& task, const Goal& goal, bool& overflo
   if (!is_backward(task.pass) || task.known != Known::nothing || !task.problem.normalised()) {
     return std::nullopt;
   }
-  Task before = task;
-  before.pass = forward_of(task.pass);
-  before.problem = task.problem.wanting_all();
-  Found makers = choices_of_kind(before, {.rates = goal.rates, .shared_only = goal.shared_only});
+  Found makers =
+      choices_of_kind(forward_task(task), {.rates = goal.rates, .shared_only = goal.shared_only});
   overflowed = overflowed || (makers.choices.empty() && makers.overflowed);
   if (makers.choices.empty()) {
     return std::nullopt;  // a kernel without a forward pass may move fewer
@@ -59,13 +113,19 @@ std::optional<Plan> forward_of(const Task& task, const Goal& goal, bool& overflo
   return makers.choices.front().plan;
 }
 
-bool solves(const KernelName& name, const Task& task, const Goal& goal) {
+bool solves_in_one_level(const KernelName& name, const Task& task, const Goal& goal) {
   const Kernel& kernel = *name.kernel;
   const Problem& problem = task.problem;
-  return kernel.pass == task.pass && kernel.takes_sparse != problem.sparsity.dense() &&
+  return kernel.pass == task.pass && (goal.only.empty() || name.text() == goal.only) &&
+         kernel.takes_sparse != problem.sparsity.dense() &&
          (name.sharing == Sharing::none || problem.sharing != Sharing::none) &&
          (!goal.shared_only || name.sharing == problem.sharing) && kernel.takes(problem.mask) &&
          kernel.takes(problem.activation) && kernel.can_return(problem);
+}
+
+bool solves(const KernelName& name, const Task& task, const Goal& goal) {
+  return solves_in_one_level(name, task, goal) &&
+         (task.memory.inner.empty() || name.kernel->has_levels());
 }
 
 Found choices_of_kind(const Task& task, const Goal& goal) {
@@ -79,13 +139,17 @@ Found choices_of_kind(const Task& task, const Goal& goal) {
       continue;
     }
     try {
-      Choice choice{.plan = kernel.plan(with_sharing(task.problem, name.sharing), task.memory.M,
+      Choice choice{.plan = kernel.plan(with_sharing(task.problem, name.sharing),
+                                        without_prefetch(task.memory),
                                         goal.rates == nullptr ? Objective::words : Objective::time),
                     .forward = needs_forward ? forward : std::nullopt,
                     .words = 0};
       choice.words =
           (needs_forward ? io(choice.plan) + io(*forward) : io(choice.plan)) * task.heads;
-      if (choice.words.overflowed()) {  // the next kernel may move fewer
+      if (!task.memory.inner.empty()) {
+        choice.levels = levels_of(choice, task);
+      }
+      if (overflows(choice)) {  // the next kernel may move fewer
         found.overflowed = true;
         continue;
       }
@@ -95,12 +159,24 @@ Found choices_of_kind(const Task& task, const Goal& goal) {
     }
   }
   if (!found.choices.empty()) {
-    const std::vector<Bound> bounds = lower_bounds(task);
+    const std::vector<std::vector<Bound>> bounds = bounds_of_levels(task);
     for (Choice& choice : found.choices) {
       if (goal.rates != nullptr) {
-        choice.seconds = static_cast<double>(task.heads) * seconds(choice, goal);
+        if (const auto of_head = seconds(choice, task, goal)) {
+          choice.seconds = static_cast<double>(task.heads) * *of_head;
+        }
       }
-      choice.bound = largest(bounds, schedule_of(choice.plan));
+      const Schedule schedule = schedule_of(choice.plan);
+      choice.bound = largest(bounds.back(), schedule);
+      if (!choice.levels.empty()) {
+        std::vector<Words> moved;
+        for (std::size_t level = 0; level < choice.levels.size(); ++level) {
+          choice.levels[level].bound = largest(bounds[level], schedule);
+          moved.push_back(choice.levels[level].words());
+        }
+        choice.weighted = task.memory.weighted(moved);
+        choice.weighted_bound = weighted_bound(task.memory, bounds, schedule);
+      }
     }
   }
   return found;
@@ -110,10 +186,7 @@ LeastMemory least_of_kind(const Task& task) {
   const bool forward = is_backward(task.pass) && task.known == Known::nothing;
   Index makes = 0;
   if (forward && task.problem.normalised()) {
-    Task before = task;
-    before.pass = forward_of(task.pass);
-    before.problem = task.problem.wanting_all();
-    makes = least_of_kind(before).M;
+    makes = least_of_kind(forward_task(task)).M;
   }
   LeastMemory least;
   for (const KernelName& name : all_kernel_names()) {
@@ -192,6 +265,36 @@ std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<Le
   }
   sort(found.choices);
   return std::move(found.choices);
+}
+
+std::vector<std::string> kernels_of_one_level(const Task& task) {
+  std::vector<std::string> names;
+  for (const KernelName& name : all_kernel_names()) {
+    if (solves_in_one_level(name, task, {}) && !name.kernel->has_levels()) {
+      names.push_back(name.text());
+    }
+  }
+  return names;
+}
+
+FastMemoryTooSmall no_levels_fit(const Task& task, const Goal& goal) {
+  for (const KernelName& name : all_kernel_names()) {
+    if (!solves(name, task, goal)) {
+      continue;
+    }
+    try {
+      static_cast<void>(name.kernel->plan(with_sharing(task.problem, name.sharing),
+                                          without_prefetch(task.memory)));
+    } catch (const FastMemoryTooSmall& error) {
+      return error;
+    }
+  }
+  if (is_backward(task.pass) && task.known == Known::nothing) {
+    return no_levels_fit(forward_task(task), {});
+  }
+  return FastMemoryTooSmall(fmt::format(
+      "no kernel of {} that works in several levels of fast memory takes this problem: give one M",
+      to_string(task.pass)));
 }
 
 LeastMemory least_memory(const Task& task) {

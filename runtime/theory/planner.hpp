@@ -15,6 +15,16 @@
 
 namespace redblue {
 
+// What a choice moves and holds at a level of fast memory: the words of both passes and all heads,
+// and the larger peak.
+struct LevelChoice {
+  Index M = 0;
+  Words reads, writes, peak;
+  Bound bound = {};  // as that of the choice, in a fast memory of M words
+
+  [[nodiscard]] Words words() const { return reads + writes; }
+};
+
 struct Choice {
   Plan plan;
   // The plan that makes O and L, if the kernel takes them and the task has none: the first choice
@@ -24,6 +34,10 @@ struct Choice {
   Bound bound = {};                    // the largest proven one for algorithms of the kernel's kind
   bool densified = false;              // both passes take the task's sparse operands as dense ones
   std::optional<double> seconds = {};  // likewise, one after the other; if there are rates
+  // Of several levels: each, from the innermost out, the machine's last; the sum of their words at
+  // the costs of these (Memory::weighted), and that of their bounds. Else none.
+  std::vector<LevelChoice> levels = {};
+  std::optional<double> weighted = {}, weighted_bound = {};
 };
 
 Words flops(const Choice& choice);  // of both passes and one head
@@ -39,6 +53,8 @@ struct Goal {
   bool densified = true;
   // And those of them that cannot come first, however long their plans take.
   bool densified_in_any_case = false;
+  // This kernel alone, as it is spelled; empty: all.
+  std::string_view only = {};
 };
 
 // A mask of single pairs takes a planner microseconds and about a hundred bytes a pair. Of more
@@ -67,11 +83,21 @@ Task densified(const Task& task);
 // nothing fits. No plan prefetches, whatever the task's memory says. Throws: ShapeMismatch for
 // extents below 1; CountOverflow if the words of all kernels that fit pass 63 bits.
 //
+// Of a task with inner levels the choices are the kernels that work in them, those of the least
+// weighted sum first. The seconds of one are those of its words alone, by what the rates say of a
+// word at each level; without that, there are none.
+//
 // Of sparse operands a choice may be densified: a kernel of dense operands, whose words and bound
 // are those of densified(task), as are those of the kernel that makes O and L for it. Sets
 // `left_out` where these are no choices, but would be of fewer pairs.
 std::vector<Choice> choices(const Task& task, const Goal& goal = {},
                             std::optional<LeftOut>* left_out = nullptr);
+
+// The kernels that would solve a task with inner levels, had it one level of fast memory.
+std::vector<std::string> kernels_of_one_level(const Task& task);
+// The exception for a task with inner levels in which no kernel fits, by the first kernel that
+// would solve it. Requires: no choices for this goal.
+FastMemoryTooSmall no_levels_fit(const Task& task, const Goal& goal);
 
 // The kernel that solves the task in the least M, whatever M the task has, with the kernel that
 // makes O and L for it. Without a name where none does in an M of 63 bits.

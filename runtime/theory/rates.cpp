@@ -80,6 +80,19 @@ double seconds(const Plan& plan, const Rates& rates) {
   return flops * median(std::move(all));
 }
 
+std::vector<double> word_nanoseconds(const Rates& rates, const Memory& memory) {
+  std::vector<double> costs;
+  for (std::size_t next = 1; next < memory.levels(); ++next) {
+    const Words bytes = Words(memory.words(next)) * Index{sizeof(float)};
+    const auto home = std::ranges::find_if(rates.words, [&](const WordCost& cost) {
+      return cost.bytes == 0 || bytes <= Words(static_cast<Index>(cost.bytes));
+    });
+    costs.push_back(home->nanoseconds);
+  }
+  costs.push_back(rates.words.back().nanoseconds);
+  return costs;
+}
+
 void add_sample(KernelRates& rates, const RateSample& sample) {
   const auto at = std::ranges::lower_bound(rates.samples, sample.words_per_flop, {},
                                            &RateSample::words_per_flop);

@@ -11,6 +11,7 @@
 //
 // All are values and may be used from any thread.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,11 +47,22 @@ struct LinkCosts {
   friend bool operator==(const LinkCosts&, const LinkCosts&) = default;
 };
 
+// What a word costs that comes from a cache, or from the memory beyond all caches, in nanoseconds.
+struct WordCost {
+  std::string from = {};    // "L2", "memory"
+  std::uint64_t bytes = 0;  // of the cache; 0: memory
+  double nanoseconds = 0;
+
+  friend bool operator==(const WordCost&, const WordCost&) = default;
+};
+
 struct Rates {
   std::string origin = {};  // "calibrated on 2026-01-31T12:00:00Z"
   Index granule = 16;       // words
   std::vector<KernelRates> kernels = {};
   std::optional<LinkCosts> links = {};
+  // From the smallest cache to the largest one, and memory. Empty: not measured.
+  std::vector<WordCost> words = {};
 
   [[nodiscard]] bool measured(std::string_view kernel) const;
 };
@@ -67,6 +79,11 @@ double words_per_flop(const Plan& plan, Index granule);
 // shared keys, or else that of its kin; without any, the median of all curves at its words a flop.
 // Requires: flops in the plan, a measured kernel in the rates.
 double seconds(const Plan& plan, const Rates& rates);
+
+// Nanoseconds of a word at each level of fast memory, from the innermost out. A word comes into a
+// level from the smallest cache in which the next level fits, and into the last one from memory.
+// Requires: costs of words, the last of memory.
+std::vector<double> word_nanoseconds(const Rates& rates, const Memory& memory);
 
 // Adds a sample in order, and replaces one of the same words_per_flop.
 void add_sample(KernelRates& rates, const RateSample& sample);

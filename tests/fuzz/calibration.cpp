@@ -38,6 +38,7 @@ void calibration(std::string_view input) {
   const Rates again = calibrated_rates(to_json(same), "again.json", topology);
   demand(again.granule == rates->granule && again.kernels.size() == rates->kernels.size(),
          "what is written is read as other rates");
+  demand(again.words == rates->words, "what is written is read as other costs of words");
   for (std::size_t k = 0; k < again.kernels.size(); ++k) {
     demand(again.kernels[k].kernel == rates->kernels[k].kernel &&
                again.kernels[k].samples == rates->kernels[k].samples,

@@ -63,6 +63,7 @@ std::optional<Sized> sized(std::string_view input, Index most);
 void calibration(std::string_view input);
 void callgrind(std::string_view input);
 void checkpoint(std::string_view input);
+void device(std::string_view input);
 void entries(std::string_view input);
 void graph(std::string_view input);
 void dinero(std::string_view input);
@@ -87,6 +88,7 @@ struct Target {
 inline constexpr Target kTargets[] = {{"calibration", calibration},
                                       {"callgrind", callgrind},
                                       {"checkpoint", checkpoint},
+                                      {"device", device},
                                       {"entries", entries},
                                       {"graph", graph},
                                       {"dinero", dinero},

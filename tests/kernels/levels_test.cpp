@@ -172,6 +172,46 @@ TEST_P(LeveledKernel, MovesAndComputesWhatItsFormulasSayAtEachLevel) {
   }
 }
 
+// Sums are made in the order of one level: with its blocks; where maxima rise on the way, with the
+// key blocks of the innermost level, if these cut those around them evenly.
+TEST_P(LeveledKernel, HasTheBitsOfOneLevel) {
+  TestedKernel kernel = tested_kernel(GetParam());
+  if (!kernel.kernel->blocks(kernel.problem({8, 8, 4}), 1000, Objective::words).contains("Br")) {
+    GTEST_SKIP() << "rows stay and nothing else";
+  }
+  const bool online = kernel.kernel->pass != Pass::backward || !kernel.kernel->needs_forward();
+  RandomMasks random(37);
+  for (int k = 0; k < problems() && !HasFailure(); ++k) {
+    const Shape shape{random.any(1, 90), random.any(1, 90), random.any(1, 20)};
+    kernel.mask = online || k % 2 == 0 ? Mask() : random.expression(shape.n, shape.m).mask;
+    Plan flat = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 4000));
+    flat.blocks.drop("clustered");
+    const Index near = random.any(1, 20), more = random.any(1, 3);
+    if (online) {
+      flat.blocks.set("Bc", near);
+    }
+    flat = kernel.kernel->plan(flat.problem, Index{1} << 40, flat.blocks);
+    Blocks blocks = flat.blocks;
+    blocks.set("Bc", near * more * random.any(1, 3));
+    const Index rows = random.any(1, 20);
+    for (std::size_t level = 0; level < 2; ++level) {
+      const Index times = level == 0 ? 1 : more;
+      blocks.add(level_block(level, "Br"), rows * times);
+      blocks.add(level_block(level, "Bc"), near * times);
+      if (blocks.contains("Bw")) {
+        blocks.add(level_block(level, "Bw"), times);
+      }
+    }
+    Memory memory(Index{1} << 40);
+    memory.inner = {Index{1} << 38, Index{1} << 39};
+    const Plan nested = kernel.kernel->plan(flat.problem, memory, blocks);
+    SCOPED_TRACE(to_string(nested));
+    const TestProblem problem = make_problem(kernel, shape, static_cast<std::uint64_t>(k + 1), 2);
+    EXPECT_TRUE(same_bits(run_kernel(kernel, nested, problem).returned,
+                          run_kernel(kernel, flat, problem).returned));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kernels, LeveledKernel, testing::ValuesIn(kernels_with_levels()),
                          [](const auto& info) { return test_name(info.param); });
 

@@ -65,6 +65,43 @@ TEST_F(Calibrate, TheFileIsWhatIsPrinted) {
   }
 }
 
+// What a word takes is known of each cache and of memory, and weighs the words of levels: those
+// that come into 512 words from 2048, which L2 has, and into these from memory.
+TEST_F(Calibrate, WordCostsAreThoseOfTheCaches) {
+  const std::string size = "backward/rows --n 60 --d 8 --M 512,2K --word-costs calibrated";
+  expect_refused(
+      [&] {
+        Process with = process("HWLOC_THISSYSTEM=1 count " + size);
+        with.environment.push_back(kCaches);
+        with.environment.push_back("XDG_CACHE_HOME=" + (directory_ / "cache").string());
+        return with;
+      }(),
+      2, "--word-costs calibrated: what a word costs .* run `redblue calibrate`");
+  const Json words = json_on(kCaches, "PATH=/none calibrate --n 64")["word_costs"];
+  ASSERT_EQ(words.size(), 3U);
+  const char* from[] = {"L1", "L2", "memory"};
+  for (std::size_t k = 0; k < 3; ++k) {
+    EXPECT_EQ(words[k]["from"], from[k]);
+    EXPECT_GT(words[k]["nanoseconds"], 0);
+    EXPECT_LT(words[k]["nanoseconds"], 1000);
+  }
+  EXPECT_EQ(words[1]["bytes"], 16384);
+  EXPECT_TRUE(words[2]["bytes"].is_null());
+  const Json count = json_on(kCaches, "count " + size);
+  EXPECT_EQ(count["word_costs"], (Json{words[1]["nanoseconds"], words[2]["nanoseconds"]}));
+  const Json plan =
+      json_on(kCaches, "plan --given nothing --n 60 --d 8 --M 512,2K --objective time");
+  double seconds = 0;
+  for (std::size_t level = 0; level < 2; ++level) {
+    seconds += 1e-9 * words[level + 1]["nanoseconds"].get<double>() *
+               plan["plan"]["levels"][level]["total"]["io"].get<double>();
+  }
+  EXPECT_NEAR(plan["plan"]["seconds"].get<double>(), seconds, 1e-9 * seconds);
+  EXPECT_EQ(
+      json_on(kCaches, "count backward/auto --n 60 --d 8 --M 512,2K --objective time")["kernel"],
+      plan["plan"]["kernel"]);
+}
+
 TEST_F(Calibrate, MAutoIsTheFastestOfL2) {
   const Json calibrated = json_on(kCaches, "PATH=/none calibrate --n 64");
   const Json best = calibrated["levels"][1]["fastest"];

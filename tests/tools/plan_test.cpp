@@ -182,7 +182,7 @@ TEST_F(PlanCommand, DevicesInTheirForms) {
   ASSERT_EQ(rows.size(), 3 * devices().size());
   for (std::size_t k = 0; k < rows.size(); ++k) {
     EXPECT_EQ(rows[k].at("device"), devices()[k / 3].name);
-    EXPECT_EQ(rows[k].at("bytes"), std::to_string(devices()[k / 3].bytes));
+    EXPECT_EQ(rows[k].at("bytes"), std::to_string(devices()[k / 3].levels.back().bytes));
   }
   const std::string table = data("plan --cache all --cache 4KiB --d 8");
   for (const Device& device : devices()) {

@@ -99,6 +99,32 @@ TEST_F(ReplayCommand, OfAKernelBesideItsOwnWords) {
   EXPECT_EQ(opt, all["curve"][1]["opt"]["reads"]);
 }
 
+// What the levels of a run move themselves is what `count` says of them.
+TEST_F(ReplayCommand, OfLevels) {
+  const std::string kernel = "backward/rows --n 32 --d 8 --M 150,400";
+  const Json all = json("replay " + kernel + " --per-phase --at 400");
+  const Json count = json("count " + kernel);
+  ASSERT_EQ(all["levels"].size(), 2U);
+  EXPECT_EQ(all["M"], 400);
+  for (std::size_t level = 0; level < 2; ++level) {
+    const Json &here = all["levels"][level], &counted = count["levels"][level];
+    EXPECT_EQ(keys(here), (Keys{"M", "total", "phases"}));
+    EXPECT_EQ(here["M"], counted["M"]);
+    for (const char* key : {"reads", "writes", "peak"}) {
+      EXPECT_EQ(here["total"][key], counted["total"][key]) << key;
+      ASSERT_EQ(here["phases"].size(), counted["phases"].size());
+      for (std::size_t phase = 0; phase < here["phases"].size(); ++phase) {
+        EXPECT_EQ(here["phases"][phase][key], counted["phases"][phase][key]) << key;
+      }
+    }
+  }
+  EXPECT_FALSE(json("replay backward/rows --n 32 --d 8 --M 400 --at 400").contains("levels"));
+  const std::string at = " --per-phase --at 400";
+  EXPECT_NE(data("replay " + kernel + at).find("\nlevel 1 reads "), std::string::npos);
+  EXPECT_NE(data("replay " + kernel + at + " --format csv").find("level_1_reads"),
+            std::string::npos);
+}
+
 TEST_F(ReplayCommand, OfRows) {
   const std::string kernel = "backward/rows --n 32 --d 8 --M 240 --at 240,480";
   const Json words = json("replay " + kernel), rows = json("replay " + kernel + " --unit row");

@@ -144,6 +144,36 @@ class Schemas : public Cli {
   }
 };
 
+// A device of two levels, of which one has figures.
+const std::string kTwoLevels = R"({"name": "two", "source": "a manual", "levels": [
+    {"name": "L1", "bytes": 2000, "line_bytes": 64, "bandwidth_bytes_per_second": 1e11,
+     "joules_per_word": 1e-11, "shared_by": 1, "source": "its figures"},
+    {"name": "L2", "bytes": 40000}]})";
+
+TEST_F(Schemas, OfDevices) {
+  expect_kept("device", Json::parse(kTwoLevels));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(REDBLUE_SOURCE_DIR)) {
+    const std::string folder = entry.path().parent_path().filename().string();
+    if (folder == "devices" && entry.path().extension() == ".json") {
+      expect_valid("device", content_of(entry.path()));
+    }
+  }
+  for (const char* bad : {R"({"bytes": 6})", R"({"bytes": 0})", R"({"joules_per_word": 0})",
+                          R"({"bandwidth_bytes_per_second": "1e9"})", R"({"word": 4})"}) {
+    Json device = Json::parse(kTwoLevels);
+    device["levels"][0].update(Json::parse(bad));
+    EXPECT_NE(Validator("device").broken(device), "") << bad;
+  }
+  directory_.write("two.json", kTwoLevels);
+  expect_keep("run", {"count backward/rows --n 30 --d 5 --device ./two.json",
+                      "run forward/rows --n 30 --d 5 --device ./two.json",
+                      "count backward/large --n 30 --d 5 --device a100"});
+  expect_keep("plan", {"plan --n 30 --d 5 --device zen3", "plan --n 30 --d 5 --device ./two.json"});
+  expect_keep("bounds",
+              {"bounds --n 30 --d 5 --device zen3", "bounds --n 30 --d 5 --device ./two.json"});
+  expect_keep("list", {"list --devices"});
+}
+
 TEST_F(Schemas, OfRunsAndCounts) {
   const std::string size = " --n 30 --m 20 --d 5 --M 900";
   expect_keep(
@@ -156,11 +186,15 @@ TEST_F(Schemas, OfRunsAndCounts) {
        "run linear/auto --verify --mask causal" + size, "run linear-gradient/auto --verify" + size,
        "run forward/auto --verify --make A1=density:3/4" + size, "count attention/tiles" + size,
        "run backward/rows --store file:store" + size,
+       "count attention/rows --n 30 --m 20 --d 5 --M 300,900",
+       "run backward/rows --verify --n 30 --m 20 --d 5 --M 200,300,900",
+       "run backward/rows-onepass --n 30 --m 20 --d 5 --M 900,900",
        "run forward/flash --n 30 --d 5 --M 900 --out O=O.npy --out L=L.npy",
        "run backward/rows --n 30 --d 5 --M 900 --in O=O.npy --in L=L.npy --seed 1 --verify"});
 }
 
 TEST_F(Schemas, OfWhatIsPlanned) {
+  directory_.write("two.json", kTwoLevels);
   for (const std::string problem : {"product", "forward", "backward", "attention", "gradients",
                                     "layer", "linear", "linear-gradient"}) {
     const std::string line = " --problem " + problem + " --n 100 --d 8 --M 500";
@@ -175,12 +209,16 @@ TEST_F(Schemas, OfWhatIsPlanned) {
                        "plan --n 30 --d 8 --M 900 --make A1=density:3/4 --make X=identity",
                        "plan --problem forward --make X=identity --make A1=random:1 --make "
                        "A2=random:1 --n 8192 --d 2 --M 64K"});
+  const std::string levels = " --n 100 --d 8 --M 500,4K";
+  expect_keep("bounds", {"bounds" + levels, "bounds --problem product" + levels});
+  expect_keep("plan", {"plan" + levels, "plan --given nothing --word-costs 1,4" + levels,
+                       "plan backward/rows" + levels});
   expect_keep("grids",
               {"plan backward/rows --n 90 --m 70 --d 8 --M 900 --ranks 6",
                "plan forward/rows-shared --n 90 --m 70 --d 8 --M 900 --ranks 1 --home 1M",
                "plan attention/rows --n 90 --d 8 --M 900 --ranks 4 --objective time --link-costs "
                "1e-6,3e-9"});
-  expect_keep("devices", {"plan --cache 100B,4KiB,a100 --d 8"});
+  expect_keep("devices", {"plan --cache 100B,4KiB,a100,./two.json --d 8"});
   expect_keep("loops", {"plan --loops backward/small --n 20 --d 4 --M 300"});
 }
 
@@ -224,6 +262,7 @@ TEST_F(Schemas, OfGames) {
   expect_keep("replay", {"replay --from trace", "replay --from trace --at 1,2",
                          "replay backward/rows --n 7 --d 3 --M 60 --per-phase",
                          "replay backward/rows --n 7 --d 3 --M 60 --unit row",
+                         "replay backward/rows --n 7 --d 3 --M 30,60",
                          "plot replay matmul/blocked --n 5 --m 4 --d 3 --M 20 --unit row",
                          "plot replay matmul/blocked --n 5 --m 4 --d 3 --M 20"});
 }

@@ -135,6 +135,21 @@ std::vector<Given> TextOption::items() const {
   return items;
 }
 
+std::optional<GivenList> TextOption::list() const {
+  if (option_->count() > 1) {
+    static_cast<void>(get());
+  }
+  const std::vector<Given> given = items();
+  if (given.empty()) {
+    return std::nullopt;
+  }
+  Given whole = given.front();
+  for (std::size_t k = 1; k < given.size(); ++k) {
+    whole.text += "," + given[k].text;
+  }
+  return GivenList{std::move(whole), given};
+}
+
 Switch::Switch(CLI::App& app, const std::string& flag, const std::string& help)
     : option_(app.add_flag(flag)->description(with_twin(help, twin_of(app, flag, Twin::shared)))) {}
 

@@ -26,6 +26,11 @@ struct Given {
   std::string from;
 };
 
+struct GivenList {
+  Given whole;
+  std::vector<Given> items;
+};
+
 // The commands that read an environment twin.
 enum class Twin {
   shared,  // each command with the flag: REDBLUE_N for --n
@@ -50,6 +55,9 @@ class TextOption {
   [[nodiscard]] std::vector<Given> all() const;
   // For an option whose flag holds such a list, too: the items of all its occurrences.
   [[nodiscard]] std::vector<Given> items() const;
+  // For an option that is one such list: all of it, and its items. Throws: UsageError for a flag
+  // that is given several times.
+  [[nodiscard]] std::optional<GivenList> list() const;
 
  private:
   std::string flag_;

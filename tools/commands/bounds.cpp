@@ -33,8 +33,16 @@ Action add_bounds(CLI::App& app) {
     if (const std::string why = no_partitions(task); partition && !why.empty()) {
       throw UsageError(fmt::format("{}: a bound by partitions is proven {}", *partition, why));
     }
+    if (partition && !request.inner.empty()) {
+      throw UsageError(
+          fmt::format("{}: partitions are of one level of fast memory: give {} one size",
+                      *partition, request.said("--M")));
+    }
     BoundReport report = report_bounds(task);
     report.M_from = request.M_from;
+    report.inner_from = request.inner_from;
+    report.word_costs_from = request.word_costs_from;
+    report.device = request.device;
     if (partition) {
       report.partitions = partitions(task);
     }

@@ -23,6 +23,7 @@
 #include "memsim/ranks/local_transport.hpp"
 #include "memsim/words.hpp"
 #include "runtime/observe/counters.hpp"
+#include "runtime/observe/word_time.hpp"
 #include "runtime/ranks/ping.hpp"
 #include "runtime/report/calibration.hpp"
 #include "runtime/report/context.hpp"
@@ -301,6 +302,32 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
   return all;
 }
 
+// Of copies within half of each cache, and within twice the largest one, and more, in memory.
+std::vector<WordCost> word_costs(const Topology& topology, StatusLine& status, Kept& kept) {
+  constexpr std::uint64_t kMemory = 64U << 20;
+  constexpr std::uint64_t kLeast = 256;
+  begin(status, "timing words of each cache and of memory");
+  std::vector<WordCost> costs;
+  const auto add = [&](const std::string& from, std::uint64_t bytes, std::uint64_t copied) {
+    status.show("words of " + from);
+    const Json measured = kept("words of " + from, [&] {
+      const MemoryClaim memory(nullptr, static_cast<Index>(copied), "calibrate",
+                               "free some memory");
+      return Json(nanoseconds_a_word(copied));
+    });
+    costs.push_back({from, bytes, measured.get<double>()});
+  };
+  std::uint64_t largest = 0;
+  for (const CacheLevel level : kCacheLevels) {
+    if (const Cache* cache = topology.cache(level)) {
+      largest = std::max(largest, cache->bytes);
+      add(std::string(to_string(level)), cache->bytes, std::max(kLeast, cache->bytes / 2));
+    }
+  }
+  add("memory", 0, std::max(kMemory, 2 * largest));
+  return costs;
+}
+
 // The command that measures this request under callgrind.
 std::vector<std::string> under_callgrind(const Request& request) {
   return {"measure", request.kernel,
@@ -496,6 +523,7 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
       time(calibration.levels, shape, status, kept);
       calibration.rates =
           rates(calibration.levels, calibration.topology, calibration.rates_n, status, kept);
+      calibration.rates.words = word_costs(calibration.topology, status, kept);
       const Json pinged = kept("links", [] {
         const LinkCosts links = local_links();
         return Json::array({links.origin, links.seconds_a_message, links.seconds_a_word});

@@ -17,11 +17,13 @@ Action add_count(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : problem(command),
+          word_costs(command),
           heads(command),
           inputs(command),
           ranks(command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
+    WordCostsOption word_costs;
     HeadsOption heads;
     PatternOptions inputs;
     RanksOptions ranks;
@@ -31,6 +33,7 @@ Action add_count(CLI::App& app) {
   return [options] {
     Request request;
     options->problem.fill(request);
+    options->word_costs.fill(request);
     options->heads.fill(request);
     options->inputs.fill(request);
     options->ranks.fill(request);

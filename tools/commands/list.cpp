@@ -1,4 +1,5 @@
-// redblue list: the kernels, their operands and results, and the least M of each.
+// redblue list: the kernels, their operands and results, and the least M of each; or the devices
+// that are known by name.
 
 #include <memory>
 
@@ -7,6 +8,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/report/device_figures.hpp"
 #include "runtime/text/cells.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
@@ -94,14 +96,33 @@ std::vector<Cells> list_rows(const std::optional<Shape>& shape) {
 Action add_list(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : shape(command), format(command, "--format", "table, json or csv", "FORMAT") {}
+        : shape(command),
+          devices(command, "--devices",
+                  "in place of kernels: the devices that --device and plan --cache know by name"),
+          format(command, "--format", "table, json or csv", "FORMAT") {}
     ShapeOptions shape;
+    Switch devices;
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
   return [options] {
     Request request;
     options->shape.fill(request);
+    const Format format = parse_format(options->format);
+    if (const auto from = options->devices.from()) {
+      for (const auto& [flag, size] : {std::pair("--n", request.n), std::pair("--m", request.m),
+                                       std::pair("--d", request.d)}) {
+        if (size) {
+          throw UsageError(fmt::format("{} {}: {} lists no kernels, whose least M it is for",
+                                       request.said(flag), *size, *from));
+        }
+      }
+      print(format == Format::table ? list_table(devices())
+            : format == Format::csv
+                ? list_csv(devices())
+                : Json{{"schema", kSchema}, {"devices", list_json(devices())}}.document());
+      return 0;
+    }
     std::optional<Shape> shape;
     if (request.n && request.d) {
       shape = Shape{*request.n, request.m.value_or(*request.n), *request.d};
@@ -113,7 +134,6 @@ Action add_list(CLI::App& app) {
                                    : request.d ? "--n is"
                                                : "these are"));
     }
-    const Format format = parse_format(options->format);
     print(format == Format::table ? list_text(shape)
           : format == Format::csv
               ? csv_of(list_rows(shape))

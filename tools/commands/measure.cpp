@@ -1,5 +1,6 @@
 // redblue measure: a counted run, and beside its words the traffic of a cache: the processor's, by
-// its event counters, or a simulated one's, by callgrind.
+// its event counters, or a simulated one's, by callgrind. Several levels of fast memory stand for
+// as many caches.
 
 #include <cstdlib>
 #include <memory>
@@ -44,6 +45,68 @@ CacheLevel level_of(const Request& request, const Topology& topology,
       fmt::format("--level is missing: no cache that is known here holds M = {} words", request.M));
 }
 
+// The caches that several levels stand for, from the innermost out, each outside the one before:
+// the one that the level was given as a part of, or the smallest that holds it.
+std::vector<CacheLevel> caches_of(const Request& request, const Topology& topology) {
+  std::vector<CacheLevel> caches;
+  const auto put = [&](Index M, const FastMemoryOrigin* from) {
+    for (const CacheLevel level : kCacheLevels) {
+      const Cache* cache = topology.cache(level);
+      const bool meant = from != nullptr ? from->part.level == level
+                                         : cache != nullptr && static_cast<std::uint64_t>(M) <=
+                                                                   cache->bytes / sizeof(float);
+      if (meant && (caches.empty() || caches.back() < level)) {
+        caches.push_back(level);
+        return;
+      }
+    }
+    throw UsageError(fmt::format(
+        "{}: level {} of M = {} words has no cache, outside those of the levels before, that is "
+        "known here and holds it: give a size for each cache, such as L1*0.5,L2*0.5",
+        request.said("--M"), caches.size() + 1, M));
+  };
+  const bool all_from = request.inner_from.size() == request.inner.size();
+  for (std::size_t level = 0; level < request.inner.size(); ++level) {
+    put(request.inner[level], all_from ? &request.inner_from[level] : nullptr);
+  }
+  put(request.M, request.M_from ? &*request.M_from : nullptr);
+  return caches;
+}
+
+// The caches that are simulated, for the levels of the request.
+Simulation simulation_for(const Request& request, const Topology& topology,
+                          const std::optional<Given>& given_level) {
+  if (request.inner.empty()) {
+    const CacheLevel level = level_of(request, topology, given_level);
+    if (const auto caches = simulation(topology, level)) {
+      return *caches;
+    }
+    throw UsageError(fmt::format("{} {}: its size is not known here ({})",
+                                 given_level ? given_level->from : "--level", to_string(level),
+                                 topology.source));
+  }
+  if (request.inner.size() > 1) {
+    throw UsageError(fmt::format("{}: callgrind simulates two caches: give it two levels at most",
+                                 request.said("--M")));
+  }
+  const std::vector<CacheLevel> levels = caches_of(request, topology);
+  if (const auto caches = simulation(topology, levels.front(), levels.back())) {
+    return *caches;
+  }
+  throw UsageError(fmt::format("{}: the sizes of {} and {} are not known here ({})",
+                               request.said("--M"), to_string(levels.front()),
+                               to_string(levels.back()), topology.source));
+}
+
+// The sizes of all levels, as they are typed.
+std::string sizes_of(const Request& request) {
+  std::string sizes;
+  for (const Index M : request.inner) {
+    sizes += std::to_string(M) + ",";
+  }
+  return sizes + std::to_string(request.M);
+}
+
 // `app` holds the words that were typed. The child is given the M found here, because only this
 // process can look up a cache or a calibration.
 int by_callgrind(const CLI::App& app, const Request& request,
@@ -56,16 +119,11 @@ int by_callgrind(const CLI::App& app, const Request& request,
     throw std::runtime_error("callgrind is unavailable: which cache to simulate is not known: " +
                              topology.unavailable);
   }
-  const CacheLevel level = level_of(request, topology, given_level);
-  const auto caches = simulation(topology, level);
-  if (!caches) {
-    throw UsageError(fmt::format("{} {}: its size is not known here ({})",
-                                 given_level ? given_level->from : "--level", to_string(level),
-                                 topology.source));
-  }
+  const Simulation caches = simulation_for(request, topology, given_level);
   try {
-    Measurement measurement = measure_by_callgrind(
-        command_words(app, {{"--M", std::to_string(request.M)}}), *caches, topology.source);
+    Measurement measurement = measure_by_callgrind(command_words(app, {{"--M", sizes_of(request)}}),
+                                                   caches, topology.source);
+    measurement.inner_from = request.inner_from;
     measurement.M_from = request.M_from;
     print(measurement, format);
     return 0;
@@ -126,11 +184,19 @@ Action add_measure(CLI::App& app) {
     if (request.threads > 1) {
       throw UsageError(request.said("--threads") + ": a measurement has one");
     }
+    if (level && !request.inner.empty()) {
+      throw UsageError(fmt::format("{} beside several levels of {}: these say which caches",
+                                   level->from, request.said("--M")));
+    }
     if (!via || via->text == "papi") {
       if (level) {
         throw UsageError(level->from + " is for --via callgrind");
       }
-      print(measure_by_papi(request, machine_topology(), counter_names()), format);
+      const Topology topology = machine_topology();
+      print(measure_by_papi(
+                request, topology, counter_names(),
+                request.inner.empty() ? std::vector<CacheLevel>() : caches_of(request, topology)),
+            format);
       return 0;
     }
     const char* inside = std::getenv(kInsideCallgrind);

@@ -2,7 +2,6 @@
 // others come; with --cache, the better of the paper's two algorithms for each device; with
 // --loops, the loop nest of one kernel's plan; with --ranks, the grids of so many ranks for one.
 
-#include <algorithm>
 #include <cctype>
 #include <memory>
 #include <optional>
@@ -10,15 +9,16 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "runtime/report/device_report.hpp"
 #include "runtime/report/grid_plan_report.hpp"
 #include "runtime/report/nest_report.hpp"
 #include "runtime/report/plan_report.hpp"
+#include "runtime/run/resolve.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
+#include "tools/options/device.hpp"
 #include "tools/options/machine.hpp"
 #include "tools/options/problem.hpp"
 #include "tools/options/ranks.hpp"
@@ -29,29 +29,33 @@ namespace {
 
 constexpr Index kQueries = 4096;  // of --cache without --n
 
-std::vector<std::string> device_names() {
-  std::vector<std::string> names;
-  for (const Device& device : devices()) {
-    names.push_back(device.name);
+// Each level of a device.
+void add_levels(const Device& device, std::vector<PlannedMemory>& memories) {
+  for (const DeviceLevel& level : device.levels) {
+    memories.push_back({.name = device.levels.size() == 1
+                                    ? device.name
+                                    : fmt::format("{} {}", device.name, level.name),
+                        .bytes = level.bytes,
+                        .source = device.source_of(level)});
   }
-  return names;
 }
 
-// Sizes, names of devices, or "all".
-std::vector<Device> devices_of(const TextOption& option) {
-  std::vector<Device> found;
+// Sizes, devices, or "all" of those that are known.
+std::vector<PlannedMemory> memories_of(const TextOption& option) {
+  std::vector<PlannedMemory> found;
   for (const Given& given : option.items()) {
     const std::string& text = given.text;
     if (text == "all") {
-      found.insert(found.end(), devices().begin(), devices().end());
-    } else if (const auto known = std::ranges::find(devices(), text, &Device::name);
-               known != devices().end()) {
-      found.push_back(*known);
+      for (const Device& device : devices()) {
+        add_levels(device, found);
+      }
+    } else if (const auto device = find_device(given)) {
+      add_levels(*device, found);
     } else if (!text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0) {
       throw UsageError(
           fmt::format("{}: no device is called '{}': expected {}, all, or bytes as "
                       "192KiB",
-                      given.from, text, fmt::join(device_names(), ", ")));
+                      given.from, text, expected_devices()));
     } else {
       found.push_back({.name = text,
                        .bytes = parse_bytes(text, given.from),
@@ -61,6 +65,13 @@ std::vector<Device> devices_of(const TextOption& option) {
   return found;
 }
 
+void refuse_levels(const Request& request, const std::string& what) {
+  if (!request.inner.empty()) {
+    throw UsageError(fmt::format("{}: {} of one level of fast memory: give one size",
+                                 request.said("--M"), what));
+  }
+}
+
 // Requires: the option is given.
 NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective objective) {
   const std::string text = option.get()->text;
@@ -68,9 +79,39 @@ NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective
   const KernelName name = *parse_kernel_name(text);
   Request request;
   const Problem problem = task.problem_of(option.said(), "shows the loops", name, request);
+  refuse_levels(request, option.said() + " shows the loops");
   NestReport report = report_nest(name.kernel->plan(problem, request.M, objective));
   report.M_from = request.M_from;
   return report;
+}
+
+// Of all kernels that solve a task, or of one of them.
+PlanReport plan_of(const Task& task, const Request& request, bool by_time,
+                   std::string_view only = {}) {
+  PlanReport report =
+      report_plan(task, by_time ? std::optional(machine_rates()) : std::nullopt, only);
+  report.M_from = request.M_from;
+  report.inner_from = request.inner_from;
+  report.word_costs_from = request.word_costs_from;
+  report.device = request.device;
+  return report;
+}
+
+PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options, bool by_time) {
+  check_kernel(kernel, false);
+  const KernelName name = *parse_kernel_name(kernel);
+  Request request;
+  request.kernel = kernel;
+  const Problem problem = options.problem_of(kernel, "is planned", name, request);
+  if (request.inner.empty()) {
+    throw UsageError(fmt::format(
+        "{}: one kernel is planned on ranks: --ranks, in several levels: {} 8K,256K, or --loops {}",
+        kernel, request.said("--M"), kernel));
+  }
+  check_levels(request, *name.kernel);
+  Task task = task_of(*name.kernel, problem, request.M);
+  task.memory = request.memory_of_plan();
+  return plan_of(task, request, by_time, spelled(name.kernel->name, problem.sharing));
 }
 
 // Of messages, too, unless the command line has their costs.
@@ -97,6 +138,7 @@ GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
   const auto links = on.link_costs(by_time);
   Request request;
   const Problem problem = task.problem_of(kernel, "is planned on ranks", name, request);
+  refuse_levels(request, kernel + " is planned on ranks");
   if (problem.stacked > 1) {
     throw UsageError(request.said("--heads") + ": ranks share out heads first: a plan is of one");
   }
@@ -117,7 +159,7 @@ GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
 Action add_plan(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : kernel(command, "KERNEL", "of --ranks"),
+        : kernel(command, "KERNEL", "of --ranks, or of several levels of --M"),
           task(command),
           ranks(command),
           objective(
@@ -126,8 +168,9 @@ Action add_plan(CLI::App& app) {
           cache(command, "--cache",
                 fmt::format("in place of --M, for a --d such as 64 or 64,128,256 (and --n {} where "
                             "left out): which backward algorithm for which fast memory; bytes as "
-                            "192KiB, or {}, or all of these; several with commas between",
-                            kQueries, fmt::join(device_names(), ", ")),
+                            "192KiB, or devices: {}; or all that have a name; several with "
+                            "commas between",
+                            kQueries, expected_devices()),
                 "CACHES"),
           loops(command, "--loops",
                 "in place of all kernels: the loop nest of this one, with what stays in fast "
@@ -158,8 +201,13 @@ Action add_plan(CLI::App& app) {
       return 0;
     }
     if (kernel) {
-      throw UsageError(fmt::format("{}: one kernel is planned on ranks: --ranks, or --loops {}",
-                                   *kernel, *kernel));
+      for (const TextOption* other : {&options->loops, &options->cache}) {
+        if (other->get()) {
+          throw UsageError(fmt::format("{}: {} asks about no such kernel", *kernel, other->said()));
+        }
+      }
+      print(plan_of_kernel(*kernel, options->task, by_time), format);
+      return 0;
     }
     if (on_ranks) {
       throw UsageError(
@@ -175,7 +223,7 @@ Action add_plan(CLI::App& app) {
       print(loops_of(options->loops, options->task, objective), format);
       return 0;
     }
-    if (const std::vector<Device> asked = devices_of(options->cache); !asked.empty()) {
+    if (const std::vector<PlannedMemory> asked = memories_of(options->cache); !asked.empty()) {
       if (by_time) {
         throw UsageError(
             fmt::format("{} time: --cache compares words; a time is that of one machine",
@@ -186,9 +234,8 @@ Action add_plan(CLI::App& app) {
     }
     Request request;
     const Task task = options->task.task(request);
-    PlanReport report = report_plan(task, by_time ? std::optional(machine_rates()) : std::nullopt);
-    report.M_from = request.M_from;
-    print(report, format);
+    check_pass_has_levels(request, task.pass);
+    print(plan_of(task, request, by_time), format);
     return 0;
   };
 }

@@ -112,7 +112,7 @@ class SweepOptions {
         throw UsageError(fmt::format("{}: no point has a '{}'", where_.said(), name));
       }
       if (std::isdigit(static_cast<unsigned char>(value.front())) != 0) {
-        value = std::to_string(parse_size(value, where_.said()));
+        value = sizes_in(value);
       }
     }
     Points found = points_of(sweep, where);
@@ -120,6 +120,19 @@ class SweepOptions {
       throw UsageError(fmt::format("{}: {} has no such points", where_.said(), directory_.get()));
     }
     return found;
+  }
+
+ private:
+  // "8K,64K", of levels, is 8192,65536.
+  [[nodiscard]] std::string sizes_in(const std::string& text) const {
+    std::vector<Index> sizes;
+    std::size_t begin = 0;
+    for (std::size_t comma = 0; comma != std::string::npos; begin = comma + 1) {
+      comma = text.find(',', begin);
+      sizes.push_back(parse_size(
+          text.substr(begin, comma == std::string::npos ? comma : comma - begin), where_.said()));
+    }
+    return fmt::format("{}", fmt::join(sizes, ","));
   }
 
  protected:
@@ -218,6 +231,23 @@ Action figure1(CLI::App& app) {
   });
 }
 
+// The subject of --kernel, or the only one. Throws: UsageError.
+Points of_one_kernel(const Points& points, const TextOption& kernel) {
+  if (const auto asked = kernel.get()) {
+    Points found = only(points, asked->text);
+    if (found.empty()) {
+      throw UsageError(fmt::format("{} '{}': the sweep has {}", asked->from, asked->text,
+                                   fmt::join(subjects_of(points), ", ")));
+    }
+    return found;
+  }
+  if (subjects_of(points).size() > 1) {
+    throw UsageError(fmt::format("{} is missing: the sweep has {}", kernel.flag(),
+                                 fmt::join(subjects_of(points), ", ")));
+  }
+  return points;
+}
+
 Action phases(CLI::App& app) {
   struct Options : SliceOptions {
     explicit Options(CLI::App& command)
@@ -225,17 +255,38 @@ Action phases(CLI::App& app) {
     TextOption kernel;
   };
   return drawn<Options>(app, [](const Options& options, const Sweep& sweep) {
-    const Points points = options.points(sweep);
-    const auto kernel = options.kernel.get();
-    if (kernel && only(points, kernel->text).empty()) {
-      throw UsageError(fmt::format("{} '{}': the sweep has {}", kernel->from, kernel->text,
-                                   fmt::join(subjects_of(points), ", ")));
+    return phases_picture(options.slice(of_one_kernel(options.points(sweep), options.kernel)));
+  });
+}
+
+Action levels(CLI::App& app) {
+  struct Options : SweepOptions {
+    explicit Options(CLI::App& command)
+        : SweepOptions(command), kernel(command, "--kernel", "whose words", "KERNEL") {}
+    // Throws: UsageError where points differ in more than M and the levels below it.
+    [[nodiscard]] Slice slice(const Sweep& sweep) const {
+      const std::vector<Slice> found = level_slices(of_one_kernel(points(sweep), kernel));
+      if (found.empty()) {
+        throw UsageError(directory() +
+                         " has no such points of several levels: a suite with \"M\": "
+                         "\"8K,256K\" makes them");
+      }
+      if (found.size() > 1) {
+        std::string varying;
+        for (const auto& [name, values] : differing(points(sweep))) {
+          if (name != "M" && name != kInner) {
+            varying += fmt::format("{}{} ({})", varying.empty() ? "" : ", ", name, some_of(values));
+          }
+        }
+        throw UsageError(
+            fmt::format("{} varies in {}: name one with {}", directory(), varying, where_flag()));
+      }
+      return found.front();
     }
-    if (!kernel && subjects_of(points).size() > 1) {
-      throw UsageError(fmt::format("{} is missing: the sweep has {}", options.kernel.flag(),
-                                   fmt::join(subjects_of(points), ", ")));
-    }
-    return phases_picture(options.slice(kernel ? only(points, kernel->text) : points));
+    TextOption kernel;
+  };
+  return drawn<Options>(app, [](const Options& options, const Sweep& sweep) {
+    return levels_picture(options.slice(sweep));
   });
 }
 
@@ -368,6 +419,8 @@ Action add_plot(CLI::App& app) {
   add("figure1", "the paper's Figure 1 by measurement: words against M, n or d, and over the bound",
       figure1);
   add("phases", "where the words of a kernel go, by phase, over M, n or d", phases);
+  add("levels",
+      "words of a kernel at each of several levels of fast memory, against M of the level", levels);
   add("roofline", "GF/s against words a flop, below what the machine reached meanwhile", roofline);
   add("dividing",
       "words of sparse operands against M where tiles stay, and where rows do; where they cross",

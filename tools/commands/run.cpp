@@ -36,6 +36,7 @@ Action add_run(CLI::App& app, Transport* transport) {
   struct Options {
     explicit Options(CLI::App& command)
         : problem(command),
+          word_costs(command),
           heads(command),
           inputs(command),
           out(command, "--out",
@@ -49,6 +50,7 @@ Action add_run(CLI::App& app, Transport* transport) {
           simd(command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
+    WordCostsOption word_costs;
     HeadsOption heads;
     InputOptions inputs;
     TextOption out;
@@ -63,6 +65,7 @@ Action add_run(CLI::App& app, Transport* transport) {
   return [options, transport] {
     Request request;
     options->problem.fill(request);
+    options->word_costs.fill(request);
     options->heads.fill(request);
     options->inputs.fill(request);
     fill_files(options->out, request, request.out);

@@ -120,6 +120,57 @@ Index size_of(const Json& json, const std::string& place, bool is_M) {
   }
 }
 
+// The levels of M in one element, the innermost first, where it has several: "8K,256K" is
+// 8192,262144. Throws: InputError.
+Value levels_of(const std::string& text, const std::string& place) {
+  std::string levels;
+  std::size_t begin = 0;
+  for (std::size_t comma = 0; comma != std::string::npos; begin = comma + 1) {
+    comma = text.find(',', begin);
+    const Json size = text.substr(begin, comma == std::string::npos ? comma : comma - begin);
+    levels += fmt::format("{}{}", levels.empty() ? "" : ",",
+                          size_of(size, fmt::format("{} '{}'", place, shortened(text)), true));
+  }
+  return levels;
+}
+
+// The levels below M: "8K", "8K,64K" or ["8K", "64K"].
+Value inner_of(const Json& json, const std::string& place) {
+  std::string levels;
+  for (const Json& level : as_list(json)) {
+    levels += (levels.empty() ? "" : ",") +
+              (level.is_string() ? to_string(levels_of(level.get<std::string>(), place))
+                                 : std::to_string(size_of(level, place, true)));
+  }
+  if (levels.empty()) {
+    throw InputError(place + " is empty");
+  }
+  return levels;
+}
+
+bool takes_levels(const Subject& subject) {
+  return std::ranges::find(subject.parameters, kInner, &Parameter::name) !=
+         subject.parameters.end();
+}
+
+// Splits M of several levels into M, the outermost, and those below it.
+void split_levels(Arguments& arguments, const std::string& place) {
+  if (!arguments.contains("M")) {
+    return;
+  }
+  if (const std::string* all = std::get_if<std::string>(&arguments.value("M"))) {
+    const std::size_t last = all->rfind(',');
+    if (arguments.contains(kInner)) {
+      throw InputError(fmt::format(
+          "{}, {}: M is '{}', which names inner levels, too: leave one out", place, kInner, *all));
+    }
+    const std::string inner = all->substr(0, last);
+    const Index M = std::stoll(all->substr(last + 1));
+    arguments.set(std::string(kInner), inner);
+    arguments.set("M", M);
+  }
+}
+
 // from, from * times, ... or from, from + step, ... up to `to`.
 std::vector<Value> range_of(const Json& json, const std::string& place, bool is_M) {
   const bool grows = json.contains("times");
@@ -183,6 +234,9 @@ Value named_texts_of(const Json& json, const std::string& place) {
 std::vector<Value> values_of(const Json& json, const Parameter& parameter,
                              const std::string& place) {
   const bool is_M = parameter.name == "M";
+  if (parameter.name == kInner) {
+    return {inner_of(json, place)};
+  }
   if (json.is_object() && !parameter.is_named) {
     return range_of(json, place, is_M);
   }
@@ -191,7 +245,10 @@ std::vector<Value> values_of(const Json& json, const Parameter& parameter,
     if (parameter.is_named) {
       values.push_back(named_texts_of(value, place));
     } else if (parameter.words.empty() && !parameter.is_text) {
-      values.emplace_back(size_of(value, place, is_M));
+      const bool several =
+          is_M && value.is_string() && value.get<std::string>().find(',') != std::string::npos;
+      values.push_back(several ? levels_of(value.get<std::string>(), place)
+                               : Value(size_of(value, place, is_M)));
     } else {
       values.emplace_back(value.is_string() ? value.get<std::string>() : value.dump());
     }
@@ -229,13 +286,16 @@ std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
     }
     grid = std::move(larger);
   }
+  for (Arguments& arguments : grid) {
+    split_levels(arguments, place);
+  }
   return grid;
 }
 
 // The first argument of an entry that this kernel does not take at all; empty if it takes all.
 std::string not_taken(const Json& entry, const Subject& subject) {
   for (const auto& [key, value] : entry.items()) {
-    if (key != "kernel" &&
+    if (key != "kernel" && key != kInner &&
         std::ranges::find(subject.parameters, key, &Parameter::name) == subject.parameters.end()) {
       return key;
     }
@@ -284,6 +344,20 @@ class LeftOut {
   std::map<std::string, std::vector<std::string>> kernels_;
 };
 
+// What is said of a kernel that is to have several levels of fast memory.
+std::string one_level(const Subject& subject, const std::string& place,
+                      const std::vector<Subject>& subjects) {
+  std::vector<std::string> others;
+  for (const Subject& other : subjects) {
+    if (takes_levels(other)) {
+      others.push_back(other.name);
+    }
+  }
+  return fmt::format(
+      "{}, M: {} has one level of fast memory; {}", place, subject.name,
+      others.empty() ? "give one size" : fmt::format("{} have several", fmt::join(others, ", ")));
+}
+
 void add_entry(const Json& entry, const std::string& place, const std::filesystem::path& directory,
                const std::vector<Subject>& subjects, std::set<std::string>& known,
                std::size_t& asked, Suite& suite) {
@@ -307,6 +381,13 @@ void add_entry(const Json& entry, const std::string& place, const std::filesyste
         if (const std::string named = name_not_taken(arguments, *subject);
             !by_name && !named.empty()) {
           left_out.add(named, subject->name);
+          continue;
+        }
+        if (arguments.contains(kInner) && !takes_levels(*subject)) {
+          if (by_name) {
+            throw InputError(one_level(*subject, place, subjects));
+          }
+          left_out.add("several levels of M", subject->name);
           continue;
         }
         SuitePoint point{subject, complete(*subject, arguments)};

@@ -35,6 +35,10 @@ MeasuredPart measured_part(const Part& part, std::size_t events) {
                         part.plan.problem.activation,
                         {},
                         {}};
+  for (std::size_t level = 0; level < part.levels.size(); ++level) {
+    const RunCounts::Level& counted = part.counted->inner[level];
+    measured.inner.push_back({part.levels[level].M, counted.phases, counted.total});
+  }
   for (const PhaseCounts& phase : part.counted->phases) {
     measured.phases.push_back({phase, std::vector<std::int64_t>(events)});
   }
@@ -45,7 +49,8 @@ MeasuredPart measured_part(const Part& part, std::size_t events) {
 }  // namespace
 
 Measurement measure_by_papi(const Request& request, const Topology& topology,
-                            const std::vector<std::string>& names) {
+                            const std::vector<std::string>& names,
+                            const std::vector<CacheLevel>& caches) {
   const Counters counters(topology, names);
   if (!counters.unavailable().empty()) {
     throw std::runtime_error(
@@ -75,6 +80,8 @@ Measurement measure_by_papi(const Request& request, const Topology& topology,
   measurement.version = "PAPI " + papi_version().value_or("");
   measurement.source = topology.source;
   measurement.simd = simd_target();
+  measurement.caches = caches;
+  measurement.inner_from = request.inner_from;
   measurement.M_from = request.M_from;
   measurement.operands = report.operands;
   measurement.seed = report.seed;

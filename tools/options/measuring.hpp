@@ -23,10 +23,12 @@ struct EndedInside : std::runtime_error {
   int code;
 };
 
-// Measures the events of these names; without names, lines into caches. Throws: what run() throws;
-// std::runtime_error without counters.
+// Measures the events of these names; without names, lines into caches. `caches` are those that
+// several levels of fast memory stand for. Throws: what run() throws; std::runtime_error without
+// counters.
 Measurement measure_by_papi(const Request& request, const Topology& topology,
-                            const std::vector<std::string>& names);
+                            const std::vector<std::string>& names,
+                            const std::vector<CacheLevel>& caches = {});
 
 // valgrind on the PATH.
 std::optional<std::filesystem::path> find_valgrind();

@@ -13,6 +13,7 @@
 #include "runtime/report/calibration.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/resolve.hpp"
+#include "runtime/text/table.hpp"
 #include "runtime/theory/planner.hpp"
 #include "tools/cli/nearest.hpp"
 #include "tools/cli/sizes.hpp"
@@ -104,6 +105,26 @@ void fill_fast_memory(const Given& given, const std::vector<Given>& sizes, Reque
       request.inner_from.push_back(*std::move(levels[level].from));
     }
   }
+}
+
+// The levels of a device, in the words of each worker.
+void fill_levels(const Given& given, const Device& device, Request& request) {
+  request.said_as["--M"] = given.from;
+  for (const DeviceLevel& level : device.levels) {
+    const Index words = level.words(request.threads);
+    if (words <= request.M) {
+      throw UsageError(fmt::format(
+          "{} {}: of {} workers each has {} words of {}, and {} of the level inside it: give fewer "
+          "threads, or words as --M {}",
+          given.from, given.text, request.threads, words, level.name, request.M,
+          std::max<Index>(request.M, 1)));
+    }
+    if (request.M > 0) {
+      request.inner.push_back(request.M);
+    }
+    request.M = words;
+  }
+  request.device = device;
 }
 
 // NAME=SIZE, several with commas between, or the one word "printed".
@@ -202,14 +223,77 @@ FastMemoryOption::FastMemoryOption(CLI::App& app)
          "words of fast memory: 8192, 8K; bytes as 32KiB; a cache of this machine as L2 or "
          "L2*0.5; or auto: as `redblue calibrate` found; several levels, the inner first: "
          "8K,256K",
-         "SIZE") {}
+         "SIZE"),
+      device_(app) {}
 
 void FastMemoryOption::fill(Request& request) const {
-  const auto M = M_.get();
-  if (!M) {
-    throw UsageError("--M is missing: the words of fast memory, for example --M 8192");
+  const auto M = M_.list();
+  const auto device = device_.option().get();
+  if (M && device) {
+    throw UsageError(fmt::format("{} '{}': {} '{}' says how much there is; give one of the two",
+                                 M->whole.from, M->whole.text, device->from, device->text));
   }
-  fill_fast_memory(*M, M_.items(), request);
+  if (device) {
+    fill_levels(*device, *device_.get(), request);
+  } else if (M) {
+    fill_fast_memory(M->whole, M->items, request);
+  } else {
+    throw UsageError(
+        "--M is missing: the words of fast memory, for example --M 8192, or --device a100");
+  }
+}
+
+WordCostsOption::WordCostsOption(CLI::App& app)
+    : costs_(app, "--word-costs",
+             "of several levels: what a word costs at each, the innermost first, as 1,4,100, of "
+             "which plans make the sum least; or calibrated: nanoseconds, as `redblue calibrate` "
+             "found; as much as the level has words",
+             "COSTS") {}
+
+namespace {
+
+std::vector<double> calibrated_costs(const Given& given, Request& request) {
+  const Rates rates = machine_rates();
+  if (rates.words.empty()) {
+    throw UsageError(fmt::format(
+        "{} {}: what a word costs on this machine is not known: run `redblue calibrate`",
+        given.from, given.text));
+  }
+  request.word_costs_from = rates.origin;
+  Memory memory = request.memory_of_plan();
+  if (memory.inner.empty()) {
+    memory.inner.assign(request.equal_levels - 1, request.M);
+  }
+  return word_nanoseconds(rates, memory);
+}
+
+}  // namespace
+
+void WordCostsOption::fill(Request& request) const {
+  const auto costs = costs_.list();
+  if (!costs) {
+    return;
+  }
+  const Given& given = costs->whole;
+  request.said_as[costs_.flag()] = given.from;
+  const std::size_t levels = std::max(request.inner.size() + 1, request.equal_levels);
+  if (levels == 1) {
+    throw UsageError(fmt::format("{} {}: only with several levels of fast memory, as {} 8K,256K",
+                                 given.from, given.text, request.said("--M")));
+  }
+  if (given.text == "calibrated") {
+    request.word_costs = calibrated_costs(given, request);
+    return;
+  }
+  for (const Given& cost : costs->items) {
+    request.word_costs.push_back(parse_scale(cost.text, cost.from));
+  }
+  if (request.word_costs.size() != levels) {
+    throw UsageError(
+        fmt::format("{} {}: {} for {} levels of {}: give one for each, the innermost first",
+                    given.from, given.text, counted(std::ssize(request.word_costs), "number"),
+                    levels, request.said("--M")));
+  }
 }
 
 namespace {

@@ -9,6 +9,7 @@
 
 #include "runtime/run/run.hpp"
 #include "tools/cli/command.hpp"
+#include "tools/options/device.hpp"
 
 namespace redblue {
 
@@ -36,16 +37,29 @@ class HeadsOption {
   TextOption heads_, kv_heads_;
 };
 
-// --M. Requires: the request to fill has its threads.
+// --M, or --device in its place. Requires: the request to fill has its threads.
 class FastMemoryOption {
  public:
   explicit FastMemoryOption(CLI::App& app);
-  // Throws: UsageError, also if M is missing.
+  // Throws: UsageError, also if both are given or missing.
   void fill(Request& request) const;
-  [[nodiscard]] const TextOption& option() const { return M_; }
+  [[nodiscard]] std::vector<const TextOption*> options() const { return {&M_, &device_.option()}; }
 
  private:
   TextOption M_;
+  DeviceOption device_;
+};
+
+// --word-costs. Requires: the request to fill has its M.
+class WordCostsOption {
+ public:
+  explicit WordCostsOption(CLI::App& app);
+  // Throws: UsageError; as machine_rates().
+  void fill(Request& request) const;
+  [[nodiscard]] const TextOption& option() const { return costs_; }
+
+ private:
+  TextOption costs_;
 };
 
 // --make. Throws: UsageError.

@@ -76,6 +76,7 @@ TaskOptions::TaskOptions(CLI::App& app)
     : shape_(app),
       heads_(app),
       M_(app),
+      word_costs_(app),
       problem_(app, "--problem",
                "product, logsumexp, forward, backward, attention, gradients, layer, linear or "
                "linear-gradient; backward",
@@ -157,10 +158,7 @@ void TaskOptions::forget_sums(Task& task) const {
 
 void TaskOptions::fill_memory(Request& request) const {
   M_.fill(request);
-  if (!request.inner.empty()) {
-    throw UsageError(fmt::format("{}: plans and bounds are of one level: give one size",
-                                 request.said("--M")));
-  }
+  word_costs_.fill(request);
 }
 
 Task TaskOptions::task(Request& request) const {
@@ -175,8 +173,13 @@ Task TaskOptions::task(Request& request) const {
     activation_.fill(request);
     task.problem = sparse_problem(task.pass, request.kernel, request, &task.heads);
     forget_sums(task);
-    M_.fill(request);
-    task.memory.M = request.M;
+    fill_memory(request);
+    if (!request.inner.empty()) {
+      throw UsageError(
+          fmt::format("{}: kernels of sparse operands have one level of fast memory: give one size",
+                      request.said("--M")));
+    }
+    task.memory = request.M;
     return task;
   }
   refuse_dense_files(request);
@@ -206,7 +209,7 @@ Task TaskOptions::task(Request& request) const {
   }
   fill_heads(task, request);
   fill_memory(request);
-  task.memory.M = request.M;
+  task.memory = request.memory_of_plan();
   return task;
 }
 
@@ -301,7 +304,10 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
   refuse(activation_.option(), caches.said() + " asks about softmax");
   refuse(mask_.option(), caches.said() + " asks about all pairs");
   refuse(wanted_.option(), caches.said() + " asks for all of g");
-  refuse(M_.option(), caches.said() + " says how much there is; give one of the two");
+  refuse(word_costs_.option(), caches.said() + " asks about one level of fast memory");
+  for (const TextOption* other : M_.options()) {
+    refuse(*other, caches.said() + " says how much there is; give one of the two");
+  }
   std::vector<Task> tasks;
   for (const Index d : shape_.widths()) {
     task.problem.shape = {request.n.value_or(n), request.m.value_or(request.n.value_or(n)), d};

@@ -23,7 +23,7 @@ class TaskOptions {
   [[nodiscard]] std::vector<Task> tasks_of_widths(Index n, const TextOption& caches) const;
 
  private:
-  // Throws: UsageError, also for several levels.
+  // M, its levels and what a word costs in them. Throws: UsageError.
   void fill_memory(Request& request) const;
   // The task without shape and M.
   [[nodiscard]] Task kind() const;
@@ -47,6 +47,7 @@ class TaskOptions {
   ShapeOptions shape_;
   HeadsOption heads_;
   FastMemoryOption M_;
+  WordCostsOption word_costs_;
   TextOption problem_, sharing_, given_;
   ActivationOption activation_;
   ValueWidthOption dv_;

@@ -64,16 +64,18 @@ Topology machine(std::uint64_t L1, std::uint64_t L2, const char* model = "A proc
 }
 
 Calibration calibrated(const Topology& topology) {
-  Calibration all{.topology = topology,
-                  .simd = "AVX2",
-                  .date = "2026-01-31T12:00:00Z",
-                  .n = 99,
-                  .d = 64,
-                  .rounds = 3,
-                  .rates = {.granule = 32,
-                            .kernels = {{"backward/rows", {{0.01, 2e-11}, {0.03, 5e-11}}},
-                                        {"backward/small", {{0.02, 7e-11}}}}},
-                  .rates_n = 98};
+  Calibration all{
+      .topology = topology,
+      .simd = "AVX2",
+      .date = "2026-01-31T12:00:00Z",
+      .n = 99,
+      .d = 64,
+      .rounds = 3,
+      .rates = {.granule = 32,
+                .kernels = {{"backward/rows", {{0.01, 2e-11}, {0.03, 5e-11}}},
+                            {"backward/small", {{0.02, 7e-11}}}},
+                .words = {{"L1", 4096, 0.03}, {"L2", 65'536, 0.06}, {"memory", 0, 0.4}}},
+      .rates_n = 98};
   if (topology.cache(CacheLevel::L1) != nullptr) {
     all.levels.push_back({.level = CacheLevel::L1,
                           .bytes = 4096,
@@ -120,6 +122,7 @@ TEST(Calibration, RatesComeBackAsTheyWereWritten) {
   const Topology here = machine(4096, 65536);
   const Calibration written = calibrated(here);
   const Rates read = calibrated_rates(to_json(written), "FILE", here);
+  EXPECT_EQ(read.words, written.rates.words);
   EXPECT_EQ(read.origin, "calibrated on 2026-01-31T12:00:00Z");
   EXPECT_EQ(read.granule, 32);
   ASSERT_EQ(read.kernels.size(), 2U);
@@ -226,6 +229,29 @@ TEST(Calibration, AFileThatIsNoneIsRefused) {
             std::string::npos);
 }
 
+TEST(Calibration, WordsThatTakeNoTimeOrComeFromNowhere) {
+  const Topology here = machine(4096, 65536);
+  const auto changed = [&](const auto& change) {
+    Parsed json = Parsed::parse(to_json(calibrated(here)));
+    change(json["word_costs"]);
+    return refusal(json.dump(), here, true);
+  };
+  EXPECT_NE(changed([](Parsed& words) { words[1]["nanoseconds"] = 0; }).find("a word of L2"),
+            std::string::npos);
+  EXPECT_NE(changed([](Parsed& words) { words[0]["nanoseconds"] = -1; }).find("a word of L1"),
+            std::string::npos);
+  const char* unordered = "words are not those of smaller caches, larger ones, and memory";
+  EXPECT_NE(changed([](Parsed& words) { words.erase(2); }).find(unordered), std::string::npos);
+  EXPECT_NE(changed([](Parsed& words) { words[0]["bytes"] = 1 << 20; }).find(unordered),
+            std::string::npos);
+  EXPECT_NE(changed([](Parsed& words) { words[0].erase("from"); }).find("is not what"),
+            std::string::npos);
+  // What an older version wrote has none.
+  Parsed older = Parsed::parse(to_json(calibrated(here)));
+  older.erase("word_costs");
+  EXPECT_TRUE(calibrated_rates(older.dump(), "FILE", here).words.empty());
+}
+
 TEST(Calibration, ReadingTheFile) {
   const TemporaryDirectory directory;
   const Topology here = machine(4096, 65536);
@@ -253,7 +279,8 @@ TEST(Calibration, ItsForms) {
   for (const char* expected :
        {"L1: 4,096 bytes; traffic unavailable: nobody measured\n", "M too small",
         "n=m=d=128, by callgrind-3\n", "40.0%", "fastest\n", "agrees best\n",
-        "(n=98, granules of 32 words)", "0.0300       50.0\n"}) {
+        "(n=98, granules of 32 words)", "0.0300       50.0\n",
+        "what a word takes, copied within: L1 0.0300 ns, L2 0.0600 ns, memory 0.4000 ns\n"}) {
     EXPECT_NE(table.find(expected), std::string::npos) << expected << "\n" << table;
   }
   EXPECT_EQ(table.find(" \n"), std::string::npos) << table;
