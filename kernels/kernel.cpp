@@ -116,26 +116,33 @@ void check_levels(const Kernel& kernel, const Problem& problem, const Memory& me
   }
 }
 
-// An inner block cuts a block of the next level, so that cuts of tiles fall together, where there
-// are tiles of several of these.
-void check_level_blocks(const Blocks& blocks, const Memory& memory) {
-  const Levels levels = level_blocks(blocks);
-  if (levels.size() != memory.inner.size()) {
-    throw ShapeMismatch("the blocks are of " + std::to_string(levels.size()) +
+void check_level_blocks(const Kernel& kernel, const Blocks& blocks, const Memory& memory) {
+  const auto has = [&](std::size_t level) {
+    return std::ranges::any_of(
+        blocks, [&](const auto& block) { return block.first.starts_with(level_block(level, "")); });
+  };
+  std::size_t levels = 0;
+  while (has(levels)) {
+    ++levels;
+  }
+  if (levels != memory.inner.size()) {
+    throw ShapeMismatch("the blocks are of " + std::to_string(levels) +
                         " inner levels, and there are " + std::to_string(memory.inner.size()));
   }
-  if (levels.empty()) {
+  if (levels == 0) {
     return;
   }
-  if (key_groups_of(blocks) > 1 || prefetch_of(blocks) > 1) {
-    throw ShapeMismatch("with inner levels keys are in one group, and the prefetch is 1");
+  if (key_groups_of(blocks) > 1 || prefetch_of(blocks) > 1 ||
+      (blocks.contains(kQueryGroups) && blocks[kQueryGroups] > 1)) {
+    throw ShapeMismatch(
+        "with inner levels keys are in one group, queries too, and the prefetch is 1");
   }
-  for (std::size_t level = 0; level + 1 < levels.size(); ++level) {
-    for (const auto& [name, block] :
-         {std::pair("Br", &LevelBlocks::rows), std::pair("Bw", &LevelBlocks::weights)}) {
-      if (levels[level + 1].*block % (levels[level].*block) != 0) {
-        throw ShapeMismatch(level_block(level + 1, name) + " is a multiple of " +
-                            level_block(level, name));
+  for (const InnerBlock& block : kernel.fitting.inner_blocks) {
+    for (std::size_t level = 0; block.cuts && level + 1 < levels; ++level) {
+      const std::string inside = level_block(level, block.name);
+      const std::string next = level_block(level + 1, block.name);
+      if (blocks.contains(next) && blocks[next] % blocks[inside] != 0) {
+        throw ShapeMismatch(next + " is a multiple of " + inside);
       }
     }
   }
@@ -333,7 +340,7 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, const Blocks& bl
     require(block != kStaying || fitting.rows_stay, "a kernel in which rows stay");
   }
   check_prefetch(*this, problem, prefetch_of(blocks));
-  check_level_blocks(blocks, memory);
+  check_level_blocks(*this, blocks, memory);
   const Problem asked = with_inputs(problem);
   Plan plan{std::string(name), pass, asked, memory.M, blocks, formula.cost(asked, blocks)};
   for (std::size_t level = 0; level < memory.inner.size(); ++level) {

@@ -211,6 +211,14 @@ struct OptionalBlock {
   Index most = std::numeric_limits<Index>::max();
 };
 
+// A block that each inner level has, of the same name (kernels/parts/levels.hpp), where the plan
+// has that block.
+struct InnerBlock {
+  std::string_view name;
+  // Cuts tiles: then it is of whole ones of the level inside, so that cuts fall together.
+  bool cuts = false;
+};
+
 // Which blocks.
 struct Fitting {
   // The fitting blocks that move the fewest words, or run fastest where they are others. Where
@@ -229,6 +237,8 @@ struct Fitting {
       written = nullptr;
   // Blocks that a caller may choose though the fitted plan may lack them.
   std::vector<OptionalBlock> optional_blocks = {};
+  // Of a kernel that works in inner levels.
+  std::vector<InnerBlock> inner_blocks = {};
   // Under a mask some queries may stay through all blocks of the others (Problem::staying).
   bool rows_stay = false;
 };

@@ -160,13 +160,13 @@ Blocks fit(const Problem& problem, Index M, Objective objective) {
   const Index width = problem.shape.dv;
   const Index v =
       largest(std::min(n, M), [&](Index r) { return Words(2) * r * width + Words(r) <= Words(M); });
-  const auto [Br, Bc] = fit_key_gradients(problem, M, objective, core_sums(problem));
+  const KeyBlocks core = fit_key_gradients(problem, M, objective, core_sums(problem));
   Blocks blocks;
   if (makes_v(problem)) {
     blocks.add("v.Br", v);
   }
-  blocks.add("core.Br", Br);
-  blocks.add("core.Bc", Bc);
+  blocks.add("core.Br", core.rows);
+  blocks.add("core.Bc", core.keys);
   if (problem.inputs == Inputs::plain) {
     return blocks;
   }

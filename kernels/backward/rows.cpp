@@ -234,11 +234,11 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, S
 // ---- an inner level ------------------------------------------------------------------------
 
 LevelSums level_sums(const RowPlan& by, Start start, Index largest) {
-  const Words d = by.problem.shape.d;
+  const Words d = by.problem.shape.d, key = by.problem.key_words();
   if (start == Start::given) {
-    return {2 * d + 2 * by.problem.row_words(), d, KnownGradientSums::strips(by, largest)};
+    return {2 * d + 2 * by.problem.row_words(), d, key, KnownGradientSums::strips(by, largest)};
   }
-  return {2 * d, GradientSums::of_row(by), GradientSums::strips(by, largest)};
+  return {2 * d, GradientSums::of_row(by), key, GradientSums::strips(by, largest)};
 }
 
 std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, Start start,
@@ -287,7 +287,7 @@ std::vector<SplitStage> stages_before(Start start) {
           const GroupedRows by(problem, blocks);
           return makes_v_first(by, Start::given) ? by.row_blocks.size() : 0;
         },
-        "Br")};
+        [](const Problem& problem, const Blocks& blocks) { return RowPlan(problem, blocks); })};
   }
   const auto of_groups = [](const Problem& problem, const Blocks& blocks) -> Index {
     const GroupedRows by(problem, blocks);

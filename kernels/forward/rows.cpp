@@ -156,7 +156,8 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
   const PhaseCost queries =
       weighted ? level_rows_times_cost("S", in, of)
                : PhaseCost{.path = "Q", .reads = n * d, .writes = n * d, .peak = r * d, .flops = 0};
-  const LevelSums sums{d, ValueSums::of_row(by), ValueSums::strips(by, of.largest)};
+  const LevelSums sums{d, ValueSums::of_row(by), problem.key_words(),
+                       ValueSums::strips(by, of.largest)};
   // Z / sum, then L of the maximum and the sum; then Z Y.
   PhaseCost last{.path = "O",
                  .reads = n * (dv + 3) * one,
@@ -427,7 +428,8 @@ Kernel forward_rows() {
                           },
                       .ahead = true,
                       .window = forward_row_window,
-                      .optional_blocks = {{kKeyGroups, &Shape::m}}},
+                      .optional_blocks = {{kKeyGroups, &Shape::m}},
+                      .inner_blocks = row_inner_blocks()},
           .numerics = {.rescales = rescales,
                        .key_groups = [](const Problem& problem, const Blocks& blocks) -> Words {
                          return GroupedRows(problem, blocks).groups;

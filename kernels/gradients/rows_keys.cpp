@@ -19,6 +19,14 @@
 //
 // In units of n^2, with x = d / sqrt(M) and n = m >> d: 14 x^2, and 16 x^2 from nothing.
 //
+// Inner levels of fast memory: of rows that stay in the first pass (kernels/parts/rows.hpp), of
+// keys that stay in the second (kernels/parts/key_gradients.hpp). Of a level with b rows, where c
+// keys of the next level are a block, without what is of n d or m d words,
+//
+//   dQ    reads  C (3 n d + 2 n) + 2 m d T;   writes  C n d        C = ceil(m / c), T = ceil(n / b)
+//         reads  C (4 n d + 3 n) + 2 m d T;   writes  C (2 n d + 3 n)   from nothing
+//   dKV   as there
+//
 // Keys may come in G groups in the first pass, and queries in H groups in the second, so that
 // several machines may work on one row block, or on one key. Each group leaves a sum of its keys,
 // or of its queries, and these are added up in the order of groups. A group of queries is some row
@@ -40,6 +48,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,6 +59,7 @@
 #include "kernels/parts/group_means.hpp"
 #include "kernels/parts/grouped_rows.hpp"
 #include "kernels/parts/key_gradients.hpp"
+#include "kernels/parts/level_costs.hpp"
 #include "kernels/parts/row_sums.hpp"
 #include "kernels/parts/rows.hpp"
 #include "kernels/parts/split_stages.hpp"
@@ -65,8 +75,14 @@ constexpr Signature kPartOfdQ{"dQ of groups", &Shape::n, &Shape::d, Holds::sums}
 constexpr Signature kPartOfdK{"dK of groups", &Shape::m, &Shape::d, Holds::sums};
 constexpr Signature kPartOfdV{"dV of groups", &Shape::m, &Shape::dv, Holds::sums};
 
+// The first pass, of all keys; and in groups of them.
+RowPlan row_plan(const Problem& problem, const Blocks& blocks) {
+  RowPlan plan(problem, blocks["dQ.Br"], blocks["dQ.Bc"], problem.shape.d);
+  plan.inner = level_blocks(blocks, "dQ.");
+  return plan;
+}
 GroupedRows row_groups(const Problem& problem, const Blocks& blocks) {
-  return {RowPlan(problem, blocks["dQ.Br"], blocks["dQ.Bc"], problem.shape.d), blocks};
+  return {row_plan(problem, blocks), blocks};
 }
 
 // Whether there are several groups, perhaps elsewhere. Of a part of the queries, too, which may
@@ -85,7 +101,9 @@ bool merges_queries(const Blocks& blocks) {
 struct GroupedKeys {
   GroupedKeys(const Problem& of, const Blocks& blocks)
       : problem(of),
-        by{.rows = blocks["dKV.Br"], .keys = blocks["dKV.Bc"]},
+        by{.rows = blocks["dKV.Br"],
+           .keys = blocks["dKV.Bc"],
+           .inner = level_blocks(blocks, "dKV.")},
         row_blocks(of.shape.n, blocks["dQ.Br"]),
         groups(blocks.contains(kQueryGroups) ? std::min(blocks[kQueryGroups], row_blocks.size())
                                              : 1),
@@ -212,15 +230,16 @@ void over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I,
 }
 
 // v_I, made and left where that was not done before.
-Tile v_of_rows(Machine& machine, const Problem& problem, const Blocks& blocks, const Operands& io,
+Tile v_of_rows(Machine& machine, const RowPlan& by, const Blocks& blocks, const Operands& io,
                Range I, const Tile& do_t) {
+  const Problem& problem = by.problem;
   if (makes_v_first(problem, blocks, Start::given)) {
     return machine.read(std::as_const(io.out("v")).row_block(I));
   }
   Tile v = of_rows(machine, problem, "v", I.size());  // v_I (r)
   if (problem.normalised()) {
-    const Tile o_t = machine.read(transposed(io.in("O").row_block(I)));  // O_I^T (d, r)
-    add_row_dots(transposed(do_t), transposed(o_t), v);
+    const Tile o_t = machine.read(transposed(io.in("O").row_block(I)), by.cut_rows());  // (d, r)
+    add_row_dots(machine, by, do_t, o_t, v);
   }
   if (leaves_v(problem, blocks, Start::given)) {
     machine.write(v, io.out("v").row_block(I));
@@ -236,10 +255,13 @@ void row_pass(Machine& machine, const GroupedRows& grouped, const Blocks& blocks
   const RowPlan by = grouped.of_group(group);
   const Range I = grouped.rows(unit);
   const Ranges keys = common(by.problem.keys(I), {grouped.keys(group)});
-  const float c = by.problem.scale();
-  Tile q_t = machine.read(transposed(io.in("Q").row_block(I)));  // Q_I^T (d, r)
-  scale(q_t, c);
-  const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)));  // dO_I^T (d, r)
+  const auto scale_rows = [&](Tile& dq) {
+    each_rows(machine, by.inner, &LevelBlocks::rows, dq.rows(),
+              {{dq, Axis::staying, Axis::whole, Use::changes}},
+              [&](Range S) { scale(dq.part(S), by.problem.scale()); });
+  };
+  const Tile q_t = scaled_rows(machine, by, io.in("Q"), I);  // c Q_I^T (d, r)
+  const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)), by.cut_rows());  // (d, r)
   if (start_of(by.problem, start) == Start::nothing) {
     GradientSums sums(machine, by, I.size());
     over_keys(machine, by, io, I, keys, q_t, do_t, sums);
@@ -250,11 +272,11 @@ void row_pass(Machine& machine, const GroupedRows& grouped, const Blocks& blocks
     auto [dq, l, mean] = sums.take_all();
     machine.write(l, io.out("L").row_block(I));
     machine.write(mean, io.out("v").row_block(I));
-    scale(dq, c);
+    scale_rows(dq);
     machine.write(dq, io.out("dQ").row_block(I));
     return;
   }
-  Tile v = v_of_rows(machine, grouped.by.problem, blocks, io, I, do_t);
+  Tile v = v_of_rows(machine, grouped.by, blocks, io, I, do_t);
   Tile l = read_of_rows(machine, by.problem, io, "L", I);  // L_I (r)
   KnownGradientSums sums(machine, by, I.size(), std::move(l), std::move(v));
   over_keys(machine, by, io, I, keys, q_t, do_t, sums);
@@ -263,7 +285,7 @@ void row_pass(Machine& machine, const GroupedRows& grouped, const Blocks& blocks
     machine.write(dq, io.out(kPartOfdQ.name).row_block(grouped.left(group, I)));
     return;
   }
-  scale(dq, c);
+  scale_rows(dq);
   machine.write(dq, io.out("dQ").row_block(I));
 }
 
@@ -312,6 +334,31 @@ PhaseCost row_pass_cost(const Problem& problem, const Blocks& blocks, Start star
   return sum;
 }
 
+PhaseCost row_pass_level_cost(const Problem& problem, const Blocks& blocks, Start start,
+                              Range units, std::size_t level) {
+  const RowPlan by = row_plan(problem, blocks);
+  const PlanLevel in{by, level};
+  const Units::Sum of = by.units().sum(units);
+  const Words d = problem.shape.d, dv = problem.shape.dv, key = problem.key_words();
+  const bool given = start_of(problem, start) == Start::given;
+  PhaseCost cost = level_core_cost("dQ", in, units,
+                                   given ? LevelSums{d + dv + 2 * problem.row_words(), d, key,
+                                                     KnownGradientSums::strips(by, of.largest)}
+                                         : LevelSums{d + dv, GradientSums::of_row(by), key,
+                                                     GradientSums::strips(by, of.largest)});
+  // c Q before, c dQ at last.
+  cost.reads += 2 * of.rows * d;
+  cost.writes += 2 * of.rows * d;
+  if (given && problem.normalised() && !makes_v_first(problem, blocks, start)) {
+    add(cost, level_row_dots_cost("dQ", in, of));
+  }
+  if (!given) {  // U is divided by its sums, and L made of these
+    cost.reads += of.rows * (d + 3);
+    cost.writes += of.rows * (d + 1);
+  }
+  return cost;
+}
+
 // Of what groups left.
 void sums_part(Machine& machine, const Plan& plan, const Operands& io, Range units) {
   const Phase phase(machine, "dQ");
@@ -342,7 +389,7 @@ std::optional<SlowMatrix> rows_of(SlowMatrix* matrix, Range rows) {
 
 // A group of queries passes some blocks of a group of keys. Their sums go to rows of dK and dV from
 // `first_row` on.
-void pass_group(Machine& machine, const Problem& part, KeyBlocks by, const KeyGradients& x,
+void pass_group(Machine& machine, const Problem& part, const KeyBlocks& by, const KeyGradients& x,
                 Range queries, Range keys, Index first_row, Range blocks) {
   const Range written{first_row + keys.begin, first_row + keys.end};
   const auto Q = rows_of(&x.Q, queries), dO = rows_of(&x.dO, queries), L = rows_of(x.L, queries),
@@ -394,6 +441,12 @@ void key_part(Machine& machine, const Plan& plan, const Operands& io, Start star
                  grouped.keys(of_keys), group * problem.shape.m, own);
     });
   }
+}
+
+PhaseCost key_pass_level_cost(const Problem& problem, const Blocks& blocks, Range units,
+                              std::size_t level) {
+  const GroupedKeys grouped(problem, blocks);
+  return key_gradients_level_cost("dKV", problem, grouped.by, sums_of_keys(problem), units, level);
 }
 
 PhaseCost key_pass_cost(const Problem& problem, const Blocks& blocks, Range units) {
@@ -529,6 +582,9 @@ std::vector<SplitStage> stages(Start start) {
       },
       [start](const Problem& problem, const Blocks& blocks, Range units) {
         return row_pass_cost(problem, blocks, start, units);
+      },
+      [start](const Problem& problem, const Blocks& blocks, Range units, std::size_t level) {
+        return row_pass_level_cost(problem, blocks, start, units, level);
       });
   SplitStage merge = stage(
       with_start(merge_units),
@@ -544,7 +600,7 @@ std::vector<SplitStage> stages(Start start) {
       [start](Machine& machine, const Plan& plan, const Operands& io, Range units) {
         key_part(machine, plan, io, start, units);
       },
-      key_pass_cost);
+      key_pass_cost, key_pass_level_cost);
   SplitStage sum_of_rows = stage(sum_rows_units, sum_rows, sum_rows_cost);
   SplitStage sum_of_keys = stage(sum_keys_units, sum_keys, sum_keys_cost);
   of_rows.brings = of_keys.brings = {kQ.name, kdO.name, kL.name, kOfRows.name};
@@ -556,7 +612,7 @@ std::vector<SplitStage> stages(Start start) {
   sum_of_keys.of = StageRows::own_keys;
   sum_of_keys.merges = {kPartOfdK.name, kPartOfdV.name};
   if (start == Start::given) {
-    return {v_stage(with_start(v_units), "dQ.Br"), of_rows, of_keys, sum_of_rows, sum_of_keys};
+    return {v_stage(with_start(v_units), row_plan), of_rows, of_keys, sum_of_rows, sum_of_keys};
   }
   of_rows.brings = {kQ.name, kdO.name};
   return {of_rows, merge, of_sums, of_keys, sum_of_rows, sum_of_keys};
@@ -789,24 +845,56 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
   return nest.lines();
 }
 
-// Each pass has the whole of M.
-Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
-  const CostOfBlocks first_pass = [start](const Problem& of, const Blocks& blocks) {
-    const Blocks rows{
-        {"dQ.Br", blocks["Br"]}, {"dQ.Bc", blocks["Bc"]}, {"dKV.Br", 1}, {"dKV.Bc", 1}};
-    std::vector<PhaseCost> phases;
-    if (const Index units = row_units(of, rows); units > 0) {
-      phases.push_back(row_pass_cost(of, rows, start, {0, units}));
-    } else if (const Index of_v = v_units(of, rows, start); of_v > 0) {
-      phases.push_back(v_cost(of, Units::of_queries(of, blocks["Br"]).sum({0, of_v})));
+Blocks blocks_of(const RowPlan& rows, const KeyBlocks& keys) {
+  Blocks blocks{
+      {"dQ.Br", rows.rows}, {"dQ.Bc", rows.keys}, {"dKV.Br", keys.rows}, {"dKV.Bc", keys.keys}};
+  for (std::size_t level = 0; level < rows.inner.size(); ++level) {
+    blocks.add(level_block(level, "dQ.Br"), rows.inner[level].rows);
+    blocks.add(level_block(level, "dQ.Bc"), rows.inner[level].keys);
+    blocks.add(level_block(level, "dKV.Br"), keys.inner[level].rows);
+    blocks.add(level_block(level, "dKV.Bc"), keys.inner[level].keys);
+  }
+  return blocks;
+}
+
+// What comes before the second pass, of these stages.
+template <class CostOf>
+std::vector<PhaseCost> first_pass(const std::vector<SplitStage>& stages, const Problem& problem,
+                                  const Blocks& blocks, const CostOf& cost_of) {
+  const RowPlan rows(problem, blocks);
+  const Blocks all = blocks_of(rows, {1, 1, Levels(rows.inner.size(), {1, 1, 1})});
+  std::vector<PhaseCost> phases;
+  for (const SplitStage& stage : stages) {
+    if (const Index units = stage.units(problem, all); units > 0) {
+      std::ranges::move(cost_of(stage, all, Range{0, units}), std::back_inserter(phases));
     }
-    return phases;
+  }
+  return phases;
+}
+
+// Each pass has the whole of M.
+Blocks fit(const Problem& problem, const Memory& memory, Objective objective, Start start) {
+  std::vector<SplitStage> before = stages(start);
+  before.resize(2);  // v and dQ; or dQ, and nothing that is merged
+  const CostOfBlocks cost = [&before](const Problem& of, const Blocks& blocks) {
+    return first_pass(before, of, blocks,
+                      [&](const SplitStage& stage, const Blocks& all, Range units) {
+                        return stage.part_cost(of, all, units, false);
+                      });
   };
-  const Blocks rows = objective == Objective::time ? fastest(problem, M, first_pass)
-                                                   : fewest_words(problem, M, first_pass);
-  const KeyBlocks keys = fit_key_gradients(problem, M, objective, sums_of_keys(problem));
-  return {
-      {"dQ.Br", rows["Br"]}, {"dQ.Bc", rows["Bc"]}, {"dKV.Br", keys.rows}, {"dKV.Bc", keys.keys}};
+  const LevelCostOfBlocks level_cost = [&before](const Problem& of, const Blocks& blocks,
+                                                 std::size_t level) {
+    return first_pass(before, of, blocks,
+                      [&](const SplitStage& stage, const Blocks& all, Range units) {
+                        return stage.level_cost(of, all, units, false, level);
+                      });
+  };
+  const Blocks rows = !memory.inner.empty()
+                          ? fit_levels(problem, memory, objective, cost, level_cost)
+                      : objective == Objective::time ? fastest(problem, memory.M, cost)
+                                                     : fewest_words(problem, memory.M, cost);
+  return blocks_of(RowPlan(problem, rows),
+                   fit_key_gradients(problem, memory, objective, sums_of_keys(problem)));
 }
 
 Index written(const Signature& result, const Problem&, const Blocks& blocks) {
@@ -828,6 +916,7 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
       .schedule = in_stages(split(start)),
       .formula = {
           .cost = cost_of_stages(stages(start)),
+          .level_cost = level_cost_of_stages(stages(start)),
           .intermediates = [start](
                                const Problem& problem,
                                const Blocks& blocks) { return words_left(problem, blocks, start); },
@@ -835,9 +924,13 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
                           const Blocks& blocks) { return loop_nest(problem, blocks, start); }},
       .fitting = {.fit =
                       [start](const Problem& problem, const Memory& memory, Objective objective) {
-                        return fit(problem, memory.M, objective, start);
+                        return fit(problem, memory, objective, start);
                       },
-                  .written = written},
+                  .written = written,
+                  .inner_blocks = {{.name = "dQ.Br", .cuts = true},
+                                   {.name = "dQ.Bc"},
+                                   {.name = "dKV.Br"},
+                                   {.name = "dKV.Bc", .cuts = true}}},
       .numerics = {.recomputes = true}};
   kernel.fitting.optional_blocks = {{kKeyGroups, &Shape::m}, {kQueryGroups, &Shape::n}};
   if (start == Start::given) {

@@ -1,7 +1,15 @@
 // C = A B with three B x B blocks in fast memory, B = floor(sqrt(M / 3)).
+//
+// Inner levels of fast memory (kernels/parts/product_levels.hpp) have three square blocks each, of
+// which C's stays while the others pass. A multiply-add costs 2 / B words of a level, and 2 / B'
+// for the sums, where B' is the block of the next level.
+
+#include <algorithm>
+#include <cstddef>
 
 #include "kernels/fit.hpp"
-#include "kernels/parts/product.hpp"
+#include "kernels/parts/levels.hpp"
+#include "kernels/parts/product_levels.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
@@ -17,14 +25,44 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   return nest.lines();
 }
 
+// Of inner levels, from the innermost out, and of the machine.
+ProductLevels squares(const Blocks& blocks) {
+  ProductLevels all;
+  for (std::size_t level = 0; blocks.contains(level_block(level, "B")); ++level) {
+    all.push_back(square(blocks[level_block(level, "B")]));
+  }
+  all.push_back(square(blocks["B"]));
+  return all;
+}
+
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const Phase phase(machine, "C");
-  product(machine, square(plan.blocks["B"]), io.in("A"), io.in("B"), io.out("C"));
+  ProductLevels inner = squares(plan.blocks);
+  inner.pop_back();
+  product(machine, square(plan.blocks["B"]), io.in("A"), io.in("B"), io.out("C"), inner);
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return {
       product_cost("C", {problem.shape.n, problem.shape.m, problem.shape.d}, square(blocks["B"]))};
+}
+
+std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, std::size_t level) {
+  ProductLevels of_level = squares(blocks);
+  of_level.erase(of_level.begin(), of_level.begin() + static_cast<std::ptrdiff_t>(level));
+  const Shape& shape = problem.shape;
+  return {product_level_cost("C", {shape.n, shape.m, shape.d}, of_level, Stays::C)};
+}
+
+Blocks fit(const Memory& memory) {
+  Blocks blocks{{"B", square_side(memory.M, 3)}};
+  Index inside = 1;
+  for (std::size_t level = 0; level < memory.inner.size(); ++level) {
+    const Index most = square_side(memory.inner[level], 3);
+    inside = std::max(most / inside, Index{1}) * inside;
+    blocks.add(level_block(level, "B"), inside);
+  }
+  return blocks;
 }
 
 }  // namespace
@@ -35,12 +73,11 @@ Kernel matmul_blocked() {
           .operands = {{"A", &Shape::n, &Shape::d}, {"B", &Shape::d, &Shape::m}},
           .returns = {{"C", &Shape::n, &Shape::m}},
           .schedule = {.code = code},
-          .formula = {.cost = cost, .nest = loop_nest},
-          .fitting = {.fit =
-                          [](const Problem&, const Memory& memory, Objective) {
-                            return Blocks{{"B", square_side(memory.M, 3)}};
-                          },
-                      .window = square_window}};
+          .formula = {.cost = cost, .level_cost = level_cost, .nest = loop_nest},
+          .fitting = {
+              .fit = [](const Problem&, const Memory& memory, Objective) { return fit(memory); },
+              .window = square_window,
+              .inner_blocks = {{.name = "B", .cuts = true}}}};
 }
 
 }  // namespace redblue

@@ -30,6 +30,11 @@ Kernel kernel(std::string_view name, std::string_view summary, Stays what) {
             return {
                 stationary_cost("C", extents(problem), StationaryBlocks::get("", blocks), what)};
           },
+          .level_cost = [what](const Problem& problem, const Blocks& blocks,
+                               std::size_t level) -> std::vector<PhaseCost> {
+            return {stationary_level_cost("C", extents(problem), StationaryBlocks::get("", blocks),
+                                          what, level)};
+          },
           .nest =
               [what](const Problem& problem, const Blocks& blocks) {
                 NestWriter nest;
@@ -39,14 +44,22 @@ Kernel kernel(std::string_view name, std::string_view summary, Stays what) {
                 });
                 return nest.lines();
               }},
-      .fitting = {.fit = [what](const Problem& problem, const Memory& memory, Objective objective) {
-        const ProductShape of = extents(problem);
-        Blocks blocks;
-        fit_stationary(of, memory.M, objective, [&](const StationaryBlocks& by) {
-          return stationary_cost("", of, by, what);
-        }).put("", blocks);
-        return blocks;
-      }}};
+      .fitting = {.fit =
+                      [what](const Problem& problem, const Memory& memory, Objective objective) {
+                        const ProductShape of = extents(problem);
+                        Blocks blocks;
+                        if (!memory.inner.empty()) {
+                          fit_stationary_levels(of, memory, objective, what).put("", blocks);
+                          return blocks;
+                        }
+                        fit_stationary(of, memory.M, objective, [&](const StationaryBlocks& by) {
+                          return stationary_cost("", of, by, what);
+                        }).put("", blocks);
+                        return blocks;
+                      },
+                  .inner_blocks = {{.name = "rows", .cuts = true},
+                                   {.name = "cols", .cuts = true},
+                                   {.name = "depth", .cuts = true}}}};
 }
 
 }  // namespace

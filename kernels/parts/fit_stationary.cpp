@@ -1,9 +1,14 @@
 // The blocks of products with one that stays.
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "kernels/fit.hpp"
+#include "kernels/parts/descent.hpp"
 #include "kernels/parts/stationary.hpp"
 
 namespace redblue {
@@ -148,6 +153,154 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
     }
   }
   return *best;
+}
+
+// ---- inner levels ------------------------------------------------------------------------------
+
+namespace {
+
+// The block that stays is `first` by `second`, as above, and the third passes it.
+struct LevelSides {
+  Index ProductBlocks::*first;
+  Index ProductBlocks::*second;
+  Index ProductBlocks::*passing;
+  Index ProductShape::*first_extent;
+  Index ProductShape::*second_extent;
+  Index ProductShape::*passing_extent;
+};
+LevelSides level_sides(Stays what) {
+  using B = ProductBlocks;
+  using E = ProductShape;
+  switch (what) {
+    case Stays::A:
+      return {&B::rows, &B::depth, &B::cols, &E::rows, &E::depth, &E::cols};
+    case Stays::B:
+      return {&B::cols, &B::depth, &B::rows, &E::cols, &E::depth, &E::rows};
+    case Stays::C:
+      break;
+  }
+  return {&B::rows, &B::cols, &B::depth, &E::rows, &E::cols, &E::depth};
+}
+
+// Blocks of all levels in the making, from the innermost out; the machine's are the last.
+class LevelFit {
+ public:
+  LevelFit(const ProductShape& of, const Memory& memory, Stays what)
+      : of_(of), memory_(memory), what_(what), sides_(level_sides(what)) {}
+
+  // The words of the blocks in which so much passes each level at a time.
+  double fit(const std::vector<Index>& passing) {
+    const ProductBlocks all{of_.rows, of_.cols, of_.depth};
+    by_ = {.rows = of_.rows,
+           .cols = of_.cols,
+           .depth = of_.depth,
+           .piece = std::max({of_.rows, of_.cols, of_.depth}),
+           .inner = ProductLevels(memory_.inner.size(), all)};
+    for (std::size_t level = 0; level < passing.size(); ++level) {
+      // Blocks of an inner level are whole ones of the level inside, so that cuts fall together.
+      const bool outermost = level == memory_.inner.size();
+      const ProductBlocks inside = level == 0 || outermost ? ProductBlocks{1, 1, 1} : at(level - 1);
+      ProductBlocks by = inside;
+      const auto raise = [&](Index most, const auto& with) {
+        by = with(largest(most, [&](Index tried) { return fits(level, with(tried)); }));
+      };
+      raise(passing[level], [&](Index size) {
+        ProductBlocks deeper = inside;
+        deeper.*sides_.passing = multiple(size, inside.*sides_.passing);
+        return deeper;
+      });
+      raise(std::max(of_.*sides_.first_extent, of_.*sides_.second_extent), [&](Index side) {
+        ProductBlocks square = by;
+        square.*sides_.first =
+            multiple(std::min(side, of_.*sides_.first_extent), inside.*sides_.first);
+        square.*sides_.second =
+            multiple(std::min(side, of_.*sides_.second_extent), inside.*sides_.second);
+        return square;
+      });
+      for (const auto& [side, extent] : {std::pair(sides_.first, sides_.first_extent),
+                                         std::pair(sides_.second, sides_.second_extent)}) {
+        raise(of_.*extent, [&, before = by, side = side](Index size) {
+          ProductBlocks longer = before;
+          longer.*side = std::max(before.*side, multiple(size, inside.*side));
+          return longer;
+        });
+      }
+      set(level, by);
+    }
+    return words();
+  }
+  [[nodiscard]] const StationaryBlocks& blocks() const { return by_; }
+
+ private:
+  static Index multiple(Index size, Index step) { return std::max(size / step, Index{1}) * step; }
+  [[nodiscard]] ProductBlocks at(std::size_t level) const {
+    return level < by_.inner.size() ? by_.inner[level]
+                                    : ProductBlocks{by_.rows, by_.cols, by_.depth};
+  }
+  // The machine's pieces are blocks of the level inside, along the longer side of what stays.
+  void set(std::size_t level, const ProductBlocks& by) {
+    if (level < by_.inner.size()) {
+      by_.inner[level] = by;
+      return;
+    }
+    by_.rows = by.rows;
+    by_.cols = by.cols;
+    by_.depth = by.depth;
+    const bool first = std::min(by.*sides_.first, of_.*sides_.first_extent) >=
+                       std::min(by.*sides_.second, of_.*sides_.second_extent);
+    by_.piece = by_.inner.back().*(first ? sides_.first : sides_.second);
+  }
+  [[nodiscard]] PhaseCost cost(std::size_t level) const {
+    return level < by_.inner.size() ? stationary_level_cost("", of_, by_, what_, level)
+                                    : stationary_cost("", of_, by_, what_);
+  }
+  [[nodiscard]] Index capacity(std::size_t level) const {
+    return level < memory_.inner.size() ? memory_.inner[level] : memory_.M;
+  }
+  // Levels around it have all there is, or their blocks.
+  [[nodiscard]] bool fits(std::size_t level, const ProductBlocks& by) {
+    const StationaryBlocks before = by_;
+    set(level, by);
+    const bool fits = cost(level).peak <= Words(capacity(level));
+    by_ = before;
+    return fits;
+  }
+  [[nodiscard]] double words() const {
+    double sum = 0;
+    for (std::size_t level = 0; level <= memory_.inner.size(); ++level) {
+      const PhaseCost all = cost(level);
+      const double each = memory_.word_costs.empty() ? static_cast<double>(capacity(level))
+                                                     : memory_.word_costs[level];
+      sum += each * static_cast<double>((all.reads + all.writes).value());
+    }
+    return sum;
+  }
+
+  const ProductShape& of_;
+  const Memory& memory_;
+  Stays what_;
+  LevelSides sides_;
+  StationaryBlocks by_;
+};
+
+}  // namespace
+
+// Where a square stays in each of two levels, of M and of more words, M', words are few at both if
+// (M M')^(1/4) pass the second at a time: the search goes from there.
+StationaryBlocks fit_stationary_levels(const ProductShape& of, const Memory& memory,
+                                       Objective objective, Stays what) {
+  LevelFit fit(of, memory, what);
+  const Index extent = of.*level_sides(what).passing_extent;
+  std::vector<Index> passing = {objective == Objective::time ? narrow_slice(memory.inner.front())
+                                                             : 1};
+  for (std::size_t level = 1; level <= memory.inner.size(); ++level) {
+    const Index next = level < memory.inner.size() ? memory.inner[level] : memory.M;
+    const double product = static_cast<double>(memory.inner[level - 1]) * static_cast<double>(next);
+    passing.push_back(std::clamp<Index>(std::llround(std::pow(product, 0.25)), 1, extent));
+  }
+  descend(passing, 1, extent, [&](const std::vector<Index>& tried) { return fit.fit(tried); });
+  static_cast<void>(fit.fit(passing));
+  return fit.blocks();
 }
 
 }  // namespace redblue

@@ -14,7 +14,11 @@ Index moves_of_mean(const GroupedRows& by) {
   const Mask& mask = by.by.problem.mask;
   const Index keys = by.keys(0).size();
   const Index ranges = mask.full() ? 0 : mask.most_ranges();
-  return std::min(keys, ceil_div(keys, by.by.keys) + ranges) + by.groups - 1;
+  Index blocks = ceil_div(keys, by.by.keys) + ranges;
+  for (const LevelBlocks& in : by.by.inner) {
+    blocks += ceil_div(keys, in.keys);
+  }
+  return std::min(keys, blocks) + by.groups - 1;
 }
 
 void leave_group(Machine& machine, const Operands& io, Range at, GradientSums sums) {

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/activations.hpp"
+#include "kernels/parts/level_costs.hpp"
 #include "kernels/parts/live_pairs.hpp"
+#include "kernels/parts/rows.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
@@ -28,13 +32,49 @@ Words key_words(const Shape& shape, KeySums sums) {
          Words(shape.dv) * (values_read(sums) + values_written(sums));
 }
 
-// Keys; which queries pass; Q_I with dO_I and two tiles of scores, or later with dQ_I and one.
-Words peak(const Problem& problem, Index r, Index c, KeySums sums) {
+// The words of a query that passes.
+Words query_words(const Problem& problem, KeySums sums) {
+  return Words(problem.shape.d) + problem.shape.dv + (sums.needs_p() ? 2 : 1) * problem.row_words();
+}
+
+// Queries in the place of keys, and keys in that of queries: which stay.
+Problem exchanged(const Problem& problem) {
+  Problem other = problem;
+  std::swap(other.shape.n, other.shape.m);
+  other.mask = problem.mask.full() ? Mask() : problem.mask.transposed();
+  return other;
+}
+RowPlan exchanged(const Problem& problem, const KeyBlocks& by) {
+  RowPlan plan(exchanged(problem), by.keys, by.rows, problem.shape.d);
+  for (const LevelBlocks& in : by.inner) {
+    plan.inner.push_back({.rows = in.keys, .keys = in.rows, .weights = in.weights});
+  }
+  return plan;
+}
+KeyBlocks exchanged(const RowPlan& plan) {
+  KeyBlocks by{.rows = plan.keys, .keys = plan.rows};
+  for (const LevelBlocks& in : plan.inner) {
+    by.inner.push_back({.rows = in.keys, .keys = in.rows, .weights = in.weights});
+  }
+  return by;
+}
+
+// Of f and of p, beside a block of c keys in inner levels.
+Words strips(const RowPlan& by, Words c, KeySums sums) {
+  return by.strip_rows(c) * by.strip_keys() * (sums.needs_p() ? 2 : 1);
+}
+
+// Keys; which queries pass; Q_I with dO_I and two tiles of scores, or later with dQ_I and one. In
+// inner levels: all of I with strips.
+Words peak(const Problem& problem, const KeyBlocks& by, KeySums sums, Index r, Index c) {
   const Words d = problem.shape.d;
   const Words dv = problem.shape.dv;
+  const Words stays = c * key_words(problem.shape, sums) + problem.mask.index().live();
+  if (!by.inner.empty()) {
+    return stays + r * query_words(problem, sums) + strips(exchanged(problem, by), c, sums);
+  }
   const Words with_dQ = sums.dQ ? r * d + Words(r) * c : Words(0);
-  return c * key_words(problem.shape, sums) + problem.mask.index().live() + r * d +
-         std::max(r * dv + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
+  return stays + r * d + std::max(r * dv + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
 }
 
 // Adds f^T dO_I to sums of the keys C; and p_IC, of f_IC, where it is needed. C are some of the
@@ -103,6 +143,141 @@ std::vector<Passing> passing(const Units& units, Range J, Index rows) {
   return all;
 }
 
+// A block of keys with what stays of it.
+struct StayingKeys {
+  Range J;
+  Tile k_t, v_t, dk, dv;
+};
+
+// The queries that meet the keys pass.
+void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
+                  const KeyGradients& x, KeySums sums, const Units& units, StayingKeys& keys) {
+  const bool shared = sums.one_of_keys;
+  auto& [J, k_t, v_t, dk, dv] = keys;
+  for (const auto& [I, first] : passing(units, J, by.rows)) {
+    const LivePairs live = LivePairs::near(problem, I, J, kPanel);
+    const Range C{live.keys().begin - J.begin, live.keys().end - J.begin};
+    Tile q_i = machine.read(x.Q.row_block(I));  // Q_I (r, d)
+    if (x.scale && shared) {
+      scale(q_i, *x.scale);
+    }
+    Tile f = machine.initialize("f", I.size(), C.size(), Holds::scores);  // f_IC (r, c)
+    multiply_add(q_i, k_t.part({0, k_t.rows()}, C), f);
+    if (problem.normalised()) {
+      const Tile l_i = machine.read(x.L->row_block(I));  // L_I (r)
+      exponentiate(f, l_i, f);
+      live.set_dead<View>(f, 0);
+    }
+    Tile p = score_gradient(machine, x, sums, I, live, C, f, shared ? k_t : v_t, shared ? dk : dv);
+    f.reset();
+    if (sums.dK) {
+      multiply_add(transposed(p), q_i, dk.part(C));
+    }
+    if (sums.dQ) {
+      if (x.scale && shared) {
+        scale(p, *x.scale);
+      }
+      add_to_dQ(machine, x, I, first, k_t, C, std::move(p));
+    }
+  }
+}
+
+// Some queries that pass, with what belongs to them.
+struct PassingQueries {
+  Range I;
+  Tile q, dO, L, v;  // (r, d), (r, d), (r), (r)
+};
+
+// Adds to the sums of the keys K what queries give that are near them. `live` are pairs of keys and
+// queries, and strips have a row for a query.
+void add_strip(const LivePairs& live, Range K, const KeyGradients& x, KeySums sums,
+               StayingKeys& keys, const PassingQueries& queries, Tile& f_strip, Tile& p_strip) {
+  const Problem& problem = live.problem();
+  const bool shared = sums.one_of_keys;
+  const Range Q{live.keys().begin - queries.I.begin, live.keys().end - queries.I.begin};
+  const ConstView q = queries.q.part(Q), dO = queries.dO.part(Q);
+  const auto columns = [K](const Tile& tile) { return tile.part({0, tile.rows()}, K); };
+  const View f = f_strip.part({0, Q.size()}, {0, K.size()});
+  multiply(q, columns(keys.k_t), f);
+  if (shared) {
+    scale(f, *x.scale);
+  }
+  make_factor(problem, f, queries.L, Q);
+  if (sums.needs_p()) {
+    const View p = p_strip.part({0, Q.size()}, {0, K.size()});
+    multiply(dO, columns(shared ? keys.k_t : keys.v_t), p);
+    make_p(problem, f, p, queries.v, Q, p);
+    live.set_dead(transposed(p), 0);
+    if (shared) {
+      scale(p, *x.scale);
+    }
+    multiply_add(transposed(p), q, keys.dk.part(K));
+  }
+  if (sums.dV) {
+    if (!problem.normalised()) {
+      activate(problem.activation, f, f);
+    }
+    live.set_dead(transposed(f), 0);
+    multiply_add(transposed(f), dO, (shared ? keys.dk : keys.dv).part(K));
+  }
+}
+
+// The queries pass in inner levels, in the plan in which queries and keys are in each other's
+// place.
+void pass_queries_inside(Machine& machine, const RowPlan& by, const KeyGradients& x, KeySums sums,
+                         const Units& units, StayingKeys& keys) {
+  const Problem& problem = by.problem;
+  const Range J = keys.J;
+  const auto strip = [&](std::string_view name) {
+    return machine.initialize(name, by.strip_keys(), by.strip_rows(J.size()).value(),
+                              Holds::scores);
+  };
+  NearTile f(machine, strip("f"));
+  NearTile p(machine, sums.needs_p() ? strip("p") : Tile());
+  Begun begun(machine, J.size());
+  for (const Range I : Pieces(units.met(J), by.keys)) {
+    const auto read = [&](const SlowMatrix* matrix) {
+      return matrix == nullptr ? Tile() : machine.read(matrix->row_block(I));
+    };
+    const PassingQueries queries{I, read(&x.Q), read(&x.dO), read(x.L),
+                                 read(sums.needs_p() ? x.v : nullptr)};
+    const auto near = [I](const Tile& tile) {
+      return Near{tile, Axis::passing, Axis::whole, Use::reads, I.begin};
+    };
+    LevelWalk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::keys,
+              {{keys.k_t, Axis::whole, Axis::staying, Use::reads},
+               {keys.v_t, Axis::whole, Axis::staying, Use::reads},
+               {keys.dk, Axis::staying, Axis::whole, Use::sums},
+               {keys.dv, Axis::staying, Axis::whole, Use::sums},
+               near(queries.q),
+               near(queries.dO),
+               near(queries.L),
+               near(queries.v)},
+              &begun)
+        .each(
+            {0, J.size()}, I,
+            [&](Range C, Range met) { return keys_near(problem, part_of(J, C), met); },
+            [&](Range C, Range met) {
+              for (const Range part : blocks(C.size(), by.strip())) {
+                const Range K = part_of(C, part);
+                const LivePairs live = LivePairs::near(problem, part_of(J, K), met);
+                if (!live.none()) {
+                  add_strip(live, K, x, sums, keys, queries, f.tile, p.tile);
+                }
+              }
+            });
+  }
+}
+
+// Sums, or keys, some of which are columns of the tile, or rows.
+void scale_keys(Machine& machine, const RowPlan& by, Tile& keys, Near near, float factor) {
+  const bool in_columns = near.columns == Axis::staying;
+  each_rows(machine, by.inner, &LevelBlocks::rows, in_columns ? keys.cols() : keys.rows(), {near},
+            [&](Range C) {
+              scale(in_columns ? keys.part({0, keys.rows()}, C) : keys.part(C), factor);
+            });
+}
+
 }  // namespace
 
 KeySums key_sums(const Problem& problem) {
@@ -113,27 +288,28 @@ KeySums key_sums(const Problem& problem) {
           .one_of_keys = shared};
 }
 
-Range all_key_blocks(const Problem& problem, KeyBlocks by) {
+Range all_key_blocks(const Problem& problem, const KeyBlocks& by) {
   return {0, ceil_div(problem.shape.m, by.keys)};
 }
 
-void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x,
-                   Range which) {
+void key_gradients(Machine& machine, const Problem& problem, const KeyBlocks& by,
+                   const KeyGradients& x, Range which) {
   const Units units = Units::of_keys(problem, by.keys);
+  const RowPlan near = exchanged(problem, by);
   const bool shared = problem.sharing != Sharing::none;
   const KeySums sums{.dQ = x.dQ != nullptr,
                      .dK = x.dK != nullptr,
                      .dV = (shared ? x.dK : x.dV) != nullptr,
                      .one_of_keys = shared};
   for (Index unit = which.begin; unit < which.end; ++unit) {
-    const Range J = units[unit];
-    Tile k_t = machine.read(transposed(x.K.row_block(J)));  // K_J^T (d, c)
+    StayingKeys keys{.J = units[unit], .k_t = {}, .v_t = {}, .dk = {}, .dv = {}};
+    auto& [J, k_t, v_t, dk, dv] = keys;
+    k_t = machine.read(transposed(x.K.row_block(J)), near.cut_rows());  // K_J^T (d, c)
     if (x.scale && !shared) {
-      scale(k_t, *x.scale);
+      scale_keys(machine, near, k_t, {k_t, Axis::whole, Axis::staying, Use::changes}, *x.scale);
     }
-    Tile v_t, dk, dv;
     if (values_read(sums) > 0) {
-      v_t = machine.read(transposed(x.V.row_block(J)));  // V_J^T (d, c)
+      v_t = machine.read(transposed(x.V.row_block(J)), near.cut_rows());  // V_J^T (d, c)
     }
     if (sums.dK) {
       dk = machine.initialize("dK", J.size(), x.dK->cols());  // dK_J (c, d)
@@ -142,37 +318,15 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
       dv = machine.initialize("dV", J.size(), x.dV->cols());  // dV_J (c, d)
     }
     Tile index = units.read_index(machine, J);
-    for (const auto& [I, first] : passing(units, J, by.rows)) {
-      const LivePairs live = LivePairs::near(problem, I, J, kPanel);
-      const Range C{live.keys().begin - J.begin, live.keys().end - J.begin};
-      Tile q_i = machine.read(x.Q.row_block(I));  // Q_I (r, d)
-      if (x.scale && shared) {
-        scale(q_i, *x.scale);
-      }
-      Tile f = machine.initialize("f", I.size(), C.size(), Holds::scores);  // f_IC (r, c)
-      multiply_add(q_i, k_t.part({0, k_t.rows()}, C), f);
-      if (problem.normalised()) {
-        const Tile l_i = machine.read(x.L->row_block(I));  // L_I (r)
-        exponentiate(f, l_i, f);
-        live.set_dead<View>(f, 0);
-      }
-      Tile p =
-          score_gradient(machine, x, sums, I, live, C, f, shared ? k_t : v_t, shared ? dk : dv);
-      f.reset();
-      if (sums.dK) {
-        multiply_add(transposed(p), q_i, dk.part(C));
-      }
-      if (sums.dQ) {
-        if (x.scale && shared) {
-          scale(p, *x.scale);
-        }
-        add_to_dQ(machine, x, I, first, k_t, C, std::move(p));
-      }
+    if (by.inner.empty()) {
+      pass_queries(machine, problem, by, x, sums, units, keys);
+    } else {
+      pass_queries_inside(machine, near, x, sums, units, keys);
     }
     index.reset();
     if (sums.dK) {
       if (x.scale && !shared && x.scales_dK) {
-        scale(dk, *x.scale);
+        scale_keys(machine, near, dk, {dk, Axis::staying, Axis::whole, Use::changes}, *x.scale);
       }
       machine.write(dk, x.dK->row_block(J));
     }
@@ -182,14 +336,14 @@ void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const
   }
 }
 
-PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums sums,
-                             Range units) {
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, const KeyBlocks& by,
+                             KeySums sums, Range units) {
   return key_gradients_cost(std::move(path), problem, by, sums,
                             Units::of_keys(problem, by.keys).sum(units));
 }
 
-PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums sums,
-                             const Units::Sum& of) {
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, const KeyBlocks& by,
+                             KeySums sums, const Units::Sum& of) {
   const Words d = problem.shape.d;
   const Words dv = problem.shape.dv;
   const bool needs_p = sums.needs_p();
@@ -203,17 +357,64 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks
                 of.met * (d + dv + (needs_p ? 2 : 1) * problem.row_words()) + again * d,
        .writes = of.rows * ((sums.dK ? d : Words(0)) + dv * values_written(sums)) +
                  (sums.dQ ? of.met * d : Words(0)),
-       .peak = peak(problem, std::min(of.longest, by.rows), of.largest, sums),
+       .peak = peak(problem, by, sums, std::min(of.longest, by.rows), of.largest),
        .flops = of.pairs * (2 * d * (1 + (sums.dK ? 1 : 0) + (sums.dQ ? 1 : 0)) +
                             2 * dv * ((needs_p ? 1 : 0) + (sums.dV ? 1 : 0)))},
       of);
 }
 
+PhaseCost key_gradients_level_cost(std::string path, const Problem& problem, const KeyBlocks& by,
+                                   KeySums sums, Range units, std::size_t level) {
+  const RowPlan near = exchanged(problem, by);
+  const Words d = problem.shape.d, dv = problem.shape.dv;
+  const Units::Sum of = near.units().sum(units);
+  PhaseCost cost = level_core_cost(std::move(path), {near, level}, units,
+                                   {.read = d + dv * values_read(sums),
+                                    .summed = (sums.dK ? d : Words(0)) + dv * values_written(sums),
+                                    .passing = query_words(problem, sums),
+                                    .strips = strips(near, of.largest, sums)});
+  if (!sums.one_of_keys) {  // K, and dK, meet c
+    const Words scaled = of.rows * d * (sums.dK ? 2 : 1);
+    cost.reads += scaled;
+    cost.writes += scaled;
+  }
+  return cost;
+}
+
+namespace {
+
+KeyBlocks fit_inside(const Problem& problem, const Memory& memory, Objective objective,
+                     KeySums sums) {
+  const auto of_plan = [&](const auto& cost) {
+    return [&, cost](const Problem& other, const Blocks& blocks, auto... level) {
+      const Problem of = exchanged(other);
+      const KeyBlocks by = exchanged(RowPlan(other, blocks));
+      return std::vector<PhaseCost>{cost(of, by, all_key_blocks(of, by), level...)};
+    };
+  };
+  const Problem other = exchanged(problem);
+  const Blocks blocks = fit_levels(
+      other, memory, objective, of_plan([&](const Problem& of, const KeyBlocks& by, Range units) {
+        return key_gradients_cost("", of, by, sums, units);
+      }),
+      of_plan([&](const Problem& of, const KeyBlocks& by, Range units, std::size_t level) {
+        return key_gradients_level_cost("", of, by, sums, units, level);
+      }));
+  return exchanged(RowPlan(other, blocks));
+}
+
+}  // namespace
+
 // The words depend on the keys alone.
-KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective, KeySums sums) {
+KeyBlocks fit_key_gradients(const Problem& problem, const Memory& memory, Objective objective,
+                            KeySums sums) {
+  if (!memory.inner.empty()) {
+    return fit_inside(problem, memory, objective, sums);
+  }
   constexpr Index kBusyRows = 48;
   const Shape& shape = problem.shape;
-  const auto fits = [&](Index r, Index c) { return peak(problem, r, c, sums) <= Words(M); };
+  const Index M = memory.M;
+  const auto fits = [&](Index r, Index c) { return peak(problem, {}, sums, r, c) <= Words(M); };
   if (objective == Objective::time) {
     Index r = std::min(shape.n, kBusyRows);
     while (r > 1 && !fits(r, std::min(shape.m, r))) {
@@ -311,7 +512,8 @@ void nest_of(NestWriter& nest, const Problem& problem, KeySums sums, const Units
 
 }  // namespace
 
-void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums) {
+void key_gradients_nest(NestWriter& nest, const Problem& problem, const KeyBlocks& by,
+                        KeySums sums) {
   const Units::Sum of = Units::of_keys(problem, by.keys).sum();
   const NestLoop J("J", "keys", problem.shape.m, by.keys);
   const NestLoop I = problem.mask.full()
@@ -320,7 +522,7 @@ void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, 
   nest_of(nest, problem, sums, of, J, I, false);
 }
 
-void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums,
+void key_gradients_nest(NestWriter& nest, const Problem& problem, const KeyBlocks& by, KeySums sums,
                         const NestLoop& of_queries, const NestLoop& J, const Units::Sum& of) {
   const NestLoop I = of_queries.met(
       "I", (problem.mask.full() ? "queries of " : "live queries of ") + of_queries.variable,

@@ -19,12 +19,27 @@
 //
 // What is not wanted does not come: without dK and dQ, neither values nor v. Nor do L and v of
 // another activation than softmax, where f takes the place of s when p is made: 2 T n words less.
+//
+// Inner levels of fast memory are those of rows that stay (kernels/parts/levels.hpp) with queries
+// and keys in each other's place: a block of b keys stays in a level with what belongs to it,
+// while queries pass. Scores live in strips of some keys, next to the arithmetic. Where R queries
+// of the next level are a block, words of a level are
+//
+//   reads   ceil(n / R) 4 m d - 2 m d + (2 n d + 2 n) ceil(m / b);   writes  ceil(n / R) 2 m d
+//
+// and 2 m d more each, since K and dK meet the factor c. Where values are keys, strips meet it:
+//
+//   reads   ceil(n / R) 2 m d - m d + (2 n d + 2 n) ceil(m / b);   writes  ceil(n / R) m d
+//
+// Fast memory then holds, in place of 2 r c scores, a strip of f and one of p.
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
 #include "kernels/kernel.hpp"
 #include "kernels/nest.hpp"
+#include "kernels/parts/levels.hpp"
 #include "kernels/units.hpp"
 #include "memsim/slow_matrix.hpp"
 
@@ -45,6 +60,7 @@ struct KeyGradients {
 
 struct KeyBlocks {
   Index rows, keys;
+  Levels inner = {};  // of rows and keys, from the innermost level out: where dQ is not made
 };
 
 // Which sums are made. Where values are keys dK + dV are one sum, of both or neither.
@@ -59,21 +75,25 @@ struct KeySums {
 KeySums key_sums(const Problem& problem);
 
 // Of some blocks of keys: all of them, where p K is added to dQ.
-void key_gradients(Machine& machine, const Problem& problem, KeyBlocks by, const KeyGradients& x,
-                   Range units);
-PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums of,
-                             Range units);
-Range all_key_blocks(const Problem& problem, KeyBlocks by);
+void key_gradients(Machine& machine, const Problem& problem, const KeyBlocks& by,
+                   const KeyGradients& x, Range units);
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, const KeyBlocks& by,
+                             KeySums of, Range units);
+Range all_key_blocks(const Problem& problem, const KeyBlocks& by);
 // Of a sum over blocks of keys, and what passes them.
-PhaseCost key_gradients_cost(std::string path, const Problem& problem, KeyBlocks by, KeySums sums,
-                             const Units::Sum& of);
+PhaseCost key_gradients_cost(std::string path, const Problem& problem, const KeyBlocks& by,
+                             KeySums sums, const Units::Sum& of);
+// The same of an inner level.
+PhaseCost key_gradients_level_cost(std::string path, const Problem& problem, const KeyBlocks& by,
+                                   KeySums sums, Range units, std::size_t level);
 // The fitting blocks of fewest words: the most keys beside one query. For least time, the most keys
 // beside enough queries to keep the registers busy.
-KeyBlocks fit_key_gradients(const Problem& problem, Index M, Objective objective, KeySums of);
-void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums of);
+KeyBlocks fit_key_gradients(const Problem& problem, const Memory& memory, Objective objective,
+                            KeySums of);
+void key_gradients_nest(NestWriter& nest, const Problem& problem, const KeyBlocks& by, KeySums of);
 // The same inside loops over groups of queries and of keys, of which these are the blocks; with the
 // sum over all units.
-void key_gradients_nest(NestWriter& nest, const Problem& problem, KeyBlocks by, KeySums sums,
+void key_gradients_nest(NestWriter& nest, const Problem& problem, const KeyBlocks& by, KeySums sums,
                         const NestLoop& of_queries, const NestLoop& J, const Units::Sum& of);
 
 }  // namespace redblue

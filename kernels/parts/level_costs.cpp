@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/parts/descent.hpp"
 #include "kernels/parts/live_pairs.hpp"
 
 namespace redblue {
@@ -142,7 +143,7 @@ PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const Lev
   const Problem& problem = by.problem;
   const Units::Sum of = by.units().sum(units);
   const std::function<Words(Index, Index)> words = [&](Index rows, Index keys) {
-    return rows * (sums.read + sums.summed) + keys * problem.key_words() + sums.strips;
+    return rows * (sums.read + sums.summed) + keys * sums.passing + sums.strips;
   };
   Passes passes;
   if (problem.mask.full()) {
@@ -155,12 +156,12 @@ PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const Lev
   } else {
     passes = MaskedPasses(in, words).of(units);
   }
-  return {.path = std::move(path),
-          .reads = passes.rows * sums.read + passes.again * sums.summed +
-                   passes.keys * problem.key_words(),
-          .writes = passes.rows * sums.summed,
-          .peak = passes.peak,
-          .flops = 0};
+  return {
+      .path = std::move(path),
+      .reads = passes.rows * sums.read + passes.again * sums.summed + passes.keys * sums.passing,
+      .writes = passes.rows * sums.summed,
+      .peak = passes.peak,
+      .flops = 0};
 }
 
 PhaseCost level_gradient_cost(PlanLevel in, const Units::Sum& of, Index adding) {
@@ -346,22 +347,8 @@ Blocks fit_levels(const Problem& problem, const Memory& memory, Objective object
                           static_cast<double>(problem.shape.d);
     keys.push_back(std::clamp<Index>(static_cast<Index>(wanted), 1, problem.shape.m));
   }
-  double least = fit.fit(keys, objective);
-  for (double step = 2; step > 1.01; step = std::sqrt(step)) {
-    for (Index& of_level : keys) {
-      for (const double factor : {step, 1 / step}) {
-        for (bool better = true; better;) {
-          const Index before = of_level;
-          of_level = std::clamp<Index>(std::llround(static_cast<double>(before) * factor), 1,
-                                       problem.shape.m);
-          const double tried = fit.fit(keys, objective);
-          better = of_level != before && tried < least;
-          least = better ? tried : least;
-          of_level = better ? of_level : before;
-        }
-      }
-    }
-  }
+  descend(keys, 0, problem.shape.m,
+          [&](const std::vector<Index>& tried) { return fit.fit(tried, objective); });
   static_cast<void>(fit.fit(keys, objective));
   return fit.blocks();
 }

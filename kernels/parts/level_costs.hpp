@@ -44,10 +44,10 @@ struct PlanLevel {
 PhaseCost level_rows_times_cost(std::string path, PlanLevel in, const Units::Sum& of);
 PhaseCost level_row_dots_cost(std::string path, PlanLevel in, const Units::Sum& of);
 
-// Keys pass rows: words of a row that are read, and that are summed up; and what is beside them and
-// keys in fast memory, strips of scores.
+// Keys pass rows: words of a row that are read, and that are summed up; those of a key; and what is
+// beside them in fast memory, strips of scores.
 struct LevelSums {
-  Words read, summed, strips;
+  Words read, summed, passing, strips;
 };
 PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const LevelSums& sums);
 // g += A1_I^T W_I for each of these units, with kept columns or without.

@@ -38,8 +38,8 @@ struct LevelBlocks {
 using Levels = std::vector<LevelBlocks>;
 
 // The blocks of inner levels in a plan, from the innermost out: L1.Br, L1.Bc, L1.Bw, L2.Br, ... Of
-// a plan without weights there is no Bw.
-Levels level_blocks(const Blocks& blocks);
+// a plan without weights there is no Bw. With a prefix as "dQ.": L1.dQ.Br, L1.dQ.Bc, ...
+Levels level_blocks(const Blocks& blocks, std::string_view prefix = "");
 std::string level_block(std::size_t level, std::string_view block);
 
 // The blocks of a level in what blocks of the levels around it cut: in a length, `outer` says how

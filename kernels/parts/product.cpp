@@ -5,13 +5,14 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/fit.hpp"
+#include "kernels/parts/product_levels.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
 
-Tile read(Machine& machine, const Factor& A, Range rows, Range cols) {
-  return A.transposed ? machine.read(transposed(A.stored.block(cols, rows)))
-                      : machine.read(A.stored.block(rows, cols));
+Tile read(Machine& machine, const Factor& A, Range rows, Range cols, CutEvery cut) {
+  return A.transposed ? machine.read(transposed(A.stored.block(cols, rows)), cut)
+                      : machine.read(A.stored.block(rows, cols), cut);
 }
 
 void require_conforming(const Factor& A, const Factor& B, const SlowMatrix& C) {
@@ -24,22 +25,26 @@ std::string sum_text(const NestTile& result, const NestTile& left, const NestTil
 }
 
 Tile product_block(Machine& machine, std::string_view name, const Factor& A, const Factor& B,
-                   Range I, Range J, const Pieces& depth) {
-  Tile c = machine.initialize(name, I.size(), J.size());  // C_IJ (R, C)
+                   Range I, Range J, const Pieces& depth, const ProductLevels& inner) {
+  const CutEvery cut_cols = inner.empty() ? CutEvery{} : CutEvery{inner.front().cols};
+  const CutEvery cut_depth = inner.empty() ? CutEvery{} : CutEvery{inner.front().depth};
+  Tile c = machine.initialize(name, I.size(), J.size(), Holds::sums, cut_cols);  // C_IJ (R, C)
   for (const Range K : depth) {
-    const Tile a = read(machine, A, I, K);  // A_IK (R, K)
-    const Tile b = read(machine, B, K, J);  // B_KJ (K, C)
-    multiply_add(a, b, c);
+    const Tile a = read(machine, A, I, K, cut_depth);  // A_IK (R, K)
+    const Tile b = read(machine, B, K, J, cut_cols);   // B_KJ (K, C)
+    add_product(machine, inner, Stays::C, {a, I.begin, K.begin}, {b, K.begin, J.begin},
+                {c, I.begin, J.begin}, I, J, K);
   }
   return c;
 }
 
-void product(Machine& machine, ProductBlocks by, const Factor& A, const Factor& B, SlowMatrix& C) {
+void product(Machine& machine, ProductBlocks by, const Factor& A, const Factor& B, SlowMatrix& C,
+             const ProductLevels& inner) {
   require_conforming(A, B, C);
   const Pieces depth({{0, A.cols()}}, by.depth);
   for (const Range I : blocks(C.rows(), by.rows)) {
     for (const Range J : blocks(C.cols(), by.cols)) {
-      const Tile c = product_block(machine, C.name(), A, B, I, J, depth);  // C_IJ (R, C)
+      const Tile c = product_block(machine, C.name(), A, B, I, J, depth, inner);  // C_IJ
       machine.write(c, C.block(I, J));
     }
   }

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/nest.hpp"
 #include "kernels/plan.hpp"
@@ -36,7 +37,7 @@ struct Factor {
   [[nodiscard]] Index cols() const { return transposed ? stored.rows() : stored.cols(); }
 };
 // A block as the product has it, whichever way it is stored.
-Tile read(Machine& machine, const Factor& A, Range rows, Range cols);
+Tile read(Machine& machine, const Factor& A, Range rows, Range cols, CutEvery cut = {});
 // Throws: ShapeMismatch.
 void require_conforming(const Factor& A, const Factor& B, const SlowMatrix& C);
 
@@ -59,10 +60,16 @@ struct ProductBlocks {
 constexpr ProductBlocks square(Index B) {
   return {B, B, B};
 }
-void product(Machine& machine, ProductBlocks by, const Factor& A, const Factor& B, SlowMatrix& C);
+// Those of inner levels, from the innermost out (kernels/parts/product_levels.hpp).
+using ProductLevels = std::vector<ProductBlocks>;
+// Which matrix stays in fast memory while the others pass.
+enum class Stays { A, B, C };
+
+void product(Machine& machine, ProductBlocks by, const Factor& A, const Factor& B, SlowMatrix& C,
+             const ProductLevels& inner = {});
 // A block of C, which is not written: the sum over these pieces of the depth.
 Tile product_block(Machine& machine, std::string_view name, const Factor& A, const Factor& B,
-                   Range rows, Range cols, const Pieces& depth);
+                   Range rows, Range cols, const Pieces& depth, const ProductLevels& inner = {});
 PhaseCost product_cost(std::string path, const ProductShape& of, ProductBlocks by);
 void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                   ProductBlocks by);

@@ -236,7 +236,8 @@ Kernel row_kernel(const RowUnit& unit, const decltype(SplitStage::part_cost)& pa
           },
       .ahead = true,
       .window = row_window,
-      .optional_blocks = {{kKept}}};
+      .optional_blocks = {{kKept}},
+      .inner_blocks = row_inner_blocks()};
   kernel.numerics = {.Y_meets_rows = true};
   return kernel;
 }

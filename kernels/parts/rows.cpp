@@ -412,6 +412,10 @@ Blocks fewest_words_ahead(const Problem& problem, Index M, Index prefetch,
   return RowPlan(problem, r, c, w, prefetch).blocks();
 }
 
+std::vector<InnerBlock> row_inner_blocks() {
+  return {{.name = "Br", .cuts = true}, {.name = "Bc"}, {.name = "Bw", .cuts = true}};
+}
+
 namespace {
 
 // What both kinds have in the same windows: keys some at a time, the rest a row block.

@@ -221,6 +221,9 @@ Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost);
 Blocks fewest_words_ahead(const Problem& problem, Index M, Index prefetch,
                           const CostOfBlocks& cost);
 
+// Those of inner levels, where weights are.
+std::vector<InnerBlock> row_inner_blocks();
+
 // The windows of a kernel that adds A1^T W to g; and of one that returns O.
 Window row_window(const Signature& operand, const Problem& problem, const Blocks& blocks);
 Window forward_row_window(const Signature& operand, const Problem& problem, const Blocks& blocks);

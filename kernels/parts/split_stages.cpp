@@ -6,13 +6,21 @@
 
 namespace redblue {
 
-SplitStage stage(const UnitsOfStage& units, const PartOfStage& part, const CostOfStage& cost) {
-  return {
+SplitStage stage(const UnitsOfStage& units, const PartOfStage& part, const CostOfStage& cost,
+                 const LevelCostOfStage& level_cost) {
+  SplitStage all{
       .units = units,
       .part = [part](Machine& machine, const Plan& plan, const Operands& io, Range of,
                      SlowMatrix*) { part(machine, plan, io, of); },
       .part_cost = [cost](const Problem& problem, const Blocks& blocks, Range of,
                           bool) -> std::vector<PhaseCost> { return {cost(problem, blocks, of)}; }};
+  if (level_cost) {
+    all.level_cost = [level_cost](const Problem& problem, const Blocks& blocks, Range of, bool,
+                                  std::size_t level) -> std::vector<PhaseCost> {
+      return {level_cost(problem, blocks, of, level)};
+    };
+  }
+  return all;
 }
 
 CostOfBlocks cost_of_stages(std::vector<SplitStage> stages) {

@@ -1,6 +1,7 @@
 #pragma once
 // Stages of kernels that split (SplitStage), of which each counts in one phase.
 
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -14,8 +15,13 @@ using PartOfStage =
 using CostOfStage =
     std::function<PhaseCost(const Problem& problem, const Blocks& blocks, Range units)>;
 
-// On row blocks and groups; a caller says what ranks bring.
-SplitStage stage(const UnitsOfStage& units, const PartOfStage& part, const CostOfStage& cost);
+using LevelCostOfStage = std::function<PhaseCost(const Problem& problem, const Blocks& blocks,
+                                                 Range units, std::size_t level)>;
+
+// On row blocks and groups; a caller says what ranks bring. Without a cost of inner levels: of what
+// is not done in these.
+SplitStage stage(const UnitsOfStage& units, const PartOfStage& part, const CostOfStage& cost,
+                 const LevelCostOfStage& level_cost = nullptr);
 // The cost of all stages, on one machine.
 CostOfBlocks cost_of_stages(std::vector<SplitStage> stages);
 LevelCostOfBlocks level_cost_of_stages(std::vector<SplitStage> stages);

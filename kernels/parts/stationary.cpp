@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/parts/levels.hpp"
 #include "kernels/parts/live_pairs.hpp"
+#include "kernels/parts/product_levels.hpp"
 #include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 
@@ -24,11 +26,20 @@ ProductShape mirrored(const ProductShape& of) {
   return {.rows = of.cols, .cols = of.rows, .depth = of.depth};
 }
 StationaryBlocks mirrored(const StationaryBlocks& by) {
-  return {.rows = by.cols, .cols = by.rows, .depth = by.depth, .piece = by.piece};
+  StationaryBlocks other{.rows = by.cols, .cols = by.rows, .depth = by.depth, .piece = by.piece};
+  for (const ProductBlocks& in : by.inner) {
+    other.inner.push_back({.rows = in.cols, .cols = in.rows, .depth = in.depth});
+  }
+  return other;
 }
 
-Tile read_transposed(Machine& machine, const Factor& A, Range rows, Range cols) {
-  return read(machine, mirrored(A), cols, rows);
+// Tiles of which the columns are those of C, or belong to the depth, or are rows of C.
+CutEvery cut(const StationaryBlocks& by, Index ProductBlocks::*block) {
+  return by.inner.empty() ? CutEvery{} : CutEvery{by.inner.front().*block};
+}
+
+Tile read_transposed(Machine& machine, const Factor& A, Range rows, Range cols, CutEvery cut) {
+  return read(machine, mirrored(A), cols, rows, cut);
 }
 
 void write(Machine& machine, const Tile& c, const Result& C, Range rows, Range cols) {
@@ -86,13 +97,14 @@ struct LiveFactors {
 };
 
 // Sums begin at 0; those of earlier blocks of the depth come back from the slow store.
-Tile begin_sums(Machine& machine, const Result& C, Range rows, Range cols, const LivePairs& live) {
+Tile begin_sums(Machine& machine, const Result& C, Range rows, Range cols, const LivePairs& live,
+                CutEvery cut) {
   const Ranges before = live.met_before();
   if (before.empty()) {
-    return machine.initialize(C.stored.name(), rows.size(), cols.size());
+    return machine.initialize(C.stored.name(), rows.size(), cols.size(), Holds::sums, cut);
   }
   const LiveRows sums(std::as_const(C.stored), live.problem().mask, before);
-  return read(machine, C.transposed ? Factor(transposed(*sums)) : Factor(*sums), rows, cols);
+  return read(machine, C.transposed ? Factor(transposed(*sums)) : Factor(*sums), rows, cols, cut);
 }
 
 void write_sums(Machine& machine, const Tile& c, const Result& C, Range rows, Range cols,
@@ -109,21 +121,30 @@ struct Extent {
 // A slice of B is held, rows of A's pass in pieces.
 void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, const Factor& B,
              const Result& C, const Extent& of_C, const Live& live) {
+  const CutEvery cut_cols = cut(by, &ProductBlocks::cols);
+  const CutEvery cut_depth = cut(by, &ProductBlocks::depth);
   const Pieces columns({of_C.cols}, by.cols);
   for (const Range I : Pieces({of_C.rows}, by.rows)) {
     for (const Range J : columns) {
       const Tile index = live.index_of_rows(machine, live.of_B ? J : I);
       const LiveFactors of(live, A, B, I, J);
-      Tile c = machine.initialize(C.stored.name(), I.size(), J.size());  // C_IJ (r, c)
+      Tile c = machine.initialize(C.stored.name(), I.size(), J.size(), Holds::sums,
+                                  cut_cols);  // C_IJ (r, c)
       for (const Range K : blocks(A.cols(), by.depth)) {
         if (live.of(I, J, K).none()) {
           continue;
         }
-        const Tile b = read(machine, of.b, K, J);  // B_KJ (s, c)
-        for (const Range P : blocks(I.size(), by.piece)) {
-          if (!live.of(part_of(I, P), J, K).none()) {
-            const Tile a = read(machine, of.a, part_of(I, P), K);  // A_PK (p, s)
-            multiply_add(a, b, c.part(P));
+        const Tile b = read(machine, of.b, K, J, cut_cols);  // B_KJ (s, c)
+        for (const Range piece : blocks(I.size(), by.piece)) {
+          const Range P = part_of(I, piece);
+          if (!live.of(P, J, K).none()) {
+            const Tile a = read(machine, of.a, P, K, cut_depth);  // A_PK (p, s)
+            if (by.inner.empty()) {
+              multiply_add(a, b, c.part(piece));
+            } else {
+              add_product(machine, by.inner, Stays::C, {a, P.begin, K.begin}, {b, K.begin, J.begin},
+                          {c, I.begin, J.begin}, P, J, K);
+            }
           }
         }
       }
@@ -133,9 +154,13 @@ void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
 }
 
 // A slice of B is held, C passes in pieces; or a slice of C, and B.
+bool holds_slice_of_B(const ProductShape& of, const StationaryBlocks& by) {
+  return std::min(of.depth, by.depth) <= std::min(of.rows, by.rows);
+}
 void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, const Factor& B,
              const Result& C, const Extent& of_C, const Live& live) {
-  const bool holds_B = std::min(A.cols(), by.depth) <= std::min(of_C.rows.size(), by.rows);
+  const bool holds_B = holds_slice_of_B({of_C.rows.size(), of_C.cols.size(), A.cols()}, by);
+  const CutEvery cut_cols = cut(by, &ProductBlocks::cols);
   const Range all = of_C.cols;
   const Pieces columns({all}, by.cols);
   for (const Range I : Pieces({of_C.rows}, by.rows)) {
@@ -146,30 +171,43 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
         continue;
       }
       const Tile of_depth = live.of_B ? live.index_of_depth(machine, K) : Tile();
-      const Tile a = holds_B ? read(machine, of.a, I, K)              // A_IK (r, s)
-                             : read_transposed(machine, of.a, I, K);  // A_IK^T (s, r)
+      const Tile a =
+          holds_B ? read(machine, of.a, I, K, cut(by, &ProductBlocks::depth))             // (r, s)
+                  : read_transposed(machine, of.a, I, K, cut(by, &ProductBlocks::rows));  // (s, r)
+      const Placed<const Tile> a_IK{a, I.begin, K.begin, !holds_B};
       for (const Range J : columns) {
         const LivePairs of_IJ = live.of(I, J, K);
         if (of_IJ.none()) {
           continue;
         }
         if (holds_B) {
-          const Tile b = read(machine, of.b, K, J);  // B_KJ (s, c)
+          const Tile b = read(machine, of.b, K, J, cut_cols);  // B_KJ (s, c)
           for (const Range P : blocks(I.size(), by.piece)) {
             const Range rows = part_of(I, P);
             const LivePairs of_PJ = live.of(rows, J, K);
             if (!of_PJ.none()) {
-              Tile c = begin_sums(machine, C, rows, J, of_PJ);  // C_PJ (p, c)
-              multiply_add(a.part(P), b, c);
+              Tile c = begin_sums(machine, C, rows, J, of_PJ, cut_cols);  // C_PJ (p, c)
+              if (by.inner.empty()) {
+                multiply_add(a.part(P), b, c);
+              } else {
+                add_product(machine, by.inner, Stays::A, a_IK, {b, K.begin, J.begin},
+                            {c, rows.begin, J.begin}, rows, J, K);
+              }
               write_sums(machine, c, C, rows, J, of_PJ);
             }
           }
         } else {
-          Tile c = begin_sums(machine, C, I, J, of_IJ);  // C_IJ (r, c)
-          for (const Range P : blocks(K.size(), by.piece)) {
-            if (!live.of(I, J, part_of(K, P)).none()) {
-              const Tile b = read(machine, of.b, part_of(K, P), J);  // B_PJ (p, c)
-              multiply_add(transposed(a.part(P)), b, c);
+          Tile c = begin_sums(machine, C, I, J, of_IJ, cut_cols);  // C_IJ (r, c)
+          for (const Range piece : blocks(K.size(), by.piece)) {
+            const Range P = part_of(K, piece);
+            if (!live.of(I, J, P).none()) {
+              const Tile b = read(machine, of.b, P, J, cut_cols);  // B_PJ (p, c)
+              if (by.inner.empty()) {
+                multiply_add(transposed(a.part(piece)), b, c);
+              } else {
+                add_product(machine, by.inner, Stays::A, a_IK, {b, P.begin, J.begin},
+                            {c, I.begin, J.begin}, I, J, P);
+              }
             }
           }
           write_sums(machine, c, C, I, J, of_IJ);
@@ -206,14 +244,25 @@ void StationaryBlocks::put(std::string_view name, Blocks& blocks) const {
   blocks.add(prefix + "cols", cols);
   blocks.add(prefix + "depth", depth);
   blocks.add(prefix + "piece", piece);
+  for (std::size_t level = 0; level < inner.size(); ++level) {
+    blocks.add(level_block(level, prefix + "rows"), inner[level].rows);
+    blocks.add(level_block(level, prefix + "cols"), inner[level].cols);
+    blocks.add(level_block(level, prefix + "depth"), inner[level].depth);
+  }
 }
 
 StationaryBlocks StationaryBlocks::get(std::string_view name, const Blocks& blocks) {
   const std::string prefix = name.empty() ? "" : std::string(name) + ".";
-  return {.rows = blocks[prefix + "rows"],
-          .cols = blocks[prefix + "cols"],
-          .depth = blocks[prefix + "depth"],
-          .piece = blocks[prefix + "piece"]};
+  StationaryBlocks by{.rows = blocks[prefix + "rows"],
+                      .cols = blocks[prefix + "cols"],
+                      .depth = blocks[prefix + "depth"],
+                      .piece = blocks[prefix + "piece"]};
+  for (std::size_t level = 0; blocks.contains(level_block(level, prefix + "rows")); ++level) {
+    by.inner.push_back({.rows = blocks[level_block(level, prefix + "rows")],
+                        .cols = blocks[level_block(level, prefix + "cols")],
+                        .depth = blocks[level_block(level, prefix + "depth")]});
+  }
+  return by;
 }
 
 void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what, const Factor& A,
@@ -281,6 +330,20 @@ PhaseCost stationary_cost(std::string path, const ProductShape& of, const Statio
   const Asking index = asking(of, by, what, live);
   cost.peak += index.groups.index_live;
   return with_index(std::move(cost), index.groups, index.passes);
+}
+
+PhaseCost stationary_level_cost(std::string path, const ProductShape& of,
+                                const StationaryBlocks& by, Stays what, std::size_t level) {
+  if (is_mirrored(of, by, what)) {
+    return stationary_level_cost(std::move(path), mirrored(of), mirrored(by),
+                                 what == Stays::B ? Stays::A : what, level);
+  }
+  ProductBlocks pieces{of.rows, of.cols, of.depth};
+  (what == Stays::C || holds_slice_of_B(of, by) ? pieces.rows : pieces.depth) = by.piece;
+  ProductLevels blocks(by.inner.begin() + static_cast<std::ptrdiff_t>(level), by.inner.end());
+  blocks.push_back(pieces);
+  blocks.push_back({by.rows, by.cols, by.depth});
+  return product_level_cost(std::move(path), of, blocks, what);
 }
 
 // What the code calls I and J are the columns and rows of C where it is mirrored: `outer` and

@@ -18,7 +18,13 @@
 // rows ceil(depth / s) is the sum over blocks of the depth of the rows that meet them, and of C no
 // more. A mask that is full() is none. One that is data says what the rows of a block of C or A
 // meet, or a block of the depth where B stays, once in each pass.
+//
+// Inner levels of fast memory: kernels/parts/product_levels.hpp. Where a level of M words is inside
+// one of M', and s of the third extent pass the square that stays in the second at a time, a
+// multiply-add costs 2 / sqrt(M) + 2 / s words of the first, and of the second 1 + s / 2 sqrt(M')
+// times what it would without the first.
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -29,12 +35,11 @@
 
 namespace redblue {
 
-enum class Stays { A, B, C };
-
 struct StationaryBlocks {
   Index rows = 1, cols = 1, depth = 1, piece = 1;
+  ProductLevels inner = {};
 
-  // As "S.rows" and so on; as "rows" without a name.
+  // As "S.rows" and so on; as "rows" without a name. Those of inner levels as "L1.rows".
   void put(std::string_view name, Blocks& blocks) const;
   static StationaryBlocks get(std::string_view name, const Blocks& blocks);
 };
@@ -43,6 +48,9 @@ void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what
                         const Factor& B, SlowMatrix& C, const Mask& live = {});
 PhaseCost stationary_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
                           Stays what, const Mask& live = {});
+// Of an inner level, without a mask: pieces are blocks of the machine's, too.
+PhaseCost stationary_level_cost(std::string path, const ProductShape& of,
+                                const StationaryBlocks& by, Stays what, std::size_t level);
 void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                      const StationaryBlocks& by, Stays what, const Mask& live = {});
 
@@ -68,6 +76,11 @@ StationaryCost all_live_cost(StationaryCost of_all, const Mask& live);
 StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objective,
                                 const StationaryCost& cost,
                                 const StationaryCost& all_live = nullptr);
+
+// The blocks of all levels, of which the sum of words, each weighed by `word_costs`, is least; as
+// kernels/parts/level_costs.hpp has it.
+StationaryBlocks fit_stationary_levels(const ProductShape& of, const Memory& memory,
+                                       Objective objective, Stays what);
 
 // A product as a phase of a kernel whose plan has blocks of that name: their choice, its cost, and
 // the phase itself.

@@ -2,19 +2,20 @@
 
 #include <string>
 
-#include "kernels/arithmetic/arithmetic.hpp"
+#include "kernels/parts/level_costs.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
 
-void make_v(Machine& machine, const Operands& io, const Units& row_blocks, Range units) {
+void make_v(Machine& machine, const RowPlan& by, const Operands& io, Range units) {
   const Phase phase(machine, "v");
+  const Units row_blocks = by.units();
   for (Index unit = units.begin; unit < units.end; ++unit) {
     const Range I = row_blocks[unit];
     Tile v = machine.initialize("v", I.size());
-    const Tile dO = machine.read(transposed(io.in("dO").row_block(I)));
-    const Tile O = machine.read(transposed(io.in("O").row_block(I)));
-    add_row_dots(transposed(dO), transposed(O), v);
+    const Tile dO = machine.read(transposed(io.in("dO").row_block(I)), by.cut_rows());
+    const Tile O = machine.read(transposed(io.in("O").row_block(I)), by.cut_rows());
+    add_row_dots(machine, by, dO, O, v);
     machine.write(v, io.out("v").row_block(I));
   }
 }
@@ -37,17 +38,19 @@ void v_nest(NestWriter& nest, const Problem& problem, const NestLoop& I) {
   });
 }
 
-SplitStage v_stage(const UnitsOfStage& units, std::string_view row_block) {
-  const auto row_blocks = [row_block](const Problem& problem, const Blocks& blocks) {
-    return Units::of_queries(problem, blocks[row_block]);
-  };
+SplitStage v_stage(const UnitsOfStage& units,
+                   const std::function<RowPlan(const Problem& problem, const Blocks& blocks)>& by) {
   SplitStage of_v = stage(
       units,
-      [row_blocks](Machine& machine, const Plan& plan, const Operands& io, Range of) {
-        make_v(machine, io, row_blocks(plan.problem, plan.blocks), of);
+      [by](Machine& machine, const Plan& plan, const Operands& io, Range of) {
+        make_v(machine, by(plan.problem, plan.blocks), io, of);
       },
-      [row_blocks](const Problem& problem, const Blocks& blocks, Range of) {
-        return v_cost(problem, row_blocks(problem, blocks).sum(of));
+      [by](const Problem& problem, const Blocks& blocks, Range of) {
+        return v_cost(problem, by(problem, blocks).units().sum(of));
+      },
+      [by](const Problem& problem, const Blocks& blocks, Range of, std::size_t level) {
+        const RowPlan rows = by(problem, blocks);
+        return level_row_dots_cost("v", {rows, level}, rows.units().sum(of));
       });
   of_v.of = StageRows::own_queries;
   return of_v;

@@ -1,7 +1,6 @@
 #include "runtime/run/resolve.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -14,6 +13,7 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
+#include "kernels/parts/levels.hpp"
 #include "runtime/patterns/pattern_files.hpp"
 #include "runtime/ranks/plan_on_grid.hpp"
 #include "runtime/run/buffers.hpp"
@@ -745,7 +745,7 @@ std::string levels_text(const Request& request) {
 }
 
 // Throws: RequestError for blocks that no levels take.
-void check_level_blocks(const Request& request, const Blocks& blocks) {
+void check_level_blocks(const Request& request, const Kernel& kernel, const Blocks& blocks) {
   if (request.inner.empty()) {
     return;
   }
@@ -756,18 +756,14 @@ void check_level_blocks(const Request& request, const Blocks& blocks) {
                                      groups, blocks[groups], levels_text(request)));
     }
   }
-  for (const auto& [name, size] : blocks) {
-    // A block of the third level or further out, L2.Br, is of whole ones of the level inside.
-    if (!name.starts_with('L') || !std::isdigit(static_cast<unsigned char>(name[1])) ||
-        name.ends_with("Bc")) {
-      continue;
-    }
-    const std::size_t dot = name.find('.');
-    const std::string inside =
-        fmt::format("L{}{}", std::stoi(name.substr(1, dot - 1)) - 1, name.substr(dot));
-    if (blocks.contains(inside) && size % blocks[inside] != 0) {
-      throw RequestError(
-          fmt::format("{} {}={}: a multiple of {}={}", said, name, size, inside, blocks[inside]));
+  for (const InnerBlock& block : kernel.fitting.inner_blocks) {
+    for (std::size_t level = 0; block.cuts && level + 1 < request.inner.size(); ++level) {
+      const std::string inside = level_block(level, block.name);
+      const std::string next = level_block(level + 1, block.name);
+      if (blocks.contains(next) && blocks[next] % blocks[inside] != 0) {
+        throw RequestError(fmt::format("{} {}={}: a multiple of {}={}", said, next, blocks[next],
+                                       inside, blocks[inside]));
+      }
     }
   }
 }
@@ -851,7 +847,7 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     }
     blocks.set(name, size);
   }
-  check_level_blocks(request, blocks);
+  check_level_blocks(request, kernel, blocks);
   Plan plan = kernel.plan(problem, request.memory_of_plan(), blocks);
   const auto check = [&](const std::vector<PhaseCost>& phases, Index M, const std::string& where) {
     if (const Index missing = total(phases).peak.value() - M; missing > 0) {

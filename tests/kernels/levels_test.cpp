@@ -80,8 +80,8 @@ Memory random_memory(const TestedKernel& kernel, const Shape& shape, RandomMasks
   Blocks smallest =
       kernel.kernel->blocks(kernel.problem(shape), kernel.least_M(shape), Objective::words);
   for (std::size_t level = 0; level < memory.inner.size(); ++level) {
-    for (const char* block : {"Br", "Bc", "Bw"}) {
-      smallest.add(level_block(level, block), 1);
+    for (const InnerBlock& block : kernel.kernel->fitting.inner_blocks) {
+      smallest.add(level_block(level, block.name), 1);
     }
   }
   const Plan plan = kernel.kernel->plan(kernel.problem(shape), memory, smallest);
@@ -104,15 +104,15 @@ Plan random_plan(const TestedKernel& kernel, const Shape& shape, Memory memory,
   for (auto& [name, size] : Blocks(blocks)) {
     blocks.set(name, random.any(1, 50));
   }
-  Index rows = random.any(1, 20), weights = random.any(1, 8);
-  for (std::size_t level = 0; level < memory.inner.size(); ++level) {
-    blocks.add(level_block(level, "Br"), rows);
-    blocks.add(level_block(level, "Bc"), random.any(1, 30));
-    if (blocks.contains("Bw")) {
-      blocks.add(level_block(level, "Bw"), weights);
+  for (const auto& [name, cuts] : kernel.kernel->fitting.inner_blocks) {
+    if (!blocks.contains(name)) {
+      continue;
     }
-    rows *= random.any(1, 3);
-    weights *= random.any(1, 3);
+    Index size = random.any(1, 20);
+    for (std::size_t level = 0; level < memory.inner.size(); ++level) {
+      blocks.add(level_block(level, name), size);
+      size = cuts ? size * random.any(1, 3) : random.any(1, 30);
+    }
   }
   Plan plan = kernel.kernel->plan(kernel.problem(shape), memory, blocks);
   Index least = 0;
@@ -123,19 +123,46 @@ Plan random_plan(const TestedKernel& kernel, const Shape& shape, Memory memory,
   return plan;
 }
 
+// Of softmax, or now and then of another activation.
+TestedKernel random_kernel(std::string_view name, RandomMasks& random) {
+  constexpr Activation kAll[] = {Activation::softmax, Activation::softmax, Activation::relu,
+                                 Activation::sigmoid, Activation::silu};
+  KernelName kernel = parse_kernel_name(name).value();
+  if (kernel.kernel->takes_activations) {
+    kernel.activation = kAll[random.any(0, 4)];
+  }
+  return kernel;
+}
+
+// Some results, of a kernel of which all are optional.
+Wanted random_wanted(const TestedKernel& kernel, RandomMasks& random) {
+  Wanted some;
+  const auto which = random.any(1, (1 << std::ssize(kernel.returns)) - 1);
+  for (std::size_t k = 0; k < kernel.returns.size(); ++k) {
+    if ((which >> k) % 2 == 1) {
+      some.add(kernel.returns[k].name);
+    }
+  }
+  return some;
+}
+
 class LeveledKernel : public testing::TestWithParam<std::string> {};
 
 TEST_P(LeveledKernel, MovesAndComputesWhatItsFormulasSayAtEachLevel) {
   RandomMasks random(31);
   for (int k = 0; k < problems() && !HasFailure(); ++k) {
     SCOPED_TRACE("case " + std::to_string(k));
-    TestedKernel kernel = tested_kernel(GetParam());
+    TestedKernel kernel = random_kernel(GetParam(), random);
     Shape shape{random.any(1, 70), random.any(1, 70), random.any(1, 20)};
     if (kernel.takes_dv() && random.any(0, 2) == 0) {
       shape.dv = random.any(1, 20);
     }
-    if (random.any(0, 1) == 0) {
+    if (kernel.kernel->takes_masks && random.any(0, 1) == 0) {
       kernel.mask = random.expression(shape.n, shape.m).mask;
+    }
+    if (const auto& optional = kernel.kernel->optional_results;
+        !optional.empty() && random.any(0, 1) == 0) {
+      kernel.want(random_wanted(kernel, random));
     }
     const Memory memory = random_memory(kernel, shape, random);
     const Objective objective = random.any(0, 3) == 0 ? Objective::time : Objective::words;

@@ -23,8 +23,8 @@ namespace {
 
 constexpr Shape kShape{13, 11, 5};
 
-using Words = std::vector<double>;
-using Function = std::function<double(const Words&)>;
+using Doubles = std::vector<double>;
+using Function = std::function<double(const Doubles&)>;
 
 double sigmoid(double s) {
   return 1 / (1 + std::exp(-s));
@@ -36,27 +36,27 @@ double silu_slope(double s) {
 // Of the old word, where it is taken, of the operands, and of the constant.
 const std::map<std::string_view, Function>& functions() {
   static const std::map<std::string_view, Function> all = {
-      {"add", [](const Words& x) { return x[0] + x[1]; }},
-      {"add_logarithm", [](const Words& x) { return x[0] + std::log(x[1]); }},
-      {"copy", [](const Words& x) { return x[0]; }},
-      {"divide", [](const Words& x) { return x[0] / x[1]; }},
-      {"divide_unless_0", [](const Words& x) { return x[1] == 0 ? x[0] : x[0] / x[1]; }},
-      {"exp_difference", [](const Words& x) { return std::exp(x[0] - x[1]); }},
-      {"multiply", [](const Words& x) { return x[0] * x[1]; }},
-      {"fill", [](const Words& x) { return x[0]; }},
-      {"relu", [](const Words& x) { return std::max(x[0], 0.0); }},
-      {"relu_slope", [](const Words& x) { return x[0] > 0 ? 1.0 : 0.0; }},
-      {"relu_gradient", [](const Words& x) { return x[0] > 0 ? x[1] : 0.0; }},
-      {"scale", [](const Words& x) { return x[0] * x[1]; }},
-      {"sigmoid", [](const Words& x) { return sigmoid(x[0]); }},
-      {"sigmoid_slope", [](const Words& x) { return sigmoid(x[0]) * sigmoid(-x[0]); }},
-      {"sigmoid_gradient", [](const Words& x) { return sigmoid(x[0]) * sigmoid(-x[0]) * x[1]; }},
-      {"silu", [](const Words& x) { return x[0] * sigmoid(x[0]); }},
-      {"silu_slope", [](const Words& x) { return silu_slope(x[0]); }},
-      {"silu_gradient", [](const Words& x) { return silu_slope(x[0]) * x[1]; }},
-      {"softmax_gradient", [](const Words& x) { return x[0] * (x[1] - x[2]); }},
-      {"subtract", [](const Words& x) { return x[0] - x[1]; }},
-      {"subtract_scaled", [](const Words& x) { return x[0] - x[1] * x[2]; }},
+      {"add", [](const Doubles& x) { return x[0] + x[1]; }},
+      {"add_logarithm", [](const Doubles& x) { return x[0] + std::log(x[1]); }},
+      {"copy", [](const Doubles& x) { return x[0]; }},
+      {"divide", [](const Doubles& x) { return x[0] / x[1]; }},
+      {"divide_unless_0", [](const Doubles& x) { return x[1] == 0 ? x[0] : x[0] / x[1]; }},
+      {"exp_difference", [](const Doubles& x) { return std::exp(x[0] - x[1]); }},
+      {"multiply", [](const Doubles& x) { return x[0] * x[1]; }},
+      {"fill", [](const Doubles& x) { return x[0]; }},
+      {"relu", [](const Doubles& x) { return std::max(x[0], 0.0); }},
+      {"relu_slope", [](const Doubles& x) { return x[0] > 0 ? 1.0 : 0.0; }},
+      {"relu_gradient", [](const Doubles& x) { return x[0] > 0 ? x[1] : 0.0; }},
+      {"scale", [](const Doubles& x) { return x[0] * x[1]; }},
+      {"sigmoid", [](const Doubles& x) { return sigmoid(x[0]); }},
+      {"sigmoid_slope", [](const Doubles& x) { return sigmoid(x[0]) * sigmoid(-x[0]); }},
+      {"sigmoid_gradient", [](const Doubles& x) { return sigmoid(x[0]) * sigmoid(-x[0]) * x[1]; }},
+      {"silu", [](const Doubles& x) { return x[0] * sigmoid(x[0]); }},
+      {"silu_slope", [](const Doubles& x) { return silu_slope(x[0]); }},
+      {"silu_gradient", [](const Doubles& x) { return silu_slope(x[0]) * x[1]; }},
+      {"softmax_gradient", [](const Doubles& x) { return x[0] * (x[1] - x[2]); }},
+      {"subtract", [](const Doubles& x) { return x[0] - x[1]; }},
+      {"subtract_scaled", [](const Doubles& x) { return x[0] - x[1] * x[2]; }},
   };
   return all;
 }
@@ -72,7 +72,7 @@ class Shadow final : public Follower {
  private:
   struct Held {
     Index columns;
-    Words words;
+    Doubles words;
   };
 
   double& word(const TilePart& part, Index i, Index j) {
@@ -89,7 +89,7 @@ class Shadow final : public Follower {
 
   void follow(const Event& event) override {
     if (event.kind == Event::Kind::initialize) {
-      tiles_[event.tile] = {event.cols, Words(static_cast<std::size_t>(event.rows * event.cols),
+      tiles_[event.tile] = {event.cols, Doubles(static_cast<std::size_t>(event.rows * event.cols),
                                               event.unset ? std::nan("") : event.value)};
     } else if (event.kind == Event::Kind::remove) {
       tiles_.erase(event.tile);
@@ -98,7 +98,7 @@ class Shadow final : public Follower {
       std::vector<float> all(static_cast<std::size_t>(matrix.rows() * matrix.cols()));
       HostAccess::get(matrix, all);
       if (event.kind == Event::Kind::read) {
-        tiles_[event.tile] = {event.cols, Words(static_cast<std::size_t>(event.rows * event.cols))};
+        tiles_[event.tile] = {event.cols, Doubles(static_cast<std::size_t>(event.rows * event.cols))};
       }
       each_word(event, [&](double& here, Index row, Index column) {
         const double there = all[static_cast<std::size_t>(row * matrix.cols() + column)];
@@ -122,7 +122,7 @@ class Shadow final : public Follower {
     const Range rows = event.block->row_range();
     const Range all = event.block->column_range();
     for (Index row = rows.begin; row < rows.end; ++row) {
-      // Words that the store does not keep are read, as 0, and not written.
+      // Doubles that the store does not keep are read, as 0, and not written.
       const std::vector<Range> moved =
           event.kind == Event::Kind::read ? std::vector<Range>{all} : event.block->stored(row);
       for (const Range columns : moved) {
@@ -156,7 +156,7 @@ class Shadow final : public Follower {
                                                 : operands[0].columns;
     for (Index i = 0; i < result.rows; ++i) {
       for (Index j = 0; j < columns; ++j) {
-        Words taken;
+        Doubles taken;
         for (const TilePart& operand : operands) {
           taken.push_back(word(operand, i, j));
         }
@@ -175,7 +175,7 @@ class Shadow final : public Follower {
       }
     }
   }
-  double value(std::string_view name, const Words& taken) {
+  double value(std::string_view name, const Doubles& taken) {
     const auto known = functions().find(name);
     if (known == functions().end()) {
       unknown_ = name;
