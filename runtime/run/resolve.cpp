@@ -739,7 +739,7 @@ void check_plan_on(const Request& request, const Kernel& kernel, const Plan& pla
   }
 }
 
-// "--M 8192,262144".
+// "--M 8192,262144", or "--device mine".
 std::string levels_text(const Request& request) {
   const std::string said = request.said("--M");
   return request.device ? fmt::format("{} {}", said, request.device->name)
