@@ -739,9 +739,11 @@ void check_plan_on(const Request& request, const Kernel& kernel, const Plan& pla
   }
 }
 
-// "--M 8192,262144".
+// "--M 8192,262144", or "--device mine".
 std::string levels_text(const Request& request) {
-  return fmt::format("{} {},{}", request.said("--M"), fmt::join(request.inner, ","), request.M);
+  const std::string said = request.said("--M");
+  return request.device ? fmt::format("{} {}", said, request.device->name)
+                        : fmt::format("{} {},{}", said, fmt::join(request.inner, ","), request.M);
 }
 
 // Throws: RequestError for blocks that no levels take.

@@ -268,7 +268,8 @@ TEST_F(DeviceFiles, BadOnes) {
   refused("plan --cache none.json --d 4", "cannot read 'none.json': No such file", 1);
   refused("plan --cache v100 --d 4 --device a100", "--device 'a100': --cache says");
   refused("count backward/small" + kSize + "--device three.json",
-          "--device: backward/small has one level of fast memory; .*backward/rows.* have several; "
+          "--device three: backward/small has one level of fast memory; .*backward/rows.* have "
+          "several; "
           "give one level of it, as --M 20000");
   refused(count + "--prefetch 2 --device three.json", "--prefetch 2: with several levels");
   refused(count + "--device /dev/zero", "/dev/zero is a device: expected a regular file");
