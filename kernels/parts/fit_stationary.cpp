@@ -254,26 +254,21 @@ class LevelFit {
     return level < by_.inner.size() ? stationary_level_cost("", of_, by_, what_, level)
                                     : stationary_cost("", of_, by_, what_);
   }
-  [[nodiscard]] Index capacity(std::size_t level) const {
-    return level < memory_.inner.size() ? memory_.inner[level] : memory_.M;
-  }
   // Levels around it have all there is, or their blocks.
   [[nodiscard]] bool fits(std::size_t level, const ProductBlocks& by) {
     const StationaryBlocks before = by_;
     set(level, by);
-    const bool fits = cost(level).peak <= Words(capacity(level));
+    const bool fits = cost(level).peak <= Words(memory_.words(level));
     by_ = before;
     return fits;
   }
   [[nodiscard]] double words() const {
-    double sum = 0;
-    for (std::size_t level = 0; level <= memory_.inner.size(); ++level) {
+    std::vector<Words> moved;
+    for (std::size_t level = 0; level < memory_.levels(); ++level) {
       const PhaseCost all = cost(level);
-      const double each = memory_.word_costs.empty() ? static_cast<double>(capacity(level))
-                                                     : memory_.word_costs[level];
-      sum += each * static_cast<double>((all.reads + all.writes).value());
+      moved.push_back(all.reads + all.writes);
     }
-    return sum;
+    return memory_.weighted(moved);
   }
 
   const ProductShape& of_;
@@ -294,8 +289,8 @@ StationaryBlocks fit_stationary_levels(const ProductShape& of, const Memory& mem
   std::vector<Index> passing = {objective == Objective::time ? narrow_slice(memory.inner.front())
                                                              : 1};
   for (std::size_t level = 1; level <= memory.inner.size(); ++level) {
-    const Index next = level < memory.inner.size() ? memory.inner[level] : memory.M;
-    const double product = static_cast<double>(memory.inner[level - 1]) * static_cast<double>(next);
+    const double product =
+        static_cast<double>(memory.words(level - 1)) * static_cast<double>(memory.words(level));
     passing.push_back(std::clamp<Index>(std::llround(std::pow(product, 0.25)), 1, extent));
   }
   descend(passing, 1, extent, [&](const std::vector<Index>& tried) { return fit.fit(tried); });

@@ -21,8 +21,9 @@
 //
 // Inner levels of fast memory: kernels/parts/product_levels.hpp. Where a level of M words is inside
 // one of M', and s of the third extent pass the square that stays in the second at a time, a
-// multiply-add costs 2 / sqrt(M) + 2 / s words of the first, and of the second 1 + s / 2 sqrt(M')
-// times what it would without the first.
+// multiply-add costs 2 / sqrt(M) + 2 / s words of the first where C stays, 3 / sqrt(M) + 1 / s
+// where A or B does; and of the second about 1 + s / 2 sqrt(M') times what it would without the
+// first.
 
 #include <cstddef>
 #include <functional>

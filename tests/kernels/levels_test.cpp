@@ -213,7 +213,7 @@ TEST_P(LeveledKernel, HasTheBitsOfOneLevel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, LeveledKernel, testing::ValuesIn(kernels_with_levels()),
-                         [](const auto& info) { return test_name(info.param); });
+                         [](const auto& tested) { return test_name(tested.param); });
 
 }  // namespace
 }  // namespace redblue

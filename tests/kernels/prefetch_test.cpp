@@ -24,8 +24,8 @@ namespace {
 constexpr Index kPrefetches[] = {2, 3, 5};
 
 // 1, primes, fewer keys than blocks are to be there, more queries than keys and the other way.
-constexpr Shape kShapes[] = {{1, 1, 1},   {1, 2, 1},   {2, 1, 3},   {7, 3, 5},
-                             {13, 17, 2}, {31, 37, 4}, {64, 48, 8}, {5, 101, 3}};
+constexpr Shape kStreamedShapes[] = {{1, 1, 1},   {1, 2, 1},   {2, 1, 3},   {7, 3, 5},
+                                     {13, 17, 2}, {31, 37, 4}, {64, 48, 8}, {5, 101, 3}};
 
 std::vector<TestedKernel> streaming() {
   std::vector<TestedKernel> found;
@@ -98,7 +98,7 @@ TEST(Prefetch, IsRefusedWhereNoKeysAreStreamed) {
 // core moves and holds what it does without.
 TEST(Prefetch, ChangesThePeakOfTheCoreAlone) {
   for (const TestedKernel& kernel : streaming()) {
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : kStreamedShapes) {
       const auto [n, m, d] = shape;
       for (const Index prefetch : kPrefetches) {
         for (const Index M : some_M(kernel, shape, prefetch)) {
@@ -129,7 +129,7 @@ TEST(Prefetch, ChangesThePeakOfTheCoreAlone) {
 // Beside one query and one key of each matrix, the others that are to be there.
 TEST(Prefetch, OfTheLeastMIsOneKeyABlock) {
   for (const TestedKernel& kernel : streaming()) {
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : kStreamedShapes) {
       for (const Index prefetch : kPrefetches) {
         EXPECT_EQ(
             kernel.least_M(shape, prefetch),
@@ -144,7 +144,7 @@ TEST(Prefetch, OfTheLeastMIsOneKeyABlock) {
 // Of each matrix a sixteenth of M for keys, and then as few row blocks as that leaves room for.
 TEST(Prefetch, TakesTheLargestRowBlocksBesideASixteenthOfM) {
   for (const TestedKernel& kernel : streaming()) {
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : kStreamedShapes) {
       const auto [n, m, d] = shape;
       for (const Index prefetch : kPrefetches) {
         for (const Index M : some_M(kernel, shape, prefetch)) {
@@ -257,7 +257,7 @@ class LateBacking final : public Backing {
 // words at once or late; and all reads that have room are begun before one is waited for.
 TEST(Prefetch, RunsAsItsFormulasSayToTheSameBits) {
   for (const TestedKernel& kernel : streaming()) {
-    for (const Shape& shape : kShapes) {
+    for (const Shape& shape : kStreamedShapes) {
       const TestProblem problem = make_problem(kernel, shape, 17);
       for (const Index prefetch : kPrefetches) {
         for (const Index M : some_M(kernel, shape, prefetch)) {

@@ -90,7 +90,7 @@ class Shadow final : public Follower {
   void follow(const Event& event) override {
     if (event.kind == Event::Kind::initialize) {
       tiles_[event.tile] = {event.cols, Doubles(static_cast<std::size_t>(event.rows * event.cols),
-                                              event.unset ? std::nan("") : event.value)};
+                                                event.unset ? std::nan("") : event.value)};
     } else if (event.kind == Event::Kind::remove) {
       tiles_.erase(event.tile);
     } else if (event.block != nullptr && event.block->matrix().holds() != Holds::indices) {
@@ -98,7 +98,8 @@ class Shadow final : public Follower {
       std::vector<float> all(static_cast<std::size_t>(matrix.rows() * matrix.cols()));
       HostAccess::get(matrix, all);
       if (event.kind == Event::Kind::read) {
-        tiles_[event.tile] = {event.cols, Doubles(static_cast<std::size_t>(event.rows * event.cols))};
+        tiles_[event.tile] = {event.cols,
+                              Doubles(static_cast<std::size_t>(event.rows * event.cols))};
       }
       each_word(event, [&](double& here, Index row, Index column) {
         const double there = all[static_cast<std::size_t>(row * matrix.cols() + column)];
