@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <charconv>
+#include <initializer_list>
 #include <iterator>
 #include <sstream>
 #include <stdexcept>

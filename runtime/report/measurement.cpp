@@ -1,5 +1,7 @@
 #include "runtime/report/measurement.hpp"
 
+#include <algorithm>
+#include <array>
 #include <stdexcept>
 
 #include <fmt/format.h>

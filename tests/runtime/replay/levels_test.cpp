@@ -23,18 +23,18 @@
 namespace redblue {
 namespace {
 
-struct Rows {
+struct RowsAndKeys {
   Index rows, keys;
 };
 
 // Blocks of levels, from the innermost out; the machine's are the last. All levels have room.
 struct Leveled {
   Shape shape;
-  std::vector<Rows> by;
+  std::vector<RowsAndKeys> by;
 
   [[nodiscard]] Request request() const {
     Request request = redblue::request("backward/rows", shape, 10'000'000);
-    const auto add = [&](const std::string& level, Rows of) {
+    const auto add = [&](const std::string& level, RowsAndKeys of) {
       request.blocks[level + "Br"] = of.rows;
       request.blocks[level + "Bc"] = of.keys;
       request.blocks[level + "Bw"] = shape.d;
@@ -48,9 +48,9 @@ struct Leveled {
   }
 };
 
-class Seen {
+class SeenByCaches {
  public:
-  explicit Seen(const Leveled& leveled)
+  explicit SeenByCaches(const Leveled& leveled)
       : run_(accesses_of(leveled.request(), ReplayUnit::row)), all_(replay(run_.accesses)) {}
 
   // Of level 1, 2, ..., of which the last is the machine's.
@@ -90,7 +90,7 @@ TEST(LevelsInCaches, LruMovesTheWordsOfTheMachine) {
     const auto [n, m, d] = leveled.shape;
     const auto [b, c] = leveled.by.back();
     SCOPED_TRACE("b " + std::to_string(b) + ", c " + std::to_string(c));
-    const Seen seen(leveled);
+    const SeenByCaches seen(leveled);
     const Index core = (3 * b + 4 * c) * d + 2 * b, seam = (5 * b + 2 * c + d) * d + 2 * b;
     const Index from = std::max(core, seam) + seen.level(1).total.peak;
     const Index until = 2 * m * d;
@@ -114,7 +114,7 @@ TEST(LevelsInCaches, LruReadsTheWordsOfEachLevelOfTheCore) {
     const auto [n, m, d] = leveled.shape;
     const auto [b, c] = leveled.by[1];
     SCOPED_TRACE("b " + std::to_string(b) + ", c " + std::to_string(c));
-    const Seen seen(leveled);
+    const SeenByCaches seen(leveled);
     const Index from = (3 * b + 4 * c) * d + 2 * b + seen.level(1).total.peak;
     const Index until = 2 * std::min(n - b, m) * d;
     ASSERT_LT(from, until);
@@ -134,7 +134,7 @@ TEST(LevelsInCaches, LruReadsTheWordsOfEachLevelOfTheCore) {
 TEST(LevelsInCaches, LruOfWhatTheNestHoldsDoesNotDo) {
   constexpr Index n = 256, d = 8, b = 64, c = 32;
   const Leveled three{{n, n, d}, {{8, 1}, {b, c}, {n, n}}}, one{{n, n, d}, {{8, 1}}};
-  const Seen seen(three);
+  const SeenByCaches seen(three);
   const auto rows = [&](std::size_t level, Index passes) {
     const Index L_and_v = 2 * n * passes;
     return (seen.phase(level, "core").io.io() - L_and_v) / d;
@@ -144,7 +144,7 @@ TEST(LevelsInCaches, LruOfWhatTheNestHoldsDoesNotDo) {
   const Index held = (3 * b + 2 * c) * d + 2 * b + seen.level(1).total.peak;
   EXPECT_GT(seen.lru_reads("core", held), 2 * seen.phase(2, "core").io.reads);
 
-  const Seen flat(one);
+  const SeenByCaches flat(one);
   EXPECT_EQ(flat.lru_reads("core", 256 * d), 2 * n * (n / 8) * d + n);
   EXPECT_EQ(flat.opt_reads("core", 256 * d), 80'720);
 }
