@@ -33,7 +33,7 @@ class Calibrate : public Cli {
   [[nodiscard]] Json json_on(const std::string& caches, const std::string& line) const {
     const Outcome outcome = on(caches, line + " --format json");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(outcome.err.empty(), line.find("calibrate") == std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.empty(), line.find("calibrate ") == std::string::npos) << outcome.err;
     return Json::parse(outcome.out);
   }
   static constexpr const char* kFile = "cache/redblue/calibration.json";
