@@ -5,7 +5,6 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
-#include "kernels/parts/levels.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"

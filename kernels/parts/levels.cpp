@@ -6,25 +6,6 @@
 
 namespace redblue {
 
-std::string level_block(std::size_t level, std::string_view block) {
-  return "L" + std::to_string(level + 1) + "." + std::string(block);
-}
-
-Levels level_blocks(const Blocks& blocks, std::string_view prefix) {
-  const auto name_of = [prefix](std::size_t level, std::string_view block) {
-    return level_block(level, std::string(prefix) + std::string(block));
-  };
-  Levels levels;
-  for (std::size_t level = 0; blocks.contains(name_of(level, "Br")); ++level) {
-    const auto of = [&](std::string_view block) {
-      const std::string name = name_of(level, block);
-      return blocks.contains(name) ? blocks[name] : 1;
-    };
-    levels.push_back({.rows = of("Br"), .keys = of("Bc"), .weights = of("Bw")});
-  }
-  return levels;
-}
-
 Index pieces(Index length, Index step, std::span<const Index> outer) {
   if (outer.empty()) {
     return ceil_div(length, step);

@@ -29,19 +29,6 @@
 
 namespace redblue {
 
-// So many rows stay in a level while so many keys pass at a time, or columns of weights.
-struct LevelBlocks {
-  Index rows, keys, weights;
-};
-
-// Of each inner level, from the innermost out.
-using Levels = std::vector<LevelBlocks>;
-
-// The blocks of inner levels in a plan, from the innermost out: L1.Br, L1.Bc, L1.Bw, L2.Br, ... Of
-// a plan without weights there is no Bw. With a prefix as "dQ.": L1.dQ.Br, L1.dQ.Bc, ...
-Levels level_blocks(const Blocks& blocks, std::string_view prefix = "");
-std::string level_block(std::size_t level, std::string_view block);
-
 // The blocks of a level in what blocks of the levels around it cut: in a length, `outer` says how
 // it is cut first, from the innermost of those levels out.
 Index pieces(Index length, Index step, std::span<const Index> outer);

@@ -13,7 +13,6 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
-#include "kernels/parts/levels.hpp"
 #include "runtime/patterns/pattern_files.hpp"
 #include "runtime/ranks/plan_on_grid.hpp"
 #include "runtime/run/buffers.hpp"
