@@ -15,13 +15,13 @@ namespace {
 using Figure = std::optional<double>;
 
 // What words come to.
-struct Products {
+struct DeviceSums {
   Figure seconds, joules;
 };
 
-Products products_of(const DeviceLevel& level, Index words) {
+DeviceSums products_of(const DeviceLevel& level, Index words) {
   const auto number = static_cast<double>(words);
-  Products of;
+  DeviceSums of;
   if (level.bytes_per_second) {
     of.seconds = number * sizeof(float) / *level.bytes_per_second;
   }
@@ -36,10 +36,10 @@ Figure plus(const Figure& a, const Figure& b) {
 }
 
 // A sum has what all levels have.
-Products sum_of(const Device& device, const std::vector<Index>& words) {
-  Products sum{0, 0};
+DeviceSums sum_of(const Device& device, const std::vector<Index>& words) {
+  DeviceSums sum{0, 0};
   for (std::size_t k = 0; k < device.levels.size(); ++k) {
-    const Products of = products_of(device.levels[k], words[k]);
+    const DeviceSums of = products_of(device.levels[k], words[k]);
     sum = {plus(sum.seconds, of.seconds), plus(sum.joules, of.joules)};
   }
   return sum;
@@ -63,7 +63,7 @@ Cells level_cells(const DeviceLevel& level) {
 std::vector<Cells> product_rows(const Device& device, const std::vector<Index>& words) {
   std::vector<Cells> rows;
   const auto row = [&](const std::string& name, const Json& moved, const DeviceLevel& level,
-                       const Products& of) {
+                       const DeviceSums& of) {
     rows.push_back({{in_table("level"), name},
                     {in_table("words"), moved},
                     {in_table("bytes a second"), rounded(level.bytes_per_second)},
@@ -85,7 +85,7 @@ Json device_json(const Device& device, const std::vector<Index>& words) {
   Json levels = Json::array();
   for (std::size_t k = 0; k < device.levels.size(); ++k) {
     const DeviceLevel& level = device.levels[k];
-    const Products of = products_of(level, words[k]);
+    const DeviceSums of = products_of(level, words[k]);
     Json json = json_of(level_cells(level));
     json.update({{"source", device.source_of(level)},
                  {"words", words[k]},
@@ -93,7 +93,7 @@ Json device_json(const Device& device, const std::vector<Index>& words) {
                  {"joules", of.joules}});
     levels.push_back(std::move(json));
   }
-  const Products sum = sum_of(device, words);
+  const DeviceSums sum = sum_of(device, words);
   return {{"name", device.name},
           {"source", device.source},
           {"file", device.file.empty() ? Json() : Json(device.file)},
