@@ -56,9 +56,6 @@ struct RowPlan {
 
   [[nodiscard]] Blocks blocks() const;
   // What is in the innermost level at a time.
-  [[nodiscard]] Index near_rows() const {
-    return inner.empty() ? rows : std::min(rows, inner.front().rows);
-  }
   [[nodiscard]] Index near_keys() const {
     return inner.empty() ? keys : std::min(keys, inner.front().keys);
   }
@@ -80,9 +77,11 @@ struct RowPlan {
     const Index near = near_keys();
     return near == 1 ? kPanel / 2 : near < 4 ? kPanel : 3 * kPanel;
   }
-  // Those of a strip, and its keys, where a block has so many.
+  // Those of a strip, and its keys, where a block has so many. Rows that stay through all blocks
+  // may be more than a block has.
   [[nodiscard]] Words strip_rows(Words r) const {
-    return std::min(r, Words(std::min(near_rows(), strip())));
+    const Index most = inner.empty() ? strip() : std::min(inner.front().rows, strip());
+    return std::min(r, Words(most));
   }
   [[nodiscard]] Index strip_keys() const { return std::min(near_keys(), problem.shape.m); }
 };
