@@ -14,7 +14,7 @@
 namespace redblue {
 namespace {
 
-const std::string kSize = " --n 300 --d 16 ";
+const std::string kOfDevices = " --n 300 --d 16 ";
 // 500, 4,000 and 20,000 words.
 constexpr const char* kThreeLevels = R"({"name": "three", "source": "a manual", "levels": [
     {"name": "L1", "bytes": 2000, "bandwidth_bytes_per_second": 4e11, "joules_per_word": 1e-12},
@@ -44,30 +44,31 @@ class DeviceFiles : public Cli {
 TEST_F(DeviceFiles, LevelsAreThoseOfM) {
   for (const std::string kernel : {"backward/rows", "forward/rows", "attention/auto"}) {
     SCOPED_TRACE(kernel);
-    const std::string count = "count " + kernel + kSize;
+    const std::string count = "count " + kernel + kOfDevices;
     const Json expected = of_M(count + "--M 500,4000,20000");
     EXPECT_EQ(of_device(count + "--device three.json"), expected);
     EXPECT_EQ(of_device("REDBLUE_DEVICE=./three.json " + count), expected);
     EXPECT_EQ(of_device(count + "--device " + (directory_ / "three.json").string()), expected);
   }
-  const std::string large = "backward/large" + kSize;
+  const std::string large = "backward/large" + kOfDevices;
   EXPECT_EQ(of_device("count " + large + "--device a100"), of_M("count " + large + "--M 192KiB"));
 }
 
 TEST_F(DeviceFiles, LevelsOfPlansAndBounds) {
   for (const std::string command : {"plan", "bounds"}) {
-    EXPECT_EQ(of_device(command + kSize + "--device v100"), of_M(command + kSize + "--M 96KiB"));
-    EXPECT_EQ(of_device(command + kSize + "--device three.json"),
-              of_M(command + kSize + "--M 500,4000,20000"));
+    EXPECT_EQ(of_device(command + kOfDevices + "--device v100"),
+              of_M(command + kOfDevices + "--M 96KiB"));
+    EXPECT_EQ(of_device(command + kOfDevices + "--device three.json"),
+              of_M(command + kOfDevices + "--M 500,4000,20000"));
   }
-  EXPECT_EQ(of_device("plan backward/rows" + kSize + "--device three.json"),
-            of_M("plan backward/rows" + kSize + "--M 500,4000,20000"));
+  EXPECT_EQ(of_device("plan backward/rows" + kOfDevices + "--device three.json"),
+            of_M("plan backward/rows" + kOfDevices + "--M 500,4000,20000"));
 }
 
 // A plan's products are of the words of its first choice, those of bounds of the active ones.
 TEST_F(DeviceFiles, FiguresOfPlansAndBounds) {
-  const Json plan = json("plan" + kSize + "--device three.json");
-  const Json bounds = json("bounds" + kSize + "--device three.json");
+  const Json plan = json("plan" + kOfDevices + "--device three.json");
+  const Json bounds = json("bounds" + kOfDevices + "--device three.json");
   const double bandwidth[] = {4e11, 1e11, 2e10}, joules[] = {1e-12, 5e-12, 3e-11};
   double least = 0, planned = 0;
   for (std::size_t k = 0; k < 3; ++k) {
@@ -87,7 +88,7 @@ TEST_F(DeviceFiles, FiguresOfPlansAndBounds) {
   EXPECT_DOUBLE_EQ(plan["device"]["joules"].get<double>(), planned);
   EXPECT_DOUBLE_EQ(bounds["device"]["joules"].get<double>(), least);
   for (const std::string command : {"plan", "bounds"}) {
-    const std::string text = data(command + kSize + "--device three.json");
+    const std::string text = data(command + kOfDevices + "--device three.json");
     EXPECT_NE(text.find("device three of three.json: a manual\n"), std::string::npos) << text;
     EXPECT_NE(text.find("joules are words * joules a word; neither predicts a run"),
               std::string::npos)
@@ -100,7 +101,7 @@ TEST_F(DeviceFiles, FiguresAreProducts) {
   for (const std::string kernel : {"backward/rows", "forward/rows", "attention/rows"}) {
     for (const std::string command : {"count ", "run "}) {
       SCOPED_TRACE(command + kernel);
-      const Json report = json(command + kernel + kSize + "--device three.json");
+      const Json report = json(command + kernel + kOfDevices + "--device three.json");
       const Json& device = report["device"];
       EXPECT_EQ(device["name"], "three");
       EXPECT_EQ(device["source"], "a manual");
@@ -136,7 +137,7 @@ TEST_F(DeviceFiles, WhatIsNotDocumentedIsNull) {
   directory_.write("part.json", R"({"name": "part", "source": "s", "levels": [
       {"name": "L1", "bytes": 2000, "joules_per_word": 2},
       {"name": "L2", "bytes": 16000, "bandwidth_bytes_per_second": 8}]})");
-  const std::string count = "count backward/rows" + kSize + "--device ";
+  const std::string count = "count backward/rows" + kOfDevices + "--device ";
   const Json device = json(count + "part.json")["device"];
   for (const Json& json : {device, device["levels"][0]}) {
     EXPECT_TRUE(json["seconds"].is_null()) << json;
@@ -169,7 +170,7 @@ TEST_F(DeviceFiles, WhatIsNotDocumentedIsNull) {
 TEST_F(DeviceFiles, WorkersShareALevel) {
   directory_.write("shared.json", R"({"name": "shared", "source": "s", "levels": [
       {"name": "L1", "bytes": 2000}, {"name": "L2", "bytes": 60000, "shared_by": 3}]})");
-  const std::string count = "count backward/rows" + kSize;
+  const std::string count = "count backward/rows" + kOfDevices;
   for (const auto& [threads, M] : {std::pair(1, 15000), {2, 7500}, {3, 5000}, {4, 5000}}) {
     const std::string of_threads = fmt::format("--threads {} ", threads);
     EXPECT_EQ(of_device(count + of_threads + "--device shared.json"),
@@ -180,11 +181,11 @@ TEST_F(DeviceFiles, WorkersShareALevel) {
 TEST_F(DeviceFiles, ThisMachineIsItsCaches) {
   if (const std::string why = synthetic_topology("core:1 pu:1").unavailable; !why.empty()) {
     expect_refused(
-        process("count forward/rows" + kSize + "--device this"), 2,
+        process("count forward/rows" + kOfDevices + "--device this"), 2,
         "--device this: the caches are not known \\(built without hwloc\\): give a file");
     return;
   }
-  const std::string count = kSixCores + "count forward/rows" + kSize;
+  const std::string count = kSixCores + "count forward/rows" + kOfDevices;
   EXPECT_EQ(of_device(count + "--device this"), of_M(count + "--M L1,L2,L3"));
   const Json device = json(count + "--device this")["device"];
   EXPECT_EQ(device["name"], "this");
@@ -234,7 +235,7 @@ TEST_F(DeviceFiles, TheListIsOfFiles) {
   const std::vector<CsvRow> rows = parse_csv(data("list --devices --format csv"));
   ASSERT_EQ(list["devices"].size(), devices().size());
   ASSERT_EQ(rows.size(), devices().size()) << "of one level each";
-  const std::string count = "count backward/rows" + kSize + "--device ";
+  const std::string count = "count backward/rows" + kOfDevices + "--device ";
   for (std::size_t k = 0; k < devices().size(); ++k) {
     const Device& device = devices()[k];
     SCOPED_TRACE(device.name);
@@ -250,7 +251,7 @@ TEST_F(DeviceFiles, TheListIsOfFiles) {
 }
 
 TEST_F(DeviceFiles, BadOnes) {
-  const std::string count = "count backward/rows" + kSize;
+  const std::string count = "count backward/rows" + kOfDevices;
   const auto refused = [&](const std::string& line, const std::string& message, int code = 2) {
     SCOPED_TRACE(line);
     expect_refused(process(line), code, message);
@@ -267,7 +268,7 @@ TEST_F(DeviceFiles, BadOnes) {
   refused(count + "--device none.json", "cannot read 'none.json': No such file", 1);
   refused("plan --cache none.json --d 4", "cannot read 'none.json': No such file", 1);
   refused("plan --cache v100 --d 4 --device a100", "--device 'a100': --cache says");
-  refused("count backward/small" + kSize + "--device three.json",
+  refused("count backward/small" + kOfDevices + "--device three.json",
           "--device three: backward/small has one level of fast memory; .*backward/rows.* have "
           "several; "
           "give one level of it, as --M 20000");

@@ -11,9 +11,9 @@
 namespace redblue {
 namespace {
 
-constexpr const char* kKernels[] = {"forward/rows", "attention/rows", "backward/rows",
+constexpr const char* kLeveled[] = {"forward/rows", "attention/rows", "backward/rows",
                                     "backward/rows-onepass", "backward/rows-shared"};
-constexpr const char* kProblem = " --n 61 --m 43 --d 7 --M 300,900,4K";
+constexpr const char* kOfLevels = " --n 61 --m 43 --d 7 --M 300,900,4K";
 
 class LevelsCommand : public Cli {
  protected:
@@ -30,11 +30,11 @@ class LevelsCommand : public Cli {
 // Of each level the counted words are those of the formulas, phases add up to the total, and no
 // more than M words live; the last level is the machine, which is reported beside them, too.
 TEST_F(LevelsCommand, MovesWhatCountSaysAtEachLevel) {
-  for (const std::string kernel : kKernels) {
+  for (const std::string kernel : kLeveled) {
     for (const char* const more : {"", " --threads 2", " --mask causal", " --objective time"}) {
       SCOPED_TRACE(kernel + more);
-      const Json ran = json("run " + kernel + kProblem + more + " --verify");
-      EXPECT_EQ(words(ran), words(json("count " + kernel + kProblem + more)));
+      const Json ran = json("run " + kernel + kOfLevels + more + " --verify");
+      EXPECT_EQ(words(ran), words(json("count " + kernel + kOfLevels + more)));
       EXPECT_TRUE(ran["error"]["ok"].get<bool>());
       ASSERT_EQ(ran["levels"].size(), 3U);
       for (const Json& level : ran["levels"]) {
