@@ -6,6 +6,6 @@ redblue::Tile make(redblue::Machine& machine) {
 #ifdef CONTROL
   return machine.initialize("t", 2, 2);
 #else
-  return redblue::Tile(machine, nullptr, 2, 2);
+  return redblue::Tile(machine, nullptr, 2, 2, {});
 #endif
 }
