@@ -138,8 +138,8 @@ TEST_F(LevelsCommand, RefusesWhatNoLevelsAre) {
           "--M 4K,1K: level 1 has 4096 words, and the next 1024: give the inner level first, each "
           "smaller than the next, or all equal");
   refused(rows + "--M 1K,1K,4K", "--M 1K,1K,4K: level 1 has 1024 words, and the next 1024: .*");
-  refused(rows + "--M 1K,", "--M '': .*");
-  refused(rows + "--M 1K,,4K", "--M '': .*");
+  refused(rows + "--M 1K,", "--M: \"\" is not a positive whole number of words");
+  refused(rows + "--M 1K,,4K", "--M: \"\" is not a positive whole number of words");
   refused(rows + "--M auto,4K", "--M: auto is one level: .*");
   refused("backward/tiles --n 61 --d 7 --M 1K,4K",
           "--M 1024,4096: backward/tiles has one level of fast memory; backward/rows, .* have "
