@@ -3,6 +3,8 @@
 // block is found by bisection. And the windows that blocks make of an operand.
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
 #include "kernels/kernel.hpp"
 #include "kernels/plan.hpp"
@@ -26,6 +28,17 @@ Index largest(Index limit, Fits fits) {
     }
   }
   return low;
+}
+
+// The words of all levels of fast memory, weighed, with the cost of a level.
+template <class CostOf>
+double weighted_words(const Memory& memory, const CostOf& cost) {
+  std::vector<Words> moved;
+  for (std::size_t level = 0; level < memory.levels(); ++level) {
+    const PhaseCost all = cost(level);
+    moved.push_back(all.reads + all.writes);
+  }
+  return memory.weighted(moved);
 }
 
 // The sizes up to which a search tries all: a mask takes longer to count.

@@ -35,17 +35,19 @@ void for_even_sizes(Index extent, Index most, const SizesTried& which, const Try
   }
 }
 
-// The block that stays is `first` by `second` of its own rows and columns (or depth).
-struct Sides {
-  Index StationaryBlocks::*first;
-  Index StationaryBlocks::*second;
-  Index StationaryBlocks::*slice;
+// The block that stays is `first` by `second` of its own rows and columns (or depth), and slices of
+// the third pass it.
+template <class B>
+struct SidesOf {
+  Index B::*first;
+  Index B::*second;
+  Index B::*slice;
   Index ProductShape::*first_extent;
   Index ProductShape::*second_extent;
   Index ProductShape::*slice_extent;
 };
-Sides sides(Stays what) {
-  using B = StationaryBlocks;
+template <class B>
+SidesOf<B> sides_of(Stays what) {
   using E = ProductShape;
   switch (what) {
     case Stays::A:
@@ -56,6 +58,10 @@ Sides sides(Stays what) {
       break;
   }
   return {&B::rows, &B::cols, &B::depth, &E::rows, &E::cols, &E::depth};
+}
+using Sides = SidesOf<StationaryBlocks>;
+Sides sides(Stays what) {
+  return sides_of<StationaryBlocks>(what);
 }
 
 }  // namespace
@@ -159,34 +165,11 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
 
 namespace {
 
-// The block that stays is `first` by `second`, as above, and the third passes it.
-struct LevelSides {
-  Index ProductBlocks::*first;
-  Index ProductBlocks::*second;
-  Index ProductBlocks::*passing;
-  Index ProductShape::*first_extent;
-  Index ProductShape::*second_extent;
-  Index ProductShape::*passing_extent;
-};
-LevelSides level_sides(Stays what) {
-  using B = ProductBlocks;
-  using E = ProductShape;
-  switch (what) {
-    case Stays::A:
-      return {&B::rows, &B::depth, &B::cols, &E::rows, &E::depth, &E::cols};
-    case Stays::B:
-      return {&B::cols, &B::depth, &B::rows, &E::cols, &E::depth, &E::rows};
-    case Stays::C:
-      break;
-  }
-  return {&B::rows, &B::cols, &B::depth, &E::rows, &E::cols, &E::depth};
-}
-
 // Blocks of all levels in the making, from the innermost out; the machine's are the last.
 class LevelFit {
  public:
   LevelFit(const ProductShape& of, const Memory& memory, Stays what)
-      : of_(of), memory_(memory), what_(what), sides_(level_sides(what)) {}
+      : of_(of), memory_(memory), what_(what), sides_(sides_of<ProductBlocks>(what)) {}
 
   // The words of the blocks in which so much passes each level at a time.
   double fit(const std::vector<Index>& passing) {
@@ -206,7 +189,7 @@ class LevelFit {
       };
       raise(passing[level], [&](Index size) {
         ProductBlocks deeper = inside;
-        deeper.*sides_.passing = multiple(size, inside.*sides_.passing);
+        deeper.*sides_.slice = multiple(size, inside.*sides_.slice);
         return deeper;
       });
       raise(std::max(of_.*sides_.first_extent, of_.*sides_.second_extent), [&](Index side) {
@@ -263,18 +246,13 @@ class LevelFit {
     return fits;
   }
   [[nodiscard]] double words() const {
-    std::vector<Words> moved;
-    for (std::size_t level = 0; level < memory_.levels(); ++level) {
-      const PhaseCost all = cost(level);
-      moved.push_back(all.reads + all.writes);
-    }
-    return memory_.weighted(moved);
+    return weighted_words(memory_, [&](std::size_t level) { return cost(level); });
   }
 
   const ProductShape& of_;
   const Memory& memory_;
   Stays what_;
-  LevelSides sides_;
+  SidesOf<ProductBlocks> sides_;
   StationaryBlocks by_;
 };
 
@@ -285,7 +263,7 @@ class LevelFit {
 StationaryBlocks fit_stationary_levels(const ProductShape& of, const Memory& memory,
                                        Objective objective, Stays what) {
   LevelFit fit(of, memory, what);
-  const Index extent = of.*level_sides(what).passing_extent;
+  const Index extent = of.*sides_of<ProductBlocks>(what).slice_extent;
   std::vector<Index> passing = {objective == Objective::time ? narrow_slice(memory.inner.front())
                                                              : 1};
   for (std::size_t level = 1; level <= memory.inner.size(); ++level) {

@@ -309,12 +309,7 @@ class LevelFit {
     return best;
   }
   [[nodiscard]] double words() const {
-    std::vector<Words> moved;
-    for (std::size_t level = 0; level < memory_.levels(); ++level) {
-      const PhaseCost all = cost(level);
-      moved.push_back(all.reads + all.writes);
-    }
-    return memory_.weighted(moved);
+    return weighted_words(memory_, [&](std::size_t level) { return cost(level); });
   }
 
   const Problem& problem_;

@@ -96,6 +96,9 @@ class LevelWalk {
         passing_(passing),
         near_(std::move(near)),
         begun_(begun) {
+    if (levels_.empty()) {
+      return;
+    }
     std::erase_if(near_, [](const Near& of) { return of.tile->words() == 0; });
     first_passing_ = static_cast<std::size_t>(
         std::stable_partition(near_.begin(), near_.end(),
