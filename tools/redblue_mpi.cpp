@@ -38,9 +38,9 @@ int main(int argc, char** argv) {
     return code;
   }
   // What several ranks find wrong the first of them says, and ends the others before they say it,
-  // too.
+  // too. On a busy machine that takes tenths of a second.
   constexpr redblue::Index kMost = 10;
-  std::this_thread::sleep_for(std::chrono::milliseconds(100) * std::min(rank, kMost));
+  std::this_thread::sleep_for(std::chrono::milliseconds(400) * std::min(rank, kMost));
   const bool named = rank == 0 || failure->starts_with("rank ");
   redblue::say_it(named ? *failure : "rank " + std::to_string(rank) + ": " + *failure);
   job.abandon(code);
