@@ -68,7 +68,13 @@ class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string
     EXPECT_EQ(job.code, fault.code) << job.err;
     EXPECT_EQ(job.out, "");
     if (!ends) {
-      EXPECT_EQ(said.size(), 1U) << job.err;
+      EXPECT_FALSE(said.empty()) << job.err;
+      // A rank that finds the fault, too, says so where mpirun has not ended it yet. None says
+      // anything else.
+      for (const std::string& one : said) {
+        EXPECT_TRUE(std::regex_search(one, std::regex(fault.message)))
+            << one << " does not match: " << fault.message;
+      }
     }
     EXPECT_TRUE(std::regex_search(job.err, std::regex(fault.message)))
         << job.err << "does not match: " << fault.message;
