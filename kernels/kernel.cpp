@@ -132,9 +132,17 @@ void check_level_blocks(const Kernel& kernel, const Blocks& blocks, const Memory
     return;
   }
   if (key_groups_of(blocks) > 1 || prefetch_of(blocks) > 1 ||
-      (blocks.contains(kQueryGroups) && blocks[kQueryGroups] > 1)) {
+      (blocks.contains(kQueryGroups) && blocks[kQueryGroups] > 1) ||
+      (blocks.contains(kKept) && blocks[kKept] > 0)) {
     throw ShapeMismatch(
-        "with inner levels keys are in one group, queries too, and the prefetch is 1");
+        "with inner levels keys are in one group, queries too, no columns are kept, and the "
+        "prefetch is 1");
+  }
+  for (const InnerBlock& block : kernel.fitting.inner_blocks) {
+    for (std::size_t level = 0; blocks.contains(block.name) && level < levels; ++level) {
+      const std::string name = level_block(level, block.name);
+      require(blocks.contains(name), "each inner level has its blocks");
+    }
   }
   for (const InnerBlock& block : kernel.fitting.inner_blocks) {
     for (std::size_t level = 0; block.cuts && level + 1 < levels; ++level) {

@@ -209,6 +209,7 @@ struct OptionalBlock {
   // The extent, and the size, that it must not pass; null: what is more is cut off.
   Index Shape::*limit = nullptr;
   Index most = std::numeric_limits<Index>::max();
+  bool of_levels = false;  // where there are inner ones
 };
 
 // A block that each inner level has, of the same name (kernels/parts/levels.hpp), where the plan

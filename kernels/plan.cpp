@@ -57,7 +57,11 @@ Levels level_blocks(const Blocks& blocks, std::string_view prefix) {
       const std::string name = name_of(level, block);
       return blocks.contains(name) ? blocks[name] : 1;
     };
-    levels.push_back({.rows = of("Br"), .keys = of("Bc"), .weights = of("Bw")});
+    const std::string apart = name_of(level, kApart);
+    levels.push_back({.rows = of("Br"),
+                      .keys = of("Bc"),
+                      .weights = of("Bw"),
+                      .apart = level == 0 && blocks.contains(apart) && blocks[apart] > 0});
   }
   return levels;
 }

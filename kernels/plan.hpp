@@ -44,6 +44,10 @@ class Blocks {
 inline constexpr std::string_view kPrefetch = "prefetch";
 Index prefetch_of(const Blocks& blocks);
 
+// In the plan of a kernel that adds A1_I^T W_I to g: so many columns of A1_I stay until then; of
+// gradients/score-rows: so many keys stay. A plan without it has none.
+inline constexpr std::string_view kKept = "kept";
+
 // In the plan of a kernel that takes keys in groups: so many. A plan without it has one.
 inline constexpr std::string_view kKeyGroups = "groups";
 Index key_groups_of(const Blocks& blocks);
@@ -56,10 +60,15 @@ inline constexpr std::string_view kSomeGroups = "some groups";
 inline constexpr std::string_view kQueryGroups = "dKV.groups";
 inline constexpr std::string_view kSomeQueryGroups = "some dKV.groups";
 
-// So many rows stay in a level while so many keys pass at a time, or columns of weights.
+// So many rows stay in a level while so many keys pass at a time, or columns of weights. Or, in the
+// innermost level, each step of the arithmetic borrows what it takes, and gives it back: rows and
+// keys come for each of them.
 struct LevelBlocks {
   Index rows, keys, weights;
+  bool apart = false;
 };
+// In a plan of inner levels, "L1.apart": 1 where steps are apart. A plan without it has 0.
+inline constexpr std::string_view kApart = "apart";
 
 // Of each inner level, from the innermost out.
 using Levels = std::vector<LevelBlocks>;

@@ -13,21 +13,28 @@ const Level::Lent& Level::lend(const Tile& tile, Range rows, Range columns) {
   };
   require(within(rows, tile.rows()) && within(columns, tile.cols()),
           "a level borrows a part of a tile, of some words");
-  const Lent part{next_, tile.number(), tile.name(), rows, columns, tile.holds()};
-  require(outer_ == nullptr || outer_->has({.tile = part.tile,
+  require(outer_ == nullptr || outer_->has({.tile = tile.number(),
                                             .row = rows.begin,
                                             .column = columns.begin,
                                             .rows = rows.size(),
                                             .columns = columns.size()}),
           "a level borrows what the next level has");
-  if (const Index missing = part.words() - (capacity_ - meter_.live()); missing > 0) {
-    throw FastMemoryOverflow(meter_.refusal(part.name, part.words(), capacity_, contents()),
-                             missing);
+  const Index words = rows.size() * columns.size();
+  if (const Index missing = words - (capacity_ - meter_.live()); missing > 0) {
+    throw FastMemoryOverflow(meter_.refusal(tile.name(), words, capacity_, contents()), missing);
   }
-  lent_.push_back(part);
-  ++next_;
-  meter_.charge(part.words(), part.holds);
-  return lent_.back();
+  // Member by member: a copy of the whole would wait for the stores that make it (measured).
+  Lent& part = lent_.emplace_back();
+  part.number = next_++;
+  part.tile = tile.number();
+  part.name = tile.name();
+  part.rows.begin = rows.begin;
+  part.rows.end = rows.end;
+  part.columns.begin = columns.begin;
+  part.columns.end = columns.end;
+  part.holds = tile.holds();
+  meter_.charge(words, part.holds);
+  return part;
 }
 
 Loan Level::begin(const Tile& tile, Range rows, Range columns) {
@@ -78,13 +85,21 @@ void Loan::write() {
 }
 
 void Loan::end() noexcept {
-  if (level_ != nullptr) {
-    const auto at = level_->lent(number_);
-    const Level::Lent part = *at;
-    level_->meter_.discharge(part.words(), part.holds);
-    level_->lent_.erase(at);
-    level_->tell(Event::Kind::remove, part);
-    level_ = nullptr;
+  const auto at = level_->lent(number_);
+  level_->meter_.discharge(at->words(), at->holds);
+  level_->tell(Event::Kind::remove, *at);
+  level_->lent_.erase(at);
+  level_ = nullptr;
+}
+
+void Level::tell_all(Event::Kind kind, const Lent& part) {
+  for (Listener* listener : listeners_) {
+    listener->on({.kind = kind,
+                  .name = part.name,
+                  .tile = part.tile,
+                  .rows = part.rows.size(),
+                  .cols = part.columns.size(),
+                  .live = live()});
   }
 }
 

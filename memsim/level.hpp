@@ -42,16 +42,22 @@ class [[nodiscard]] Loan {
   Loan(Loan&& other) noexcept { *this = std::move(other); }
   Loan& operator=(Loan&& other) noexcept {
     if (this != &other) {
-      end();
+      give_back();
       level_ = std::exchange(other.level_, nullptr);
       number_ = other.number_;
     }
     return *this;
   }
-  ~Loan() { end(); }
+  ~Loan() { give_back(); }
 
   // Counts the words as written to the next level.
   void write();
+  // Gives the part back before the loan's scope ends.
+  void give_back() noexcept {
+    if (level_ != nullptr) {
+      end();
+    }
+  }
 
  private:
   friend class Level;
@@ -103,15 +109,11 @@ class Level {
   const Lent& lend(const Tile& tile, Range rows, Range columns);
   [[nodiscard]] std::vector<Lent>::iterator lent(std::uint64_t number) noexcept;
   void tell(Event::Kind kind, const Lent& part) {
-    for (Listener* listener : listeners_) {
-      listener->on({.kind = kind,
-                    .name = part.name,
-                    .tile = part.tile,
-                    .rows = part.rows.size(),
-                    .cols = part.columns.size(),
-                    .live = live()});
+    if (!listeners_.empty()) [[unlikely]] {
+      tell_all(kind, part);
     }
   }
+  void tell_all(Event::Kind kind, const Lent& part);
 
   Index capacity_;
   const Level* outer_;

@@ -184,46 +184,112 @@ HWY_INLINE void for_columns(const ConstView& a, const Folded& neutral,
 
 // ---- products ----------------------------------------------------------------------------
 
-// Where word (i, k) of the broadcast factor lies: segments of k, in each of which a row of
-// the factor is a start and a step.
-struct Straight {
-  static constexpr Index kStep = 1;
-  const ConstView& a;
-  [[nodiscard]] Index rows() const { return a.rows(); }
-  [[nodiscard]] Index segments() const { return a.panels(); }
-  [[nodiscard]] Index length(Index segment) const { return Unchecked(a).panel_cols(segment); }
-  template <int R>
-  HWY_INLINE void start(const float* (&row)[R], Index i, Index segment) const {
-    const Lines<const float> line = lines(a, segment);
-    HWY_UNROLL(16)
-    for (int r = 0; r < R; ++r) {
-      row[r] = line[i + r];
-    }
-  }
-  [[nodiscard]] static Index step(Index) { return 1; }
-  // Rows from i on that have the same step.
-  [[nodiscard]] Index alike(Index i) const { return a.rows() - i; }
+using One = std::integral_constant<Index, 1>;
+using Panel = std::integral_constant<Index, kPanel>;
+
+// R rows of the broadcast factor, each from a start on, so far apart.
+template <class Distance>
+struct RowsApart {
+  const float* first;
+  Distance distance;
+  HWY_INLINE const float* operator[](int r) const { return first + r * distance; }
 };
 
-struct Turned {
-  static constexpr Index kStep = kPanel;  // but in a narrow last panel
-  const ConstView& a;
-  [[nodiscard]] Index rows() const { return a.cols(); }
-  [[nodiscard]] static Index segments() { return 1; }
-  [[nodiscard]] Index length(Index) const { return a.rows(); }
-  template <int R>
-  HWY_INLINE void start(const float* (&row)[R], Index i, Index) const {
+// sum += row[r][k step] line_g[k stride] for k = 0 .. length. Distances, steps and strides that the
+// compiler knows become displacements.
+template <int R, int G, class Rows, class Step, class Stride>
+HWY_INLINE void accumulate(Vector (&sum)[R][G * kVectors], const Rows& row,
+                           const float* const (&line)[G], Index length, Step step, Stride stride) {
+  HWY_UNROLL(4)
+  for (Index k = 0; k < length; ++k) {
+    Vector words[G * kVectors];
+    HWY_UNROLL(16)
+    for (int v = 0; v < G * kVectors; ++v) {
+      words[v] = load(line[v / kVectors] + k * stride, v % kVectors);
+    }
     HWY_UNROLL(16)
     for (int r = 0; r < R; ++r) {
-      row[r] = Unchecked(a).at(0, (i + r) / kPanel) + (i + r) % kPanel;
+      const Vector factor = hn::Set(kLanes, row[r][k * step]);
+      HWY_UNROLL(16)
+      for (int v = 0; v < G * kVectors; ++v) {
+        sum[r][v] = hn::MulAdd(factor, words[v], sum[r][v]);
+      }
     }
   }
-  [[nodiscard]] Index step(Index i) const { return Unchecked(a).stride(i / kPanel); }
-  [[nodiscard]] Index alike(Index i) const {
-    const Index last = a.panels() - 1;
-    return (i < last * kPanel && Unchecked(a).stride(last) != kPanel ? last * kPanel : a.cols()) -
-           i;
+}
+
+// The broadcast factor, by its rows: each runs through panels, of which the last may be narrow.
+class Straight {
+ public:
+  explicit Straight(const ConstView& a)
+      : a_(a),
+        whole_(a.cols() / kPanel),
+        rest_(a.cols() % kPanel),
+        next_(a.panels() > 1 ? Unchecked(a).at(0, 1) - Unchecked(a).at(0, 0) : 0) {}
+  [[nodiscard]] Index rows() const { return a_.rows(); }
+  // The rows of which words are so far apart; here all.
+  [[nodiscard]] Index alike() const { return a_.rows(); }
+  template <int R, int G, class Stride>
+  HWY_INLINE void times(const float* const (&of_b)[G], Stride stride, Index i,
+                        Vector (&sum)[R][G * kVectors]) const {
+    const float* const row = Unchecked(a_).at(i, 0);
+    const auto line_from = [&](const float*(&line)[G], Index k) HWY_ATTR {
+      HWY_UNROLL(16)
+      for (int g = 0; g < G; ++g) {
+        line[g] = of_b[g] + k * stride;
+      }
+    };
+    const float* line[G];
+    for (Index panel = 0; panel < whole_; ++panel) {
+      line_from(line, panel * kPanel);
+      accumulate<R, G>(sum, RowsApart<Panel>{row + panel * next_, {}}, line, kPanel, One(), stride);
+    }
+    if (rest_ > 0) {
+      line_from(line, whole_ * kPanel);
+      const RowsApart<Index> rest{Unchecked(a_).at(i, whole_), Unchecked(a_).stride(whole_)};
+      accumulate<R, G>(sum, rest, line, rest_, One(), stride);
+    }
   }
+
+ private:
+  const ConstView& a_;
+  Index whole_, rest_;
+  Index next_;  // from a whole panel to the next
+};
+
+// By its columns, which lie side by side in a panel.
+class Turned {
+ public:
+  explicit Turned(const ConstView& a)
+      : a_(a),
+        alike_(Unchecked(a).stride(a.panels() - 1) == kPanel ? a.cols()
+                                                             : a.cols() / kPanel * kPanel),
+        next_(a.panels() > 1 ? Unchecked(a).at(0, 1) - Unchecked(a).at(0, 0) : 0) {}
+  [[nodiscard]] Index rows() const { return a_.cols(); }
+  [[nodiscard]] Index alike() const { return alike_; }
+  template <int R, int G, class Stride>
+  HWY_INLINE void times(const float* const (&line)[G], Stride stride, Index i,
+                        Vector (&sum)[R][G * kVectors]) const {
+    const Index panel = i / kPanel, first = i % kPanel;
+    const float* const row = Unchecked(a_).at(0, panel) + first;
+    if (i >= alike_) {
+      accumulate<R, G>(sum, RowsApart<One>{row, {}}, line, a_.rows(), Unchecked(a_).stride(panel),
+                       stride);
+    } else if (first + R <= kPanel) {
+      accumulate<R, G>(sum, RowsApart<One>{row, {}}, line, a_.rows(), Panel(), stride);
+    } else {
+      const float* rows[R];
+      HWY_UNROLL(16)
+      for (int r = 0; r < R; ++r) {
+        rows[r] = row + r + (first + r < kPanel ? 0 : next_ - kPanel);
+      }
+      accumulate<R, G>(sum, rows, line, a_.rows(), Panel(), stride);
+    }
+  }
+
+ private:
+  const ConstView& a_;
+  Index alike_, next_;
 };
 
 // What becomes of the sums: c, from them and from what was in c; a panel asks for its map.
@@ -268,80 +334,57 @@ struct SoftmaxGradient {
   }
 };
 
-// sum += row_r[k step] line_g[k stride] for k = 0 .. length. Steps and strides that the
-// compiler knows become displacements.
-template <int R, int G, class Step, class Stride>
-HWY_INLINE void accumulate(Vector (&sum)[R][G * kVectors], const float* const (&row)[R],
-                           const float* const (&line)[G], Index length, Step step, Stride stride) {
-  HWY_UNROLL(4)
-  for (Index k = 0; k < length; ++k) {
-    Vector words[G * kVectors];
-    HWY_UNROLL(16)
-    for (int v = 0; v < G * kVectors; ++v) {
-      words[v] = load(line[v / kVectors] + k * stride, v % kVectors);
-    }
-    HWY_UNROLL(16)
-    for (int r = 0; r < R; ++r) {
-      const Vector factor = hn::Set(kLanes, row[r][k * step]);
-      HWY_UNROLL(16)
-      for (int v = 0; v < G * kVectors; ++v) {
-        sum[r][v] = hn::MulAdd(factor, words[v], sum[r][v]);
-      }
+// Panels p .. p + G of b and of c.
+template <int G>
+struct Passed {
+  Passed(const ConstView& b, const View& c, Index p) : first(p), stride(Unchecked(b).stride(p)) {
+    for (int g = 0; g < G; ++g) {
+      line[g] = Unchecked(b).at(0, p + g);
+      to[g] = lines(c, p + g);
+      cols[g] = Unchecked(c).panel_cols(p + g);
+      wide = wide && to[g].stride == kPanel && cols[g] == kPanel;
     }
   }
-}
+  Index first;
+  const float* line[G];
+  Index stride;
+  Lines<float> to[G];
+  Index cols[G];
+  bool wide = true;
+};
 
-// Rows i .. i + R of panels p .. p + G: all sums stay in registers.
+// Rows i .. i + R of the panels: all sums stay in registers.
 template <int R, int G, class Left, class Finish>
-HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, Index i, Index p,
-                              const Finish& finish) {
+HWY_INLINE void register_tile(const Left& a, const Passed<G>& of, Index i, const Finish& finish) {
   Vector sum[R][G * kVectors];
   HWY_UNROLL(16)
   for (int g = 0; g < G; ++g) {
-    const Lines<float> from = lines(c, p + g);
+    const float* const row = of.to[g][i];
+    const Index stride = of.wide ? kPanel : of.to[g].stride;
     HWY_UNROLL(16)
     for (int r = 0; r < R; ++r) {
       HWY_UNROLL(16)
       for (int v = 0; v < kVectors; ++v) {
-        sum[r][g * kVectors + v] = Finish::kAdds ? load(from[i + r], v) : hn::Zero(kLanes);
+        sum[r][g * kVectors + v] = Finish::kAdds ? load(row + r * stride, v) : hn::Zero(kLanes);
       }
     }
   }
-  using Usual = std::integral_constant<Index, Left::kStep>;
-  using Full = std::integral_constant<Index, kPanel>;
-  const Index stride = Unchecked(b).stride(p);
-  const Index step = a.step(i);
-  const float* line[G];
-  HWY_UNROLL(16)
-  for (int g = 0; g < G; ++g) {
-    line[g] = Unchecked(b).at(0, p + g);
-  }
-  for (Index segment = 0; segment < a.segments(); ++segment) {
-    const float* row[R];
-    a.template start<R>(row, i, segment);
-    const Index length = a.length(segment);
-    if (HWY_LIKELY(stride == kPanel && step == Left::kStep)) {
-      accumulate<R, G>(sum, row, line, length, Usual(), Full());
-    } else {
-      accumulate<R, G>(sum, row, line, length, step, stride);
-    }
-    HWY_UNROLL(16)
-    for (int g = 0; g < G; ++g) {
-      line[g] += length * stride;
-    }
+  if (HWY_LIKELY(of.stride == kPanel)) {
+    a.template times<R, G>(of.line, Panel(), i, sum);
+  } else {
+    a.template times<R, G>(of.line, of.stride, i, sum);
   }
   HWY_UNROLL(16)
   for (int g = 0; g < G; ++g) {
-    const auto map = finish.of_panel(p + g);
-    const Lines<float> to = lines(c, p + g);
-    const Index cols = Unchecked(c).panel_cols(p + g);
-    if (HWY_LIKELY(cols == kPanel)) {
+    const auto map = finish.of_panel(of.first + g);
+    float* row = of.to[g][i];
+    if (HWY_LIKELY(of.wide)) {
       HWY_UNROLL(16)
       for (int r = 0; r < R; ++r) {
         HWY_UNROLL(16)
         for (int v = 0; v < kVectors; ++v) {
-          float* const row = to[i + r];
-          hn::StoreU(map(sum[r][g * kVectors + v], row, v), kLanes, row + v * kWidth);
+          hn::StoreU(map(sum[r][g * kVectors + v], row + r * kPanel, v), kLanes,
+                     row + r * kPanel + v * kWidth);
         }
       }
     } else {
@@ -349,35 +392,36 @@ HWY_INLINE void register_tile(const Left& a, const ConstView& b, const View& c, 
       for (int r = 0; r < R; ++r) {
         HWY_UNROLL(16)
         for (int v = 0; v < kVectors; ++v) {
-          if (v * kWidth < cols) {
-            float* const row = to[i + r];
-            store(map(sum[r][g * kVectors + v], row, v), row, v, lanes_in(cols, v));
+          if (v * kWidth < of.cols[g]) {
+            store(map(sum[r][g * kVectors + v], row, v), row, v, lanes_in(of.cols[g], v));
           }
         }
+        row += of.to[g].stride;
       }
     }
   }
 }
 
-// Panels p .. p + G for all rows: the panels of b stay in the nearest cache, a passes.
+// Panels p .. p + G for all rows: the panels of b stay in the nearest cache, a passes, as many rows
+// at a time as registers hold, then fewer.
 template <int G, class Left, class Finish>
 void panels(const Left& a, const ConstView& b, const View& c, Index p, const Finish& finish) {
   constexpr int kRows = rows_of(G);
   static_assert(kRows * G * kPanel <= kRegisterCharge);
-  for (Index i = 0; i < a.rows();) {
-    const Index left = a.alike(i);
-    if (left >= kRows) {
-      register_tile<kRows, G>(a, b, c, i, p, finish);
-      i += kRows;
-    } else if (kRows > 4 && left >= 4) {
-      register_tile < kRows<4 ? 1 : 4, G>(a, b, c, i, p, finish);
-      i += 4;
-    } else if (kRows > 2 && left >= 2) {
-      register_tile < kRows<2 ? 1 : 2, G>(a, b, c, i, p, finish);
-      i += 2;
-    } else {
-      register_tile<1, G>(a, b, c, i, p, finish);
-      i += 1;
+  const Passed<G> of(b, c, p);
+  Index i = 0;
+  for (const Index end : {a.alike(), a.rows()}) {
+    for (; end - i >= kRows; i += kRows) {
+      register_tile<kRows, G>(a, of, i, finish);
+    }
+    for (; kRows > 4 && end - i >= 4; i += 4) {
+      register_tile < kRows<4 ? 1 : 4, G>(a, of, i, finish);
+    }
+    for (; kRows > 2 && end - i >= 2; i += 2) {
+      register_tile < kRows<2 ? 1 : 2, G>(a, of, i, finish);
+    }
+    for (; i < end; ++i) {
+      register_tile<1, G>(a, of, i, finish);
     }
   }
 }

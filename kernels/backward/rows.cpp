@@ -233,14 +233,6 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, S
 
 // ---- an inner level ------------------------------------------------------------------------
 
-LevelSums level_sums(const RowPlan& by, Start start, Index largest) {
-  const Words d = by.problem.shape.d, key = by.problem.key_words();
-  if (start == Start::given) {
-    return {2 * d + 2 * by.problem.row_words(), d, key, KnownGradientSums::strips(by, largest)};
-  }
-  return {2 * d, GradientSums::of_row(by), key, GradientSums::strips(by, largest)};
-}
-
 std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, Start start,
                                   Range units, bool partials, std::size_t level) {
   const GroupedRows grouped(problem, blocks);
@@ -249,7 +241,10 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
   const Units::Sum of = grouped.sum(units).of;
   const Words d = problem.shape.d;
   PhaseCost G = level_rows_times_cost("G", in, of);
-  PhaseCost core = level_core_cost("core", in, units, level_sums(by, start, of.largest));
+  PhaseCost core =
+      level_core_cost("core", in, units,
+                      start == Start::given ? KnownGradientSums::in_level(by, of.largest)
+                                            : GradientSums::in_level(by, of.largest));
   if (start == Start::given && problem.normalised()) {
     add(G, level_row_dots_cost("G", in, of));
   }
@@ -447,7 +442,8 @@ Kernel adding_to_g(Start start) {
     return adding_nest(problem, blocks, start_of(problem, start));
   };
   add_stages_before(kernel, start);
-  kernel.fitting.optional_blocks.push_back({kKeyGroups, &Shape::m});
+  kernel.fitting.optional_blocks.insert(kernel.fitting.optional_blocks.end(),
+                                        {{kKeyGroups, &Shape::m}, {kRowsApart, nullptr, 1, true}});
   kernel.numerics.chain = [start](const Problem& problem, const Blocks& blocks) {
     return chain(problem, blocks, start);
   };

@@ -55,9 +55,9 @@ ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Ra
 // O_IJ = Z_I Y_J.
 void multiply_rows(Machine& machine, const RowPlan& by, const Tile& Z, const Tile& y, Tile& o) {
   LevelWalk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::weights,
-            {{Z, Axis::staying, Axis::whole, Use::reads},
-             {y, Axis::whole, Axis::passing, Use::reads},
-             {o, Axis::staying, Axis::passing, Use::makes}})
+            {{{Z, Axis::staying, Axis::whole, Use::reads},
+              {y, Axis::whole, Axis::passing, Use::reads},
+              {o, Axis::staying, Axis::passing, Use::makes}}})
       .each({0, Z.rows()}, {0, y.cols()}, [&](Range I, Range J) {
         multiply(Z.part(I), y.part({0, y.rows()}, J), o.part(I, J));
       });
@@ -156,8 +156,6 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
   const PhaseCost queries =
       weighted ? level_rows_times_cost("S", in, of)
                : PhaseCost{.path = "Q", .reads = n * d, .writes = n * d, .peak = r * d, .flops = 0};
-  const LevelSums sums{d, ValueSums::of_row(by), problem.key_words(),
-                       ValueSums::strips(by, of.largest)};
   // Z / sum, then L of the maximum and the sum; then Z Y.
   PhaseCost last{.path = "O",
                  .reads = n * (dv + 3) * one,
@@ -167,7 +165,7 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
   if (weighted) {
     add(last, level_rows_times_cost("O", in, of));
   }
-  return {queries, level_core_cost("core", in, units, sums), last};
+  return {queries, level_core_cost("core", in, units, ValueSums::in_level(by, of.largest)), last};
 }
 
 // ---- groups ------------------------------------------------------------------------------
@@ -428,7 +426,7 @@ Kernel forward_rows() {
                           },
                       .ahead = true,
                       .window = forward_row_window,
-                      .optional_blocks = {{kKeyGroups, &Shape::m}},
+                      .optional_blocks = {{kKeyGroups, &Shape::m}, {kRowsApart, nullptr, 1, true}},
                       .inner_blocks = row_inner_blocks()},
           .numerics = {.rescales = rescales,
                        .key_groups = [](const Problem& problem, const Blocks& blocks) -> Words {

@@ -339,13 +339,11 @@ PhaseCost row_pass_level_cost(const Problem& problem, const Blocks& blocks, Star
   const RowPlan by = row_plan(problem, blocks);
   const PlanLevel in{by, level};
   const Units::Sum of = by.units().sum(units);
-  const Words d = problem.shape.d, dv = problem.shape.dv, key = problem.key_words();
+  const Words d = problem.shape.d;
   const bool given = start_of(problem, start) == Start::given;
-  PhaseCost cost = level_core_cost("dQ", in, units,
-                                   given ? LevelSums{d + dv + 2 * problem.row_words(), d, key,
-                                                     KnownGradientSums::strips(by, of.largest)}
-                                         : LevelSums{d + dv, GradientSums::of_row(by), key,
-                                                     GradientSums::strips(by, of.largest)});
+  PhaseCost cost = level_core_cost(
+      "dQ", in, units,
+      given ? KnownGradientSums::in_level(by, of.largest) : GradientSums::in_level(by, of.largest));
   // c Q before, c dQ at last.
   cost.reads += 2 * of.rows * d;
   cost.writes += 2 * of.rows * d;
@@ -854,6 +852,11 @@ Blocks blocks_of(const RowPlan& rows, const KeyBlocks& keys) {
     blocks.add(level_block(level, "dKV.Br"), keys.inner[level].rows);
     blocks.add(level_block(level, "dKV.Bc"), keys.inner[level].keys);
   }
+  for (const auto& [pass, inner] : {std::pair{"dQ.", rows.inner}, {"dKV.", keys.inner}}) {
+    if (!inner.empty() && inner.front().apart) {
+      blocks.add(level_block(0, pass + std::string(kApart)), 1);
+    }
+  }
   return blocks;
 }
 
@@ -932,7 +935,10 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
                                    {.name = "dKV.Br"},
                                    {.name = "dKV.Bc", .cuts = true}}},
       .numerics = {.recomputes = true}};
-  kernel.fitting.optional_blocks = {{kKeyGroups, &Shape::m}, {kQueryGroups, &Shape::n}};
+  kernel.fitting.optional_blocks = {{kKeyGroups, &Shape::m},
+                                    {kQueryGroups, &Shape::n},
+                                    {"L1.dQ.apart", nullptr, 1, true},
+                                    {"L1.dKV.apart", nullptr, 1, true}};
   if (start == Start::given) {
     kernel.operands.insert(kernel.operands.end(), {kO, kL});
     kernel.optional_results = {kdQ.name, kdK.name, kdV.name};

@@ -47,14 +47,16 @@ Problem exchanged(const Problem& problem) {
 RowPlan exchanged(const Problem& problem, const KeyBlocks& by) {
   RowPlan plan(exchanged(problem), by.keys, by.rows, problem.shape.d);
   for (const LevelBlocks& in : by.inner) {
-    plan.inner.push_back({.rows = in.keys, .keys = in.rows, .weights = in.weights});
+    plan.inner.push_back(
+        {.rows = in.keys, .keys = in.rows, .weights = in.weights, .apart = in.apart});
   }
   return plan;
 }
 KeyBlocks exchanged(const RowPlan& plan) {
   KeyBlocks by{.rows = plan.keys, .keys = plan.rows};
   for (const LevelBlocks& in : plan.inner) {
-    by.inner.push_back({.rows = in.keys, .keys = in.rows, .weights = in.weights});
+    by.inner.push_back(
+        {.rows = in.keys, .keys = in.rows, .weights = in.weights, .apart = in.apart});
   }
   return by;
 }
@@ -62,6 +64,22 @@ KeyBlocks exchanged(const RowPlan& plan) {
 // Of f and of p, beside a block of c keys in inner levels.
 Words strips(const RowPlan& by, Words c, KeySums sums) {
   return by.strip_rows(c) * by.strip_keys() * (sums.needs_p() ? 2 : 1);
+}
+
+// What each step takes of a key and of a query: f; p; dK; dV.
+std::vector<LevelSums::Step> steps(const Problem& problem, KeySums sums) {
+  const Words d = problem.shape.d, dv = problem.shape.dv, one = problem.row_words();
+  std::vector<LevelSums::Step> steps = {{.read = d, .passing = d + one}};
+  if (sums.needs_p()) {
+    steps.push_back({.read = dv, .passing = dv + one});
+    steps.push_back({.summed = d, .passing = d});
+  }
+  if (sums.dV && sums.one_of_keys) {  // into dK
+    steps.push_back({.changed = d, .passing = d});
+  } else if (sums.dV) {
+    steps.push_back({.summed = dv, .passing = dv});
+  }
+  return steps;
 }
 
 // Keys; which queries pass; Q_I with dO_I and two tiles of scores, or later with dQ_I and one. In
@@ -188,84 +206,133 @@ struct PassingQueries {
   Tile q, dO, L, v;  // (r, d), (r, d), (r), (r)
 };
 
-// Adds to the sums of the keys K what queries give that are near them. `live` are pairs of keys and
-// queries, and strips have a row for a query.
-void add_strip(const LivePairs& live, Range K, const KeyGradients& x, KeySums sums,
-               StayingKeys& keys, const PassingQueries& queries, Tile& f_strip, Tile& p_strip) {
-  const Problem& problem = live.problem();
-  const bool shared = sums.one_of_keys;
-  const Range Q{live.keys().begin - queries.I.begin, live.keys().end - queries.I.begin};
-  const ConstView q = queries.q.part(Q), dO = queries.dO.part(Q);
-  const auto columns = [K](const Tile& tile) { return tile.part({0, tile.rows()}, K); };
-  const View f = f_strip.part({0, Q.size()}, {0, K.size()});
-  multiply(q, columns(keys.k_t), f);
-  if (shared) {
-    scale(f, *x.scale);
-  }
-  make_factor(problem, f, queries.L, Q);
-  if (sums.needs_p()) {
-    const View p = p_strip.part({0, Q.size()}, {0, K.size()});
-    multiply(dO, columns(shared ? keys.k_t : keys.v_t), p);
-    make_p(problem, f, p, queries.v, Q, p);
-    live.set_dead(transposed(p), 0);
-    if (shared) {
-      scale(p, *x.scale);
-    }
-    multiply_add(transposed(p), q, keys.dk.part(K));
-  }
-  if (sums.dV) {
-    if (!problem.normalised()) {
-      activate(problem.activation, f, f);
-    }
-    live.set_dead(transposed(f), 0);
-    multiply_add(transposed(f), dO, (shared ? keys.dk : keys.dv).part(K));
-  }
-}
-
 // The queries pass in inner levels, in the plan in which queries and keys are in each other's
 // place.
+class PassInside {
+ public:
+  PassInside(Machine& machine, const RowPlan& by, const KeyGradients& x, KeySums sums,
+             StayingKeys& keys)
+      : machine_(machine),
+        by_(by),
+        problem_(by.problem),
+        x_(x),
+        sums_(sums),
+        keys_(keys),
+        f_(machine, strip("f")),
+        p_(machine, sums.needs_p() ? strip("p") : Tile()),
+        begun_(machine, keys.J.size()) {}
+
+  void pass(const PassingQueries& queries) {
+    const auto [J, k_t, v_t, dk, dv] = tiles();
+    const auto passing = [&](const Tile& tile) {
+      return Near{tile, Axis::passing, Axis::whole, Use::reads, queries.I.begin};
+    };
+    const auto staying = [](const Tile& tile) {
+      return Near{tile, Axis::whole, Axis::staying, Use::reads};
+    };
+    const auto summed = [](const Tile& tile, Use use = Use::sums) {
+      return Near{tile, Axis::staying, Axis::whole, use};
+    };
+    NearSteps steps = {{staying(k_t), passing(queries.q), passing(queries.L)}};
+    if (sums_.needs_p()) {
+      steps.push_back({staying(v_t), passing(queries.dO), passing(queries.v)});
+      steps.push_back({summed(dk), passing(queries.q)});
+    }
+    if (sums_.dV) {
+      steps.push_back(
+          {summed(dv, sums_.one_of_keys ? Use::changes : Use::sums), passing(queries.dO)});
+    }
+    LevelWalk walk(machine_, by_.inner, &LevelBlocks::rows, &LevelBlocks::keys, std::move(steps),
+                   &begun_);
+    walk.each(
+        {0, J.size()}, queries.I,
+        [&](Range C, Range met) { return keys_near(problem_, part_of(J, C), met); },
+        [&](Range C, Range met) {
+          for (const Range part : blocks(C.size(), by_.strip())) {
+            const Range K = part_of(C, part);
+            const LivePairs live = LivePairs::near(problem_, part_of(J, K), met);
+            if (!live.none()) {
+              add_strip(walk, live, K, queries);
+            }
+          }
+        });
+  }
+
+ private:
+  // K_J^T, V_J^T, dK_J and dV_J, of which the second may be the first.
+  struct Staying {
+    Range J;
+    const Tile &k_t, &v_t;
+    Tile &dk, &dv;
+  };
+  [[nodiscard]] Staying tiles() {
+    const bool shared = sums_.one_of_keys;
+    return {keys_.J, keys_.k_t, shared ? keys_.k_t : keys_.v_t, keys_.dk,
+            shared ? keys_.dk : keys_.dv};
+  }
+  Tile strip(std::string_view name) {
+    return machine_.initialize(name, by_.strip_keys(), by_.strip_rows(keys_.J.size()).value(),
+                               Holds::scores);
+  }
+
+  // Adds to the sums of the keys K what queries give that are near them. `live` are pairs of keys
+  // and queries, and strips have a row for a query.
+  void add_strip(LevelWalk& walk, const LivePairs& live, Range K, const PassingQueries& queries) {
+    const auto [J, k_t, v_t, dk, dv] = tiles();
+    const Range Q{live.keys().begin - queries.I.begin, live.keys().end - queries.I.begin};
+    const ConstView q = queries.q.part(Q), dO = queries.dO.part(Q);
+    const auto columns = [K](const Tile& tile) { return tile.part({0, tile.rows()}, K); };
+    const View f = f_.tile.part({0, Q.size()}, {0, K.size()});
+    std::size_t number = 0;
+    const auto step = [&](const auto& arithmetic) {
+      walk.step(number++, K, live.keys(), arithmetic);
+    };
+    step([&] {
+      multiply(q, columns(k_t), f);
+      if (sums_.one_of_keys) {
+        scale(f, *x_.scale);
+      }
+      make_factor(problem_, f, queries.L, Q);
+    });
+    if (sums_.needs_p()) {
+      const View p = p_.tile.part({0, Q.size()}, {0, K.size()});
+      step([&] {
+        multiply(dO, columns(v_t), p);
+        make_p(problem_, f, p, queries.v, Q, p);
+      });
+      live.set_dead(transposed(p), 0);
+      if (sums_.one_of_keys) {
+        scale(p, *x_.scale);
+      }
+      step([&] { multiply_add(transposed(p), q, dk.part(K)); });
+    }
+    if (sums_.dV) {
+      if (!problem_.normalised()) {
+        activate(problem_.activation, f, f);
+      }
+      live.set_dead(transposed(f), 0);
+      step([&] { multiply_add(transposed(f), dO, dv.part(K)); });
+    }
+  }
+
+  Machine& machine_;
+  const RowPlan& by_;
+  const Problem& problem_;
+  const KeyGradients& x_;
+  KeySums sums_;
+  StayingKeys& keys_;
+  NearTile f_, p_;
+  Begun begun_;
+};
+
 void pass_queries_inside(Machine& machine, const RowPlan& by, const KeyGradients& x, KeySums sums,
                          const Units& units, StayingKeys& keys) {
-  const Problem& problem = by.problem;
-  const Range J = keys.J;
-  const auto strip = [&](std::string_view name) {
-    return machine.initialize(name, by.strip_keys(), by.strip_rows(J.size()).value(),
-                              Holds::scores);
-  };
-  NearTile f(machine, strip("f"));
-  NearTile p(machine, sums.needs_p() ? strip("p") : Tile());
-  Begun begun(machine, J.size());
-  for (const Range I : Pieces(units.met(J), by.keys)) {
+  PassInside inside(machine, by, x, sums, keys);
+  for (const Range I : Pieces(units.met(keys.J), by.keys)) {
     const auto read = [&](const SlowMatrix* matrix) {
       return matrix == nullptr ? Tile() : machine.read(matrix->row_block(I));
     };
-    const PassingQueries queries{I, read(&x.Q), read(&x.dO), read(x.L),
-                                 read(sums.needs_p() ? x.v : nullptr)};
-    const auto near = [I](const Tile& tile) {
-      return Near{tile, Axis::passing, Axis::whole, Use::reads, I.begin};
-    };
-    LevelWalk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::keys,
-              {{keys.k_t, Axis::whole, Axis::staying, Use::reads},
-               {keys.v_t, Axis::whole, Axis::staying, Use::reads},
-               {keys.dk, Axis::staying, Axis::whole, Use::sums},
-               {keys.dv, Axis::staying, Axis::whole, Use::sums},
-               near(queries.q),
-               near(queries.dO),
-               near(queries.L),
-               near(queries.v)},
-              &begun)
-        .each(
-            {0, J.size()}, I,
-            [&](Range C, Range met) { return keys_near(problem, part_of(J, C), met); },
-            [&](Range C, Range met) {
-              for (const Range part : blocks(C.size(), by.strip())) {
-                const Range K = part_of(C, part);
-                const LivePairs live = LivePairs::near(problem, part_of(J, K), met);
-                if (!live.none()) {
-                  add_strip(live, K, x, sums, keys, queries, f.tile, p.tile);
-                }
-              }
-            });
+    inside.pass({I, read(&x.Q), read(&x.dO), read(x.L), read(sums.needs_p() ? x.v : nullptr)});
   }
 }
 
@@ -372,7 +439,8 @@ PhaseCost key_gradients_level_cost(std::string path, const Problem& problem, con
                                    {.read = d + dv * values_read(sums),
                                     .summed = (sums.dK ? d : Words(0)) + dv * values_written(sums),
                                     .passing = query_words(problem, sums),
-                                    .strips = strips(near, of.largest, sums)});
+                                    .strips = strips(near, of.largest, sums),
+                                    .steps = steps(problem, sums)});
   if (!sums.one_of_keys) {  // K, and dK, meet c
     const Words scaled = of.rows * d * (sums.dK ? 2 : 1);
     cost.reads += scaled;

@@ -22,14 +22,19 @@
 //
 // Inner levels of fast memory are those of rows that stay (kernels/parts/levels.hpp) with queries
 // and keys in each other's place: a block of b keys stays in a level with what belongs to it,
-// while queries pass. Scores live in strips of some keys, next to the arithmetic. Where R queries
-// of the next level are a block, words of a level are
+// while queries pass. Scores live in strips of some keys, next to the arithmetic. Of a level with
+// T1 blocks of keys, each of which cuts one of the next level, where C blocks of queries pass:
 //
-//   reads   ceil(n / R) 4 m d - 2 m d + (2 n d + 2 n) ceil(m / b);   writes  ceil(n / R) 2 m d
+//   reads   C 4 m d - 2 m d + (2 n d + 2 n) T1;   writes  C 2 m d
 //
 // and 2 m d more each, since K and dK meet the factor c. Where values are keys, strips meet it:
 //
-//   reads   ceil(n / R) 2 m d - m d + (2 n d + 2 n) ceil(m / b);   writes  ceil(n / R) m d
+//   reads   C 2 m d - m d + (2 n d + 2 n) T1;   writes  C m d
+//
+// With steps apart, where C1 blocks of the level's own queries pass, all of it comes for each step:
+//
+//   reads   C1 4 m d - 2 m d + (4 n d + 2 n) T1;   writes  C1 2 m d
+//   reads   C1 4 m d - m d + (4 n d + 2 n) T1;     writes  C1 2 m d      values are keys
 //
 // Fast memory then holds, in place of 2 r c scores, a strip of f and one of p.
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -56,6 +58,9 @@ Words PlanLevel::more_row_blocks_around(const Units::Sum& of) const {
 Index PlanLevel::key_blocks_around(Index keys) const {
   return blocks(level + 1, keys, by.keys, &LevelBlocks::keys);
 }
+Index PlanLevel::key_blocks(Index keys) const {
+  return blocks(level, keys, by.keys, &LevelBlocks::keys);
+}
 Index PlanLevel::weight_blocks_around(Index columns) const {
   return blocks(level + 1, columns, by.weights, &LevelBlocks::weights);
 }
@@ -90,11 +95,16 @@ namespace {
 struct Passes {
   Words rows, again, keys, peak;
 };
+// The most words of so many rows and keys.
+using WordsNear = std::function<Words(Index rows, Index keys)>;
 
 class MaskedPasses {
  public:
-  MaskedPasses(PlanLevel in, const std::function<Words(Index rows, Index keys)>& words)
-      : in_(in), words_(words), begun_(static_cast<std::size_t>(in.by.problem.shape.n)) {}
+  MaskedPasses(PlanLevel in, bool apart, const WordsNear& words)
+      : in_(in),
+        apart_(apart),
+        words_(words),
+        begun_(static_cast<std::size_t>(in.by.problem.shape.n)) {}
 
   Passes of(Range units) {
     const Units all = in_.by.units();
@@ -115,64 +125,81 @@ class MaskedPasses {
       if (keys.size() <= 0) {
         continue;
       }
-      if (levels - 1 > in_.level) {
-        for (const Range piece : blocks(keys.size(), by.keys)) {
-          walk(levels - 1, rows, part_of(keys, piece));
-        }
+      if (levels - 1 == in_.level && !apart_) {
+        add(rows, keys.size(), std::min(keys.size(), by.keys));
         continue;
       }
-      sum_.rows += rows.size();
-      sum_.keys += keys.size();
-      auto begun = begun_[static_cast<std::size_t>(rows.begin)];
-      sum_.again += begun ? rows.size() : 0;
-      begun = true;
-      sum_.peak = std::max(sum_.peak, words_(rows.size(), std::min(keys.size(), by.keys)));
+      for (const Range piece : blocks(keys.size(), by.keys)) {
+        const Range near = part_of(keys, piece);
+        if (levels - 1 > in_.level) {
+          walk(levels - 1, rows, near);
+        } else if (const Index met = keys_near(in_.by.problem, rows, near).size(); met > 0) {
+          add(rows, met, met);
+        }
+      }
     }
+  }
+  void add(Range rows, Index keys, Index together) {
+    sum_.rows += rows.size();
+    sum_.keys += keys;
+    auto begun = begun_[static_cast<std::size_t>(rows.begin)];
+    sum_.again += begun ? rows.size() : 0;
+    begun = true;
+    sum_.peak = std::max(sum_.peak, words_(rows.size(), together));
   }
 
   PlanLevel in_;
-  const std::function<Words(Index rows, Index keys)>& words_;
+  bool apart_;
+  const WordsNear& words_;
   std::vector<bool> begun_;
   Passes sum_;
 };
 
+Passes passes_of(PlanLevel in, Range units, bool apart, const WordsNear& words) {
+  const Problem& problem = in.by.problem;
+  if (!problem.mask.full()) {
+    return MaskedPasses(in, apart, words).of(units);
+  }
+  const Units::Sum of = in.by.units().sum(units);
+  const Index times =
+      apart ? in.key_blocks(problem.shape.m) : in.key_blocks_around(problem.shape.m);
+  return {.rows = Words(of.rows) * times,
+          .again = Words(of.rows) * (times - 1),
+          .keys = in.row_blocks(of) * problem.shape.m,
+          .peak = of.units == 0 ? Words(0) : words(in.rows(of.largest), in.keys(problem.shape.m))};
+}
+
 }  // namespace
 
+// All steps together are one; rows then stay while keys pass.
 PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const LevelSums& sums) {
-  const RowPlan& by = in.by;
-  const Problem& problem = by.problem;
-  const Units::Sum of = by.units().sum(units);
-  const std::function<Words(Index, Index)> words = [&](Index rows, Index keys) {
-    return rows * (sums.read + sums.summed) + keys * sums.passing + sums.strips;
-  };
-  Passes passes;
-  if (problem.mask.full()) {
-    const Index around = in.key_blocks_around(problem.shape.m);
-    passes = {
-        .rows = Words(of.rows) * around,
-        .again = Words(of.rows) * (around - 1),
-        .keys = in.row_blocks(of) * problem.shape.m,
-        .peak = of.units == 0 ? Words(0) : words(in.rows(of.largest), in.keys(problem.shape.m))};
-  } else {
-    passes = MaskedPasses(in, words).of(units);
+  const bool apart = in.level == 0 && in.by.inner.front().apart;
+  const std::vector<LevelSums::Step> steps =
+      apart ? sums.steps
+            : std::vector<LevelSums::Step>{
+                  {.read = sums.read, .summed = sums.summed, .passing = sums.passing}};
+  const Passes passes = passes_of(in, units, apart, [&](Index rows, Index keys) {
+    Words most;
+    for (const LevelSums::Step& step : steps) {
+      most = std::max(most, rows * (step.read + step.changed + step.summed) + keys * step.passing);
+    }
+    return most + sums.strips;
+  });
+  PhaseCost cost{.path = std::move(path), .reads = 0, .writes = 0, .peak = passes.peak, .flops = 0};
+  for (const LevelSums::Step& step : steps) {
+    cost.reads += passes.rows * (step.read + step.changed) + passes.again * step.summed +
+                  passes.keys * step.passing;
+    cost.writes += passes.rows * (step.changed + step.summed);
   }
-  return {
-      .path = std::move(path),
-      .reads = passes.rows * sums.read + passes.again * sums.summed + passes.keys * sums.passing,
-      .writes = passes.rows * sums.summed,
-      .peak = passes.peak,
-      .flops = 0};
+  return cost;
 }
 
 PhaseCost level_gradient_cost(PlanLevel in, const Units::Sum& of, Index adding) {
   const RowPlan& by = in.by;
-  const Index d = by.problem.shape.d, kept = std::min(by.kept, d);
+  const Index d = by.problem.shape.d, columns = in.weight_blocks(d);
   const Words dd = Words(d) * d, rows = of.rows;
-  const Words r = in.rows(of.largest);
-  const Words w = std::max(kept > 0 ? in.weights(kept) : 0, kept < d ? in.weights(d - kept) : 0);
+  const Words r = in.rows(of.largest), w = in.weights(d);
   const Words again = in.more_row_blocks_around(of);
-  const Index columns =
-      (kept > 0 ? in.weight_blocks(kept) : 0) + (kept < d ? in.weight_blocks(d - kept) : 0);
   const Words passing = w * d + r * (d + w);
   return {.path = "g",
           .reads = rows * d * (columns + 1) + dd * again + 2 * dd * adding,
@@ -196,7 +223,7 @@ PhaseCost level_add_rows_cost(std::string path, PlanLevel in, Index rows, Words 
 namespace {
 
 // Blocks of all levels in the making, of fast memories from the innermost out; the machine's is the
-// last. No block of a level is more than that of the next.
+// last. A block may be larger than what it cuts, which is then one piece.
 class LevelFit {
  public:
   LevelFit(const Problem& problem, const Memory& memory, const CostOfBlocks& cost,
@@ -228,7 +255,10 @@ class LevelFit {
       if (level > 0) {
         raise(&LevelBlocks::keys, std::min(keys[level - 1], m));
       } else if (objective == Objective::time) {
-        set(level, fastest_inside());
+        if (!inside_) {
+          inside_ = fastest_inside();
+        }
+        set(level, *inside_);
       }
       if (level > 0 || objective == Objective::words) {
         raise(&LevelBlocks::rows, n);
@@ -279,34 +309,60 @@ class LevelFit {
     plan_ = so_far;
     return fits;
   }
-  // Strips keep the registers busy where rows are whole panels and keys are several.
-  LevelBlocks fastest_inside() {
-    const auto [n, m, d] = problem_.shape;
+  // Strips keep the registers busy where rows are whole panels and keys are several. Where steps
+  // are apart strips are larger, and each takes longer to come to.
+  [[nodiscard]] LevelBlocks fastest_inside() {
     LevelBlocks best{1, 1, 1};
-    double least = 0;
-    for (Index c = std::min<Index>(m, 96); c >= 1; c = c > 12 ? (c - 1) / 12 * 12 : c / 2) {
-      const auto with = [&](Index r) {
-        set(0, {r, c, 1});
-        return fits(0);
-      };
-      if (!with(1)) {
-        continue;
-      }
-      Index r = largest(n, with);
-      r = r < n && r > kPanel ? r / kPanel * kPanel : r;
-      // Of three products, of which the last loads and stores its sums once for c keys; of vectors
-      // along whole panels of queries; and of what a strip takes whatever its size. Measured.
-      const auto queries = static_cast<double>(std::min<Index>(r, 3 * kPanel));
-      const double lanes =
-          static_cast<double>(ceil_div(r, kPanel) * kPanel) / static_cast<double>(r);
-      const double slow = (3 + 8 / static_cast<double>(c)) * lanes +
-                          16384 / (queries * static_cast<double>(c) * static_cast<double>(d));
-      if (least == 0 || slow < least) {
-        least = slow;
-        best = {r, c, 1};
+    double least = std::numeric_limits<double>::infinity();
+    for (const bool apart : {false, true}) {
+      for (Index c = std::min<Index>(problem_.shape.m, kMostKeys); c >= 1; c = fewer_keys(c)) {
+        const auto with = [&](Index r) {
+          set(0, {r, c, 1, apart});
+          return fits(0) && (!apart || have_room_for(r));
+        };
+        if (!with(1)) {
+          continue;
+        }
+        Index r = largest(problem_.shape.n, with);
+        r = r > 3 * kPanel ? r / (3 * kPanel) * (3 * kPanel) : r > kPanel ? r / kPanel * kPanel : r;
+        if (const double slow = slowness({r, c, 1, apart}); slow < least) {
+          least = slow;
+          best = {r, c, 1, apart};
+        }
       }
     }
     return best;
+  }
+  // Whether the levels around the innermost, which have all steps together, hold so many rows.
+  [[nodiscard]] bool have_room_for(Index rows) {
+    const RowPlan so_far = plan_;
+    for (std::size_t level = 1; level <= memory_.inner.size(); ++level) {
+      set(level, {rows, 1, 1});
+    }
+    bool fit = true;
+    for (std::size_t level = 1; level <= memory_.inner.size(); ++level) {
+      fit = fit && cost(level).peak <= Words(memory_.words(level));
+    }
+    plan_ = so_far;
+    return fit;
+  }
+  // Registers hold whole dozens of keys, or thirds of one. Few keys halve.
+  static constexpr Index kMostKeys = 96;
+  static Index fewer_keys(Index c) {
+    return c > 12 ? (c % 12 == 4 ? c - 4 : (c - 1) / 12 * 12 + (c % 12 == 0 ? 4 : 0)) : c / 2;
+  }
+  // The time of a pair and column in that of a multiply-add. There are three, of which the last
+  // loads and stores its sums once for c keys; vectors are along whole panels of queries; and each
+  // strip takes some time whatever its size. Measured.
+  [[nodiscard]] double slowness(const LevelBlocks& by) const {
+    const auto [n, m, d] = problem_.shape;
+    const Index r = std::min(by.rows, n);
+    const auto queries = static_cast<double>(by.apart ? r : std::min<Index>(r, 3 * kPanel));
+    const auto keys = static_cast<double>(by.keys);
+    const double lanes = static_cast<double>(ceil_div(r, kPanel) * kPanel) / static_cast<double>(r);
+    const double whole = r % (3 * kPanel) == 0 ? 1 : 1.02;
+    const double strip = by.apart ? 13300 : 7500;
+    return (3 + 2.7 / keys) * lanes * whole + strip / (queries * keys * static_cast<double>(d));
   }
   [[nodiscard]] double words() const {
     return weighted_words(memory_, [&](std::size_t level) { return cost(level); });
@@ -317,6 +373,7 @@ class LevelFit {
   const CostOfBlocks& cost_;
   const LevelCostOfBlocks& level_cost_;
   RowPlan plan_{problem_, 1, 1, 1};
+  std::optional<LevelBlocks> inside_;
 };
 
 }  // namespace

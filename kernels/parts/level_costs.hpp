@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "kernels/kernel.hpp"
 #include "kernels/parts/rows.hpp"
@@ -26,9 +27,10 @@ struct PlanLevel {
   [[nodiscard]] Index weights(Index most) const {
     return least(most, by.weights, &LevelBlocks::weights);
   }
-  // The blocks in row blocks of the machine; those of the next level in so many keys and columns of
-  // weights; and how many more than one of these each row block of the machine has.
+  // The blocks in row blocks of the machine; its own, and those of the next level, in so many keys
+  // and columns of weights; and how many more than one of these each row block of the machine has.
   [[nodiscard]] Words row_blocks(const Units::Sum& of) const;
+  [[nodiscard]] Index key_blocks(Index keys) const;
   [[nodiscard]] Index key_blocks_around(Index keys) const;
   [[nodiscard]] Index weight_blocks_around(Index columns) const;
   [[nodiscard]] Words more_row_blocks_around(const Units::Sum& of) const;
@@ -45,9 +47,14 @@ PhaseCost level_rows_times_cost(std::string path, PlanLevel in, const Units::Sum
 PhaseCost level_row_dots_cost(std::string path, PlanLevel in, const Units::Sum& of);
 
 // Keys pass rows: words of a row that are read, and that are summed up; those of a key; and what is
-// beside them in fast memory, strips of scores.
+// beside them in fast memory, strips of scores. And the same of each step of the arithmetic, where
+// what an earlier step has summed up is changed.
 struct LevelSums {
   Words read, summed, passing, strips;
+  struct Step {
+    Words read = {}, changed = {}, summed = {}, passing = {};
+  };
+  std::vector<Step> steps;
 };
 PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const LevelSums& sums);
 // g += A1_I^T W_I for each of these units, with kept columns or without.

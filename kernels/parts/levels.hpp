@@ -13,9 +13,9 @@
 // Without inner levels all of this is nothing, and the arithmetic is on whole tiles.
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,7 +37,8 @@ Index pieces(Index length, Index step, std::span<const Index> outer);
 enum class Axis : std::uint8_t { whole, staying, passing };
 
 // Words that are made anew each time that they come; that are there; that change; that are summed
-// up, which are made anew the first time, and change after that.
+// up, which are made anew the first time, and change after that. A tile of several steps is, of all
+// of them together, what comes last here.
 enum class Use : std::uint8_t { makes, reads, changes, sums };
 
 // What a walk borrows of a tile: the part in which it is. The rows and columns of the tile begin at
@@ -82,34 +83,22 @@ struct NearTile {
   std::vector<Loan> loans_;
 };
 
-// A walk through the inner levels of a machine.
+// What each step of arithmetic takes that a walk comes to; a tile may be in several.
+using NearSteps = std::vector<std::vector<Near>>;
+
+// A walk through the inner levels of a machine. Where a plan has several steps apart
+// (LevelBlocks::apart), each of them borrows in the innermost level what it takes, and gives it
+// back; else that level, too, borrows what all of them take.
 class LevelWalk {
  public:
   // Which blocks of a level stay, and which pass.
   using Step = Index LevelBlocks::*;
   // `begun` is of what is summed up. Requires: `levels` and it outlive the walk.
-  LevelWalk(Machine& machine, const Levels& levels, Step staying, Step passing,
-            std::vector<Near> near, Begun* begun = nullptr)
-      : machine_(machine),
-        levels_(levels),
-        staying_(staying),
-        passing_(passing),
-        near_(std::move(near)),
-        begun_(begun) {
-    if (levels_.empty()) {
-      return;
-    }
-    std::erase_if(near_, [](const Near& of) { return of.tile->words() == 0; });
-    first_passing_ = static_cast<std::size_t>(
-        std::stable_partition(near_.begin(), near_.end(),
-                              [](const Near& of) {
-                                return of.rows != Axis::passing && of.columns != Axis::passing;
-                              }) -
-        near_.begin());
-  }
+  LevelWalk(Machine& machine, const Levels& levels, Step staying, Step passing, NearSteps steps,
+            Begun* begun = nullptr);
 
-  // Calls visit(staying, passing) for what is in the innermost level at a time. Of what passes some
-  // of what stays, narrow(staying, passing) is the part that comes, perhaps none.
+  // Calls visit(staying, passing) for what the innermost level works on at a time. Of what passes
+  // some of what stays, narrow(staying, passing) is the part that comes, perhaps none.
   template <class Narrow, class Visit>
   void each(Range staying, Range passing, const Narrow& narrow, const Visit& visit) {
     walk(levels_.size(), staying, passing, narrow, visit);
@@ -118,6 +107,20 @@ class LevelWalk {
   void each(Range staying, Range passing, const Visit& visit) {
     each(
         staying, passing, [](Range, Range all) { return all; }, visit);
+  }
+
+  // In a visit: a step of the arithmetic, on all that stays of it (sums begin for all of it or for
+  // none), and some of what passes.
+  template <class Arithmetic>
+  void step(std::size_t number, Range staying, Range passing, const Arithmetic& arithmetic) {
+    if (!apart_) {
+      arithmetic();
+      return;
+    }
+    const std::size_t before = taken_.size();
+    borrow(0, staying, passing, steps_[number]);
+    arithmetic();
+    give_back(before);
   }
 
  private:
@@ -129,46 +132,56 @@ class LevelWalk {
       return;
     }
     const std::size_t level = levels - 1;
+    const bool borrows = level > 0 || !apart_;
     for (const Range part : blocks(staying.size(), levels_[level].*staying_)) {
       const Range S = part_of(staying, part);
       const Range met = narrow(S, passing);
       if (met.size() <= 0) {
         continue;
       }
-      Borrowed stays = borrow(level, S, met, false);
+      fresh_.reset();
+      const std::size_t before = taken_.size();
+      if (borrows) {
+        borrow(level, S, met, staying_near_);
+      }
+      const std::size_t with_rows = taken_.size();
       for (const Range piece : blocks(met.size(), levels_[level].*passing_)) {
         const Range P = part_of(met, piece);
-        Borrowed passes = borrow(level, S, P, true);
+        fresh_.reset();
+        if (borrows) {
+          borrow(level, S, P, passing_near_);
+        }
         walk(level, S, P, narrow, visit);
-        passes.give_back();
+        give_back(with_rows);
       }
-      stays.give_back();
+      give_back(before);
     }
   }
 
-  static constexpr std::size_t kMost = 8;
-  struct Borrowed {
-    std::array<Loan, kMost> all;
-    std::array<bool, kMost> changed;
-    std::size_t count = 0;
-    void give_back();
-  };
-  // Of each tile that what passes has a part in; or of the others.
-  Borrowed borrow(std::size_t level, Range staying, Range passing, bool passes);
+  // Takes all of it, and gives back all but the first so many that were taken.
+  void borrow(std::size_t level, Range staying, Range passing, const std::vector<Near>& all);
+  void give_back(std::size_t but);
 
   Machine& machine_;
   const Levels& levels_;
   Step staying_, passing_;
-  std::vector<Near> near_;  // those that stay before those that pass
-  std::size_t first_passing_ = 0;
+  bool apart_;
+  NearSteps steps_;
+  std::vector<Near> staying_near_, passing_near_;  // of all steps, each tile once
   Begun* begun_;
+  struct Taken {
+    Loan loan;
+    bool changed;
+  };
+  std::vector<Taken> taken_;
+  std::optional<bool> fresh_;  // whether what is summed up now begins
 };
 
 // The same where nothing passes: calls visit(rows) for some rows at a time.
 template <class Visit>
 void each_rows(Machine& machine, const Levels& levels, LevelWalk::Step step, Index rows,
                std::vector<Near> near, const Visit& visit) {
-  LevelWalk(machine, levels, step, step, std::move(near))
+  LevelWalk(machine, levels, step, step, {std::move(near)})
       .each({0, rows}, {0, 1}, [&](Range S, Range) { visit(S); });
 }
 

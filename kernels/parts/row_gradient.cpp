@@ -18,9 +18,9 @@ void multiply_rows(Machine& machine, const RowPlan& by, const Tile& a1, bool is_
   const auto near_a1 = is_transposed ? Near{a1, Axis::staying, Axis::passing, Use::reads, -first}
                                      : Near{a1, Axis::passing, Axis::staying, Use::reads};
   LevelWalk(machine, by.inner, &LevelBlocks::weights, &LevelBlocks::rows,
-            {{g_k, Axis::staying, Axis::whole, Use::sums},
-             {W, Axis::passing, Axis::whole, Use::reads},
-             near_a1},
+            {{{g_k, Axis::staying, Axis::whole, Use::sums},
+              {W, Axis::passing, Axis::whole, Use::reads},
+              near_a1}},
             &begun)
       .each({0, g_k.rows()}, {0, W.rows()}, [&](Range K, Range I) {
         const ConstView of_W = W.part(I);

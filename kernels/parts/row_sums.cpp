@@ -1,7 +1,6 @@
 #include "kernels/parts/row_sums.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -22,34 +21,41 @@ NearTile strip_of(Machine& machine, const RowPlan& by, std::string_view name, In
   return {machine, machine.initialize(name, by.strip_keys(), strip_rows(by, rows), Holds::scores)};
 }
 
-// Calls visit(K, live pairs, rows of the tiles of keys) for each strip K of the queries I that
-// meets some of the keys, inside the innermost level, with what belongs to these queries.
+// Where keys pass, in tiles of which they are the rows from `at` on.
+Near of_keys(const KeyTiles& keys, const Tile& tile) {
+  return {tile, Axis::passing, Axis::whole, Use::reads, keys.J.begin - keys.at.begin};
+}
+// What stays of queries: columns of a transposed tile, or rows.
+Near columns_of(const Tile& tile) {
+  return {tile, Axis::whole, Axis::staying, Use::reads};
+}
+Near rows_of(const Tile& tile, Use use) {
+  return {tile, Axis::staying, Axis::whole, use};
+}
+
+// Calls visit(K, live pairs, rows of the tiles of keys, step) for each strip K of the queries I
+// that meets some of the keys, inside the innermost level, in steps of which each takes what
+// `steps` says: step(number, arithmetic).
 template <class Visit>
 void each_live_strip(Machine& machine, const RowPlan& by, const KeyTiles& keys, Range I,
-                     std::initializer_list<Near> of_rows, Begun& begun, const Visit& visit) {
-  const auto strips = [&](Range S, Range J) {
-    for (const Range strip : blocks(S.size(), by.strip())) {
-      const Range K = part_of(S, strip);
-      const LivePairs live = LivePairs::near(by.problem, part_of(I, K), J);
-      if (!live.none()) {
-        visit(K, live, keys.rows_of(live.keys()));
-      }
-    }
-  };
-  if (by.inner.empty()) {
-    strips({0, I.size()}, keys.J);
-    return;
-  }
-  std::vector<Near> near = of_rows;
-  const Index first_row = keys.J.begin - keys.at.begin;
-  near.push_back({keys.a2, Axis::passing, Axis::whole, Use::reads, first_row});
-  if (&keys.a3 != &keys.a2) {
-    near.push_back({keys.a3, Axis::passing, Axis::whole, Use::reads, first_row});
-  }
-  LevelWalk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::keys, near, &begun)
-      .each(
-          {0, I.size()}, keys.J,
-          [&](Range S, Range J) { return keys_near(by.problem, part_of(I, S), J); }, strips);
+                     NearSteps steps, Begun& begun, const Visit& visit) {
+  LevelWalk walk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::keys, std::move(steps),
+                 &begun);
+  walk.each(
+      {0, I.size()}, keys.J,
+      [&](Range S, Range J) { return keys_near(by.problem, part_of(I, S), J); },
+      [&](Range S, Range J) {
+        for (const Range strip : blocks(S.size(), by.strip())) {
+          const Range K = part_of(S, strip);
+          const LivePairs live = LivePairs::near(by.problem, part_of(I, K), J);
+          if (!live.none()) {
+            visit(K, live, keys.rows_of(live.keys()),
+                  [&](std::size_t number, const auto& arithmetic) {
+                    walk.step(number, K, live.keys(), arithmetic);
+                  });
+          }
+        }
+      });
 }
 
 }  // namespace
@@ -69,15 +75,16 @@ void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
   Tile& Z = sums_.Z;
   const auto [maximum, sum] = sums_.normaliser.of_rows();
   each_live_strip(machine_, by_, keys, I,
-                  {{s_t, Axis::whole, Axis::staying, Use::reads},
-                   {Z, Axis::staying, Axis::whole, Use::sums},
-                   {maximum, Axis::staying, Axis::whole, Use::sums},
-                   {sum, Axis::staying, Axis::whole, Use::sums}},
-                  begun_, [&](Range K, const LivePairs& live, Range at) {
+                  {{columns_of(s_t), of_keys(keys, a2)},
+                   {rows_of(Z, Use::sums), rows_of(maximum, Use::sums), rows_of(sum, Use::sums),
+                    of_keys(keys, a3)}},
+                  begun_, [&](Range K, const LivePairs& live, Range at, const auto& step) {
                     const View e_t = strip_.tile.part({0, at.size()}, {0, K.size()});
-                    multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
-                    sums_.normaliser.apply(transposed(e_t), K, live, factors_.tile, {Z.part(K)});
-                    multiply_add(transposed(e_t), a3.part(at), Z.part(K));
+                    step(0, [&] { multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t); });
+                    step(1, [&] {
+                      sums_.normaliser.apply(transposed(e_t), K, live, factors_.tile, {Z.part(K)});
+                      multiply_add(transposed(e_t), a3.part(at), Z.part(K));
+                    });
                   });
 }
 
@@ -87,6 +94,14 @@ Words ValueSums::of_row(const RowPlan& by) {
 }
 Words ValueSums::strips(const RowPlan& by, Words r) {
   return by.strip_rows(r) * (Words(by.strip_keys()) + by.problem.row_words());
+}
+LevelSums ValueSums::in_level(const RowPlan& by, Words r) {
+  const Words d = by.problem.shape.d, dv = by.problem.shape.dv;
+  return {.read = d,
+          .summed = of_row(by),
+          .passing = by.problem.key_words(),
+          .strips = strips(by, r),
+          .steps = {{.read = d, .passing = d}, {.summed = of_row(by), .passing = dv}}};
 }
 
 GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
@@ -105,27 +120,29 @@ void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Til
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
   const auto [maximum, sum] = softmax_.of_rows();
+  const Tile& mean = mean_.of_rows();
   each_live_strip(machine_, by_, keys, I,
-                  {{s_t, Axis::whole, Axis::staying, Use::reads},
-                   {g_t, Axis::whole, Axis::staying, Use::reads},
-                   {U_, Axis::staying, Axis::whole, Use::sums},
-                   {Z_, Axis::staying, Axis::whole, Use::sums},
-                   {maximum, Axis::staying, Axis::whole, Use::sums},
-                   {sum, Axis::staying, Axis::whole, Use::sums},
-                   {mean_.of_rows(), Axis::staying, Axis::whole, Use::sums}},
-                  begun_, [&](Range K, const LivePairs& live, Range at) {
+                  {{columns_of(s_t), of_keys(keys, a2)},
+                   {columns_of(g_t), rows_of(mean, Use::reads), of_keys(keys, a3)},
+                   {rows_of(U_, Use::sums), rows_of(Z_, Use::sums), rows_of(maximum, Use::sums),
+                    rows_of(sum, Use::sums), rows_of(mean, Use::sums), of_keys(keys, a2)}},
+                  begun_, [&](Range K, const LivePairs& live, Range at, const auto& step) {
                     NearTile delta(machine_, machine_.initialize("delta", K.size()));
                     const View e_t = e_strip_.tile.part({0, at.size()}, {0, K.size()});
                     const View q_t = q_strip_.tile.part({0, at.size()}, {0, K.size()});
-                    multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t);
-                    shifted_product(a3.part(at), g_t.part({0, g_t.rows()}, K), mean_.of(K), q_t);
+                    step(0, [&] { multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t); });
+                    step(1, [&] {
+                      shifted_product(a3.part(at), g_t.part({0, g_t.rows()}, K), mean_.of(K), q_t);
+                    });
                     live.set_dead(transposed(e_t), kDeadScore);
                     live.set_dead(transposed(q_t), 0);
-                    softmax_.raise(transposed(e_t), K, factors_.tile.part({0, K.size()}),
-                                   {U_.part(K), Z_.part(K)});
-                    mean_.follow(softmax_, K, e_t, q_t, delta.tile, U_.part(K), Z_.part(K));
-                    multiply_add(transposed(e_t), a2.part(at), Z_.part(K));
-                    multiply_add(transposed(q_t), a2.part(at), U_.part(K));
+                    step(2, [&] {
+                      softmax_.raise(transposed(e_t), K, factors_.tile.part({0, K.size()}),
+                                     {U_.part(K), Z_.part(K)});
+                      mean_.follow(softmax_, K, e_t, q_t, delta.tile, U_.part(K), Z_.part(K));
+                      multiply_add(transposed(e_t), a2.part(at), Z_.part(K));
+                      multiply_add(transposed(q_t), a2.part(at), U_.part(K));
+                    });
                   });
 }
 
@@ -150,6 +167,16 @@ Words GradientSums::of_row(const RowPlan& by) {
 Words GradientSums::strips(const RowPlan& by, Words r) {
   return by.strip_rows(r) * (Words(2) * by.strip_keys() + 2);
 }
+LevelSums GradientSums::in_level(const RowPlan& by, Words r) {
+  const Words d = by.problem.shape.d, dv = by.problem.shape.dv;
+  return {.read = d + dv,
+          .summed = of_row(by),
+          .passing = by.problem.key_words(),
+          .strips = strips(by, r),
+          .steps = {{.read = d, .passing = d},
+                    {.read = dv + RunningMean::kWords, .passing = dv},
+                    {.summed = of_row(by), .passing = d}}};
+}
 
 KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Index rows, Tile L,
                                      Tile v)
@@ -167,25 +194,32 @@ void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, cons
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
   each_live_strip(machine_, by_, keys, I,
-                  {{s_t, Axis::whole, Axis::staying, Use::reads},
-                   {g_t, Axis::whole, Axis::staying, Use::reads},
-                   {L_, Axis::staying, Axis::whole, Use::reads},
-                   {v_, Axis::staying, Axis::whole, Use::reads},
-                   {W_, Axis::staying, Axis::whole, Use::sums}},
-                  begun_, [&](Range K, const LivePairs& live, Range at) {
+                  {{columns_of(s_t), rows_of(L_, Use::reads), of_keys(keys, a2)},
+                   {columns_of(g_t), rows_of(v_, Use::reads), of_keys(keys, a3)},
+                   {rows_of(W_, Use::sums), of_keys(keys, a2)}},
+                  begun_, [&](Range K, const LivePairs& live, Range at, const auto& step) {
                     const View p_t = strip_.tile.part({0, at.size()}, {0, K.size()});
                     const ConstView of_s = s_t.part({0, s_t.rows()}, K);
                     const ConstView of_g = g_t.part({0, g_t.rows()}, K);
-                    if (by_.problem.normalised()) {
-                      exponentiated_product(a2.part(at), of_s, L_.part(K), p_t);
-                      softmax_gradient_product(a3.part(at), of_g, v_.part(K), p_t, registers_.tile);
-                    } else {
-                      multiply(a2.part(at), of_s, p_t);
-                      activation_slope(by_.problem.activation, p_t, p_t);
-                      multiplied_product(a3.part(at), of_g, p_t, registers_.tile);
-                    }
+                    const bool normalised = by_.problem.normalised();
+                    step(0, [&] {
+                      if (normalised) {
+                        exponentiated_product(a2.part(at), of_s, L_.part(K), p_t);
+                      } else {
+                        multiply(a2.part(at), of_s, p_t);
+                        activation_slope(by_.problem.activation, p_t, p_t);
+                      }
+                    });
+                    step(1, [&] {
+                      if (normalised) {
+                        softmax_gradient_product(a3.part(at), of_g, v_.part(K), p_t,
+                                                 registers_.tile);
+                      } else {
+                        multiplied_product(a3.part(at), of_g, p_t, registers_.tile);
+                      }
+                    });
                     live.set_dead(transposed(p_t), 0);
-                    multiply_add(transposed(p_t), a2.part(at), W_.part(K));
+                    step(2, [&] { multiply_add(transposed(p_t), a2.part(at), W_.part(K)); });
                   });
 }
 
@@ -196,6 +230,16 @@ Words KnownGradientSums::of_row(const RowPlan& by) {
 Words KnownGradientSums::strips(const RowPlan& by, Words r) {
   const Words strip = by.strip_rows(r) * by.strip_keys();
   return strip + std::min(strip, Words(kRegisterCharge));
+}
+LevelSums KnownGradientSums::in_level(const RowPlan& by, Words r) {
+  const Words d = by.problem.shape.d, dv = by.problem.shape.dv, one = by.problem.row_words();
+  return {.read = d + dv + 2 * one,
+          .summed = d,
+          .passing = by.problem.key_words(),
+          .strips = strips(by, r),
+          .steps = {{.read = d + one, .passing = d},
+                    {.read = dv + one, .passing = dv},
+                    {.summed = d, .passing = d}}};
 }
 
 SumsFromNothing::SumsFromNothing(Machine& machine, const RowPlan& by, Index rows) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/parts/level_costs.hpp"
 #include "kernels/parts/online_softmax.hpp"
 #include "kernels/parts/rows.hpp"
 #include "memsim/tile.hpp"
@@ -30,6 +31,8 @@ class ValueSums {
   static Words of_row(const RowPlan& by);
   static Words strips(const RowPlan& by, Words r);
   static Words words(const RowPlan& by, Words r) { return r * of_row(by) + strips(by, r); }
+  // What an inner level has of it, of row blocks of at most r rows.
+  static LevelSums in_level(const RowPlan& by, Words r);
 
  private:
   Machine& machine_;
@@ -63,6 +66,8 @@ class GradientSums {
   static Words of_row(const RowPlan& by);
   static Words strips(const RowPlan& by, Words r);
   static Words words(const RowPlan& by, Words r) { return r * of_row(by) + strips(by, r); }
+  // What an inner level has of it, of row blocks of at most r rows.
+  static LevelSums in_level(const RowPlan& by, Words r);
 
  private:
   Machine& machine_;
@@ -85,6 +90,8 @@ class KnownGradientSums {
   static Words of_row(const RowPlan& by);
   static Words strips(const RowPlan& by, Words r);
   static Words words(const RowPlan& by, Words r) { return r * of_row(by) + strips(by, r); }
+  // What an inner level has of it, of row blocks of at most r rows.
+  static LevelSums in_level(const RowPlan& by, Words r);
 
  private:
   Machine& machine_;

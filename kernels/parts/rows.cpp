@@ -27,6 +27,9 @@ Blocks RowPlan::blocks() const {
     if (problem.inputs == Inputs::weighted) {
       blocks.add(level_block(level, "Bw"), inner[level].weights);
     }
+    if (inner[level].apart) {
+      blocks.add(level_block(level, kApart), 1);
+    }
   }
   return blocks;
 }
@@ -46,9 +49,9 @@ void multiply_rows(Machine& machine, const RowPlan& by, const Tile& a_t, Range K
   const auto near_w = transposes ? Near{w, Axis::passing, Axis::whole, Use::reads, J.begin}
                                  : Near{w, Axis::whole, Axis::passing, Use::reads, 0, J.begin};
   LevelWalk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::weights,
-            {{a_t, Axis::whole, Axis::staying, Use::reads},
-             near_w,
-             {product_t, Axis::passing, Axis::staying, adds ? Use::changes : Use::makes}})
+            {{{a_t, Axis::whole, Axis::staying, Use::reads},
+              near_w,
+              {product_t, Axis::passing, Axis::staying, Use::makes}}})
       .each({0, a_t.cols()}, J, [&](Range S, Range P) {
         const Range of_w{P.begin - J.begin, P.end - J.begin};
         const ConstView a = a_t.part({0, a_t.rows()}, S);

@@ -9,12 +9,14 @@
 //
 // Row blocks know nothing of each other: several machines may work on different ones.
 //
-// With inner levels of fast memory each has row blocks, key blocks and columns of weights of its
-// own within these (kernels/parts/levels.hpp). Words of an inner level, in which b rows stay in a
-// tile of what the next level has, R of a row of which A are sums, and c keys of the next level
-// are a block:
+// Inner levels of fast memory have row blocks, key blocks and columns of weights within these
+// (kernels/parts/levels.hpp). Words of an inner level, in which rows stay with R words, of which A
+// are sums, in T1 row blocks, each of which cuts one of the next level; of which C key blocks pass:
 //
-//   core   reads ceil(m / c) n R - n A + m (d + dv) ceil(n / b);   writes ceil(m / c) n A
+//   core   reads C n R - n A + m (d + dv) T1;   writes C n A
+//
+// Where each step of the arithmetic borrows its own, C are the level's own key blocks, and keys of
+// all steps come: K words of a key in place of d + dv.
 
 #include <algorithm>
 #include <functional>
@@ -33,10 +35,6 @@
 #include "memsim/tile.hpp"
 
 namespace redblue {
-
-// In the plan of a kernel that adds A1_I^T W_I to g: so many columns of A1_I stay until then; of
-// gradients/score-rows: so many keys stay. A plan without it has none.
-inline constexpr std::string_view kKept = "kept";
 
 // Br, Bc, Bw, the prefetch and what is kept, with the problem around them.
 struct RowPlan {
@@ -72,8 +70,12 @@ struct RowPlan {
   [[nodiscard]] Words key_words(Index longest) const { return key_words(longest, problem.shape.m); }
   [[nodiscard]] Units units() const { return Units::of_queries(problem, rows); }
   // Queries of a strip: three panels; with few keys one, with one key half of one, for then vectors
-  // gain less by width, and M has better uses for it. No strip straddles two panels in part.
+  // gain less by width, and M has better uses for it. No strip straddles two panels in part. Where
+  // steps are apart a strip is all that stays.
   [[nodiscard]] Index strip() const {
+    if (!inner.empty() && inner.front().apart) {
+      return inner.front().rows;
+    }
     const Index near = near_keys();
     return near == 1 ? kPanel / 2 : near < 4 ? kPanel : 3 * kPanel;
   }
@@ -220,8 +222,9 @@ Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost);
 Blocks fewest_words_ahead(const Problem& problem, Index M, Index prefetch,
                           const CostOfBlocks& cost);
 
-// Those of inner levels, where weights are.
+// Those of inner levels, where weights are; and where steps are apart.
 std::vector<InnerBlock> row_inner_blocks();
+inline constexpr std::string_view kRowsApart = "L1.apart";
 
 // The windows of a kernel that adds A1^T W to g; and of one that returns O.
 Window row_window(const Signature& operand, const Problem& problem, const Blocks& blocks);

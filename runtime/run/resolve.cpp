@@ -757,6 +757,10 @@ void check_level_blocks(const Request& request, const Kernel& kernel, const Bloc
                                      groups, blocks[groups], levels_text(request)));
     }
   }
+  if (blocks.contains(kKept) && blocks[kKept] > 0) {
+    throw RequestError(fmt::format("{} {}={}: with several levels, {}, none are kept", said, kKept,
+                                   blocks[kKept], levels_text(request)));
+  }
   for (const InnerBlock& block : kernel.fitting.inner_blocks) {
     for (std::size_t level = 0; block.cuts && level + 1 < request.inner.size(); ++level) {
       const std::string inside = level_block(level, block.name);
@@ -828,6 +832,20 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     }
     const auto optional = std::ranges::find(fitting.optional_blocks, name, &OptionalBlock::name);
     const bool is_optional = optional != fitting.optional_blocks.end();
+    if (is_optional && optional->of_levels) {
+      if (request.inner.empty()) {
+        throw RequestError(fmt::format("{} {}: it is of several levels: give a {} as 8K,256K",
+                                       request.said("--blocks"), name, request.said("--M")));
+      }
+      if (size > optional->most) {
+        throw RequestError(
+            fmt::format("{} {}={}: it is 1 or 0", request.said("--blocks"), name, size));
+      }
+      if (size == 0) {
+        blocks.drop(name);
+        continue;
+      }
+    }
     if (is_optional && optional->limit != nullptr &&
         size > std::min(problem.shape.*optional->limit, optional->most)) {
       throw RequestError(fmt::format("{} {}={}: this problem takes at most {}",
@@ -841,6 +859,11 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
       std::string names;
       for (const auto& [known, _] : blocks) {
         names += (names.empty() ? "" : ", ") + known;
+      }
+      for (const OptionalBlock& other : fitting.optional_blocks) {
+        if (!blocks.contains(other.name) && other.of_levels && !request.inner.empty()) {
+          names += ", " + std::string(other.name);
+        }
       }
       throw RequestError(fmt::format("{} {}: {} has {}", request.said("--blocks"), name,
                                      spelled(kernel.name, problem.sharing),

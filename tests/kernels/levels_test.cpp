@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "kernels/parts/rows.hpp"
 #include "memsim/errors.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
@@ -101,6 +103,7 @@ Plan random_plan(const TestedKernel& kernel, const Shape& shape, Memory memory,
                  RandomMasks& random) {
   Blocks blocks =
       kernel.kernel->blocks(kernel.problem(shape), kernel.least_M(shape), Objective::words);
+  blocks.drop(kKept);
   for (auto& [name, size] : Blocks(blocks)) {
     blocks.set(name, random.any(1, 50));
   }
@@ -112,6 +115,11 @@ Plan random_plan(const TestedKernel& kernel, const Shape& shape, Memory memory,
     for (std::size_t level = 0; level < memory.inner.size(); ++level) {
       blocks.add(level_block(level, name), size);
       size = cuts ? size * random.any(1, 3) : random.any(1, 30);
+    }
+  }
+  for (const OptionalBlock& block : kernel.kernel->fitting.optional_blocks) {
+    if (block.name.ends_with(kApart) && random.any(0, 1) == 1) {
+      blocks.add(std::string(block.name), 1);
     }
   }
   Plan plan = kernel.kernel->plan(kernel.problem(shape), memory, blocks);
@@ -172,6 +180,13 @@ TEST_P(LeveledKernel, MovesAndComputesWhatItsFormulasSayAtEachLevel) {
   }
 }
 
+// Two inner levels in which everything fits.
+const Memory kRoomy = [] {
+  Memory memory(Index{1} << 40);
+  memory.inner = {Index{1} << 38, Index{1} << 39};
+  return memory;
+}();
+
 class LeveledRows : public testing::TestWithParam<std::string> {};
 
 // Sums are made in the order of one level: with its blocks; where maxima rise on the way, with the
@@ -185,6 +200,7 @@ TEST_P(LeveledRows, HaveTheBitsOfOneLevel) {
     kernel.mask = online || k % 2 == 0 ? Mask() : random.expression(shape.n, shape.m).mask;
     Plan flat = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 4000));
     flat.blocks.drop("clustered");
+    flat.blocks.drop(kKept);
     const Index near = random.any(1, 20), more = random.any(1, 3);
     if (online) {
       flat.blocks.set("Bc", near);
@@ -201,13 +217,32 @@ TEST_P(LeveledRows, HaveTheBitsOfOneLevel) {
         blocks.add(level_block(level, "Bw"), times);
       }
     }
-    Memory memory(Index{1} << 40);
-    memory.inner = {Index{1} << 38, Index{1} << 39};
-    const Plan nested = kernel.kernel->plan(flat.problem, memory, blocks);
+    if (random.any(0, 1) == 1) {
+      blocks.add(std::string(kRowsApart), 1);
+    }
+    const Plan nested = kernel.kernel->plan(flat.problem, kRoomy, blocks);
     SCOPED_TRACE(to_string(nested));
     const TestProblem problem = make_problem(kernel, shape, static_cast<std::uint64_t>(k + 1), 2);
     EXPECT_TRUE(same_bits(run_kernel(kernel, nested, problem).returned,
                           run_kernel(kernel, flat, problem).returned));
+  }
+}
+
+// Without a mask dQ_i has its terms in the order of keys, dK_j and dV_j theirs in that of queries,
+// whatever the blocks.
+TEST(LeveledGradients, HaveTheBitsOfOneLevel) {
+  RandomMasks random(41);
+  for (const std::string name : {"gradients/rows-keys", "gradients/rows-keys-shared"}) {
+    TestedKernel kernel = tested_kernel(name);
+    for (int k = 0; k < problems() && !HasFailure(); ++k) {
+      const Shape shape{random.any(1, 90), random.any(1, 90), random.any(1, 20)};
+      const Plan flat = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 4000));
+      const Plan nested = random_plan(kernel, shape, kRoomy, random);
+      SCOPED_TRACE(to_string(nested) + ", and " + to_string(flat));
+      const TestProblem problem = make_problem(kernel, shape, static_cast<std::uint64_t>(k + 1), 2);
+      EXPECT_TRUE(same_bits(run_kernel(kernel, nested, problem).returned,
+                            run_kernel(kernel, flat, problem).returned));
+    }
   }
 }
 

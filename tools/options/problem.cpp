@@ -146,7 +146,7 @@ void fill_blocks(const Given& given, Request& request) {
     }
     const std::string name = text.substr(0, equals);
     const std::string number = text.substr(equals + 1);
-    const bool none = name == kStaying && number == "0";
+    const bool none = (name == kStaying || name.ends_with(kApart)) && number == "0";
     const Index size = none ? 0 : parse_size(number, given.from + " " + name);
     if (!request.blocks.emplace(name, size).second) {
       throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
