@@ -74,7 +74,7 @@ void HomeMessages::end(Piece& piece) {
       home.begin(Purpose::kernel);
     }
     buffered_ -= piece.words.size();
-    piece.buffer = {};
+    std::vector<float>().swap(piece.buffer);  // and its room
   }
   while (over_ < pieces_.size() && pieces_[over_].over) {
     ++over_;

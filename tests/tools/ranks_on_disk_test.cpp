@@ -146,21 +146,22 @@ TEST_F(RanksOnDisk, TakeOperandsFromFilesAndVerify) {
   EXPECT_TRUE(json(line + store())["error"]["ok"]);
 }
 
-// What a process holds depends on M and on messages, not on homes: four times the rows, and no MiB
-// more.
+// What a process holds depends on M and on a few messages, not on homes: four times the rows of
+// results, or four times the keys that ranks send each other, and two MiB more at most.
 TEST_F(RanksOnDisk, HoldNoMoreMemoryForMoreRows) {
   if (kSanitized) {
     GTEST_SKIP() << "a sanitizer's allocator keeps what is freed";
   }
-  const auto resident = [&](Index n) {
+  const auto resident = [&](Index n, Index m) {
     return json(
-               fmt::format("run forward/rows --n {} --m 64 --d 64 --M 16K --grid 2x1 --out "
-                           "O=o.npy --store file:st",
-                           n))["store"]["resident"]
+               fmt::format("run forward/rows --n {} --m {} --d 64 --M 16K --grid 2x1 --out "
+                           "O=o.npy{}",
+                           n, m, store()))["store"]["resident"]
         .get<Index>();
   };
   constexpr Index kMiB = Index{1} << 20;
-  EXPECT_LT(resident(65536) - resident(16384), kMiB);
+  EXPECT_LT(resident(65536, 64) - resident(16384, 64), 2 * kMiB);
+  EXPECT_LT(resident(64, 524288) - resident(64, 131072), 2 * kMiB);  // 2 messages of keys, or 8
 }
 
 TEST_F(RanksOnDisk, RefuseAStoreOfMatrices) {
