@@ -20,8 +20,8 @@
 namespace redblue {
 
 // Rows of a matrix of a home, by their numbers among those that lie there, to another rank or from
-// it. Both ends have the messages of a link in one order, and the same numbers of order: that does
-// not fall from one to the next.
+// it. Both ends name the same phase and order; the messages of a link come in the order of `order`,
+// those of one in the order of the list.
 struct HomeMessage {
   std::string phase;
   Index from, to;
