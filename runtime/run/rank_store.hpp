@@ -21,7 +21,7 @@ class RankStore {
   [[nodiscard]] Store& store() { return store_; }
   // So many words of messages were in memory beside homes.
   void note_buffered(Index words);
-  // What it moved so far; and as one rank tells another of it.
+  // What it moved so far.
   [[nodiscard]] StoreReport::OfRank report();
 
  private:
@@ -38,6 +38,7 @@ class RankStore {
   Index buffered_ = 0;
 };
 
+// As one rank tells another of it.
 std::string to_text(const StoreReport::OfRank& of_rank);
 StoreReport::OfRank parse_rank_store(const std::string& text);
 

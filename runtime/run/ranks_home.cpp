@@ -226,21 +226,31 @@ void RanksHome::fill_rows(const Signature& operand, const Problem& problem, Inde
   }
 }
 
+// Calls visit(rows of the problem, their first word at the home, room for their words) for what the
+// rank begins with of a matrix, or ends with, some rows at a time.
+template <class Visit>
+void for_own_rows(const GridPlan& of, const Signature& matrix, Index rank, const RankHome& home,
+                  const Visit& visit) {
+  const Index cols = matrix.cols_of(of.asked().problem.shape);
+  Index first = home.own(matrix.name).begin;
+  for (const Range rows : of.own_rows(matrix, rank)) {
+    for_rows(rows.size(), cols, [&](Range some, std::span<float> words) {
+      visit(part_of(rows, some), (first + some.begin) * cols, words);
+    });
+    first += rows.size();
+  }
+}
+
 void RanksHome::fill(const GridPlan& of, OfHead which, RankHome& home) const {
   const Plan& plan = of.asked();
   for (const Signature& operand : given_of(plan)) {
     if (!readers_->contains(operand.name) && made_by_forward(operand.name)) {
       continue;
     }
-    const Index cols = operand.cols_of(plan.problem.shape);
-    Index first = home.own(operand.name).begin;
-    for (const Range rows : of.own_rows(operand, which.rank)) {
-      for_rows(rows.size(), cols, [&](Range some, std::span<float> words) {
-        fill_rows(operand, plan.problem, which.head, part_of(rows, some), words);
-        home.put(operand.name, (first + some.begin) * cols, words);
-      });
-      first += rows.size();
-    }
+    for_own_rows(of, operand, which.rank, home, [&](Range rows, Index at, std::span<float> words) {
+      fill_rows(operand, plan.problem, which.head, rows, words);
+      home.put(operand.name, at, words);
+    });
   }
 }
 
@@ -577,22 +587,19 @@ void RanksHome::run(Part& part, const RunHook& hook) {
 
 void RanksHome::check(const Part& part) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  for (auto& [which, home] : homes_) {
+  for (const auto& its : homes_) {
+    const OfHead which = its.first;
+    const RankHome& home = its.second;
     const GridPlan& of = of_[static_cast<std::size_t>(set_of_rank(which.rank))];
+    const std::string head = heads_ > 1 ? fmt::format("head {}, ", which.head) : "";
+    home.begin(Purpose::results);
     for (const Signature& result : kernel.returned(part.plan.problem)) {
-      if (!ends_with(of, result, which.rank)) {
-        continue;
-      }
-      const Index cols = result.cols_of(part.plan.problem.shape);
-      Index first = home.own(result.name).begin;
-      home.begin(Purpose::results);
-      for (const Range rows : of.own_rows(result, which.rank)) {
-        for_rows(rows.size(), cols, [&](Range some, std::span<float> words) {
-          home.get(result.name, (first + some.begin) * cols, words);
-          check_finite(kernel, result, part.plan.problem, rows.begin + some.begin, words,
-                       heads_ > 1 ? fmt::format("head {}, ", which.head) : "");
-        });
-        first += rows.size();
+      if (ends_with(of, result, which.rank)) {
+        for_own_rows(of, result, which.rank, home,
+                     [&](Range rows, Index at, std::span<float> words) {
+                       home.get(result.name, at, words);
+                       check_finite(kernel, result, part.plan.problem, rows.begin, words, head);
+                     });
       }
     }
   }

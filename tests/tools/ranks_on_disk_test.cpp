@@ -126,7 +126,7 @@ TEST_F(RanksOnDisk, PrefetchKeys) {
 }
 
 // Messages that end within a row, more of them than are buffered at a time: keys and values of two
-// other ranks, 1.6M words each. With results from files, and verified.
+// other ranks, 1.6M words each.
 TEST_F(RanksOnDisk, BufferAFewMessages) {
   const std::string problem = "run attention/rows --n 60 --m 16000 --d 300 --M 64K --grid 3x1";
   expect_same(problem, {"O"});
