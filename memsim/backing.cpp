@@ -319,9 +319,8 @@ std::unique_ptr<Fetch> SelectedRows::fetch_tile(Range rows, Range columns, Orien
   return one.size() > 0 ? readable_.fetch_tile(one, columns, orientation, to) : nullptr;
 }
 
-SpreadRows::SpreadRows(float* words, Index columns, std::vector<Range> rows)
-    : words_(words, columns), rows_(std::move(rows)) {
-  Index first = 0;
+SpreadRows::SpreadRows(Backing& lying, std::vector<Range> rows, Index first)
+    : lying_(lying), rows_(std::move(rows)) {
   for (const Range range : rows_) {
     firsts_.push_back(first);
     first += range.size();
@@ -338,21 +337,26 @@ Range SpreadRows::there(Range rows) const {
 }
 
 void SpreadRows::read(Range rows, Range columns, std::span<float> to) const {
-  words_.read(there(rows), columns, to);
+  lying_.read(there(rows), columns, to);
 }
 
 void SpreadRows::read_tile(Range rows, Range columns, Orientation orientation,
                            std::span<float> to) const {
-  words_.read_tile(there(rows), columns, orientation, to);
+  lying_.read_tile(there(rows), columns, orientation, to);
 }
 
 void SpreadRows::write(Range rows, Range columns, std::span<const float> from) {
-  words_.write(there(rows), columns, from);
+  lying_.write(there(rows), columns, from);
 }
 
 void SpreadRows::write_tile(Range rows, Range columns, Orientation orientation,
                             std::span<const float> from) {
-  words_.write_tile(there(rows), columns, orientation, from);
+  lying_.write_tile(there(rows), columns, orientation, from);
+}
+
+std::unique_ptr<Fetch> SpreadRows::fetch_tile(Range rows, Range columns, Orientation orientation,
+                                              std::span<float> to) const {
+  return lying_.fetch_tile(there(rows), columns, orientation, to);
 }
 
 }  // namespace redblue

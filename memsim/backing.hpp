@@ -24,6 +24,8 @@ class Fetch {
   virtual void wait() noexcept = 0;
   // Waits for the end. Throws: what the read threw.
   virtual void finish() = 0;
+  // Whether it is known that finish() need not wait.
+  [[nodiscard]] virtual bool is_over() { return false; }
 };
 
 // A row of words in the store: a number that no other backing of this process has, now or later,
@@ -157,24 +159,28 @@ class SelectedRows : public Backing {
   std::vector<Index> firsts_;  // the first row of each range here, and their number
 };
 
-// A caller's buffer of some rows of a matrix, one below the other, in their order; the others are
-// nowhere. Requires, of what is read or written: rows that are there, next to each other.
+// Some rows of a matrix, which lie one below the other in another backing, from its row `first` on,
+// in their order; the others are nowhere. Requires, of what is read or written: rows that are
+// there, next to each other.
 class SpreadRows : public Backing {
  public:
-  SpreadRows(float* words, Index columns, std::vector<Range> rows);
+  SpreadRows(Backing& lying, std::vector<Range> rows, Index first = 0);
   void read(Range rows, Range columns, std::span<float> to) const override;
   void read_tile(Range rows, Range columns, Orientation orientation,
                  std::span<float> to) const override;
   void write(Range rows, Range columns, std::span<const float> from) override;
   void write_tile(Range rows, Range columns, Orientation orientation,
                   std::span<const float> from) override;
+  [[nodiscard]] std::unique_ptr<Fetch> fetch_tile(Range rows, Range columns,
+                                                  Orientation orientation,
+                                                  std::span<float> to) const override;
 
  private:
   [[nodiscard]] Range there(Range rows) const;
 
-  BorrowedBacking words_;
+  Backing& lying_;
   std::vector<Range> rows_;
-  std::vector<Index> firsts_;  // the first row of each range in the buffer
+  std::vector<Index> firsts_;  // the first row of each range where they lie
 };
 
 }  // namespace redblue

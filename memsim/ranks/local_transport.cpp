@@ -86,6 +86,18 @@ class Exchange {
     changed_.notify_all();
   }
 
+  [[nodiscard]] bool is_taken(const Posted& posted) {
+    const std::lock_guard lock(mutex_);
+    return posted.taken;
+  }
+  // Whether so many messages have come that are not taken yet.
+  [[nodiscard]] bool have_come(Index from, Index to, Index messages) {
+    const std::lock_guard lock(mutex_);
+    const auto& queue = waiting_[{from, to}];
+    return std::ssize(queue) >= messages &&
+           queue[static_cast<std::size_t>(messages - 1)]->arrives <= Clock::now();
+  }
+
   void await_taken(const Posted& posted, const Waiting& waiting) {
     std::unique_lock lock(mutex_);
     await(lock, waiting, [&] { return posted.taken; });
@@ -197,6 +209,7 @@ class LocalTransport final : public Transport {
     void finish() override {
       transport_.exchange_.await_taken(*posted_, {text_, transport_.patience()});
     }
+    bool is_over() override { return transport_.exchange_.is_taken(*posted_); }
 
    private:
     LocalTransport& transport_;
@@ -216,6 +229,10 @@ class LocalTransport final : public Transport {
       }
     }
     void finish() override { transport_.take_up_to(from_, number_); }
+    bool is_over() override {
+      const Index missing = number_ + 1 - transport_.taken_[from_];
+      return missing <= 0 || transport_.exchange_.have_come(from_, transport_.rank_, missing);
+    }
 
    private:
     LocalTransport& transport_;

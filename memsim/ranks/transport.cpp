@@ -1,5 +1,6 @@
 #include "memsim/ranks/transport.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "memsim/errors.hpp"
@@ -56,6 +57,7 @@ class Transport::Receipt final : public Fetch {
         words_(words),
         under_way_(transport.get(from, header_, words)) {}
   void wait() noexcept override { under_way_->wait(); }
+  bool is_over() override { return under_way_->is_over(); }
   void finish() override {
     under_way_->finish();
     const auto refuse = [&](const std::string& why) { throw TransportError(text_ + ": " + why); };
@@ -98,6 +100,9 @@ class Transport::Several final : public Fetch {
     for (const auto& one : all_) {
       one->finish();
     }
+  }
+  bool is_over() override {
+    return std::ranges::all_of(all_, [](const auto& one) { return one->is_over(); });
   }
 
  private:

@@ -21,6 +21,8 @@ const char* to_string(Purpose purpose) {
       return "inputs";
     case Purpose::kernel:
       return "kernel";
+    case Purpose::links:
+      return "links";
     case Purpose::results:
       return "results";
     case Purpose::checkpoints:

@@ -29,11 +29,11 @@ struct StoreBytes {
   StoreBytes& operator+=(const StoreBytes& other);
 };
 
-// The reason why bytes move: to bring inputs, for a kernel's moves, to hand over results, to keep a
-// checkpoint.
-enum class Purpose { inputs, kernel, results, checkpoints };
-inline constexpr std::array kPurposes = {Purpose::inputs, Purpose::kernel, Purpose::results,
-                                         Purpose::checkpoints};
+// The reason why bytes move: to bring inputs, for a kernel's moves, for messages between ranks, to
+// hand over results, to keep a checkpoint.
+enum class Purpose { inputs, kernel, links, results, checkpoints };
+inline constexpr std::array kPurposes = {Purpose::inputs, Purpose::kernel, Purpose::links,
+                                         Purpose::results, Purpose::checkpoints};
 const char* to_string(Purpose purpose);
 
 struct StoreTraffic {

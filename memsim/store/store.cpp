@@ -227,8 +227,11 @@ std::shared_ptr<StoreFile> Store::fresh(const std::string& file, Index rows, Ind
 SlowMatrix Store::matrix(std::string name, std::shared_ptr<StoreFile> file) {
   const Index rows = file->rows();
   const Index cols = file->cols();
-  return {std::move(name), rows, cols,
-          std::make_unique<FileBacking>(std::move(file), options_.before_each, fetchers_)};
+  return {std::move(name), rows, cols, backing(std::move(file))};
+}
+
+std::unique_ptr<Backing> Store::backing(std::shared_ptr<StoreFile> file) {
+  return std::make_unique<FileBacking>(std::move(file), options_.before_each, fetchers_);
 }
 
 std::unique_ptr<StoredMatrix> Store::create(const std::string& file, const StoreLayout& layout) {

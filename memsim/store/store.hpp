@@ -129,8 +129,9 @@ class Store {
       const std::string& file, StoredMatrix::Expect expect = StoredMatrix::Expect::closed);
   [[nodiscard]] std::shared_ptr<StoreFile> fresh(const std::string& file, Index rows, Index cols,
                                                  StoreFile::Life life, StoreFile::Use use = {});
-  // The matrix for Machine and HostAccess.
+  // The matrix for Machine and HostAccess; and its words alone.
   [[nodiscard]] SlowMatrix matrix(std::string name, std::shared_ptr<StoreFile> file);
+  [[nodiscard]] std::unique_ptr<Backing> backing(std::shared_ptr<StoreFile> file);
 
   // Reserves room now for files that are created later; each of these takes its part of it. Throws:
   // std::system_error that says how much is missing.

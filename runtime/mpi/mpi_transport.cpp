@@ -66,8 +66,11 @@ class Waiting {
 struct Requests {
   explicit Requests(std::size_t count) : under_way(count, MPI_REQUEST_NULL), ended(count) {}
 
-  // Whether all have ended.
+  // Whether all have ended; `ended` then says how.
   bool test(const std::string& text) {
+    if (all_ended) {
+      return true;
+    }
     int done = 0;
     const int code =
         MPI_Testall(static_cast<int>(under_way.size()), under_way.data(), &done, ended.data());
@@ -79,7 +82,8 @@ struct Requests {
       }
     }
     check(code, text);
-    return done != 0;
+    all_ended = done != 0;
+    return all_ended;
   }
   void await(std::chrono::milliseconds patience, const std::string& text) {
     for (Waiting waiting(patience); !test(text); waiting.pause()) {
@@ -91,6 +95,7 @@ struct Requests {
 
   std::vector<MPI_Request> under_way;
   std::vector<MPI_Status> ended;
+  bool all_ended = false;
 };
 
 }  // namespace
@@ -215,10 +220,21 @@ class MpiTransport final : public Transport {
         ended();
       }
     }
+    bool is_over() override {
+      try {
+        return done_ || failed_ || requests_.test(text_);
+      } catch (const TransportError&) {
+        failed_ = std::current_exception();
+        return true;
+      }
+    }
 
    protected:
     // Waits for both.
     std::vector<MPI_Status> statuses() {
+      if (failed_) {
+        std::rethrow_exception(failed_);
+      }
       requests_.await(patience_, text_);
       return requests_.ended;
     }
@@ -230,6 +246,7 @@ class MpiTransport final : public Transport {
     std::chrono::milliseconds patience_;
     std::string text_;
     bool done_ = false;
+    std::exception_ptr failed_;  // as is_over() found it
   };
 
   class Sending final : public Message {

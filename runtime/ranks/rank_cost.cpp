@@ -58,12 +58,12 @@ HomeMatrix of_place(const RankPart& part, const Signature& matrix, Ranges there)
           matrix.cols_of(part.plan().problem.shape),
           std::move(there),
           queries ? part.own_queries() : part.own_keys(),
-          matrix.holds};
+          matrix};
 }
 
 // So many rows, all of them there.
 HomeMatrix whole(std::string name, const Signature& matrix, const Shape& shape, Index rows) {
-  return {std::move(name), rows, matrix.cols_of(shape), {{0, rows}}, {0, rows}, matrix.holds};
+  return {std::move(name), rows, matrix.cols_of(shape), {{0, rows}}, {0, rows}, matrix};
 }
 
 // What a stage leaves: on own rows for others; or at the place, and then perhaps with what all
@@ -126,7 +126,7 @@ std::vector<HomeMatrix> home_of(const RankPart& part) {
     const Index units = std::ssize(part.of().row_blocks(part.row())) *
                         std::ssize(part.of().key_groups(part.column()));
     all.push_back(whole(std::string(kPartials), kg, shape, units * shape.d));
-    all.back().holds = Holds::sums;
+    all.back().of.holds = Holds::sums;
   }
   return all;
 }

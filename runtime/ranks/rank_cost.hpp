@@ -32,7 +32,7 @@ struct HomeMatrix {
   Index rows, cols;    // of what a stage of its place sees
   Ranges there;        // the rows of it that are there
   Range own = {0, 0};  // those that the rank begins with, or ends with
-  Holds holds = Holds::operands;
+  Signature of = {};   // the matrix of the kernel
 
   [[nodiscard]] Words words() const { return Words(size_of(there)) * cols; }
 };

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <deque>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -14,7 +13,7 @@
 #include "memsim/machine.hpp"
 #include "runtime/observe/phase_clock.hpp"
 #include "runtime/observe/run_counts.hpp"
-#include "runtime/ranks/noted_rows.hpp"
+#include "runtime/ranks/home_messages.hpp"
 #include "runtime/ranks/transfers.hpp"
 
 namespace redblue {
@@ -67,6 +66,7 @@ class Working {
         clock_(machine_) {}
 
   RankRun run() {
+    home_.begin(Purpose::kernel);
     const std::vector<SplitStage>& stages = part_.split().stages;
     for (std::size_t k = 0; k < stages.size(); ++k) {
       const auto stage = static_cast<Index>(k);
@@ -85,46 +85,49 @@ class Working {
     }
     add_up();
     write_what_is_dead();
-    return {so_far(), seconds_};
+    return {so_far(), seconds_, buffered_};
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   void begin(const std::vector<RankTransfer>& transfers) {
+    std::vector<HomeMessage> all;
     for (const RankTransfer& transfer : transfers) {
-      if (transfer.to == part_.rank()) {
-        arriving_.push_back({transfer.group, transport_.begin_receive(
-                                                 transfer.matrix, transfer.from,
-                                                 home_.rows(transfer.becomes, transfer.received))});
-        home_.note(transfer.becomes, transfer.received);
-      } else {
-        leaving_.push_back(transport_.begin_send(transfer.matrix, transfer.to,
-                                                 home_.rows(transfer.matrix, transfer.sent)));
+      const bool comes = transfer.to == part_.rank();
+      const std::string& matrix = comes ? transfer.becomes : transfer.matrix;
+      const Range rows = comes ? transfer.received : transfer.sent;
+      if (comes) {
+        home_.note(matrix, rows);
       }
+      all.push_back({.phase = transfer.matrix,
+                     .from = transfer.from,
+                     .to = transfer.to,
+                     .home = &home_,
+                     .matrix = matrix,
+                     .rows = home_.here(matrix, rows),
+                     .order = transfer.order,
+                     .group = transfer.group});
     }
+    messages_.emplace(transport_, std::move(all));
   }
 
-  // Waits for what groups of keys need, up to one of them.
+  // Waits for what groups of keys need, up to one of them; for all messages.
   void finish_up_to(Index group) {
-    const auto start = Clock::now();
-    for (auto& [of, message] : arriving_) {
-      if (message && of <= group) {
-        message->finish();
-        message.reset();
-      }
+    if (messages_) {
+      const auto start = Clock::now();
+      messages_->finish_up_to(group);
+      seconds_ += seconds_since(start);
     }
-    seconds_ += seconds_since(start);
   }
   void finish_all() {
-    finish_up_to(std::numeric_limits<Index>::max());
-    arriving_.clear();
-    const auto start = Clock::now();
-    for (const auto& message : leaving_) {
-      message->finish();
+    if (messages_) {
+      const auto start = Clock::now();
+      messages_->finish();
+      seconds_ += seconds_since(start);
+      buffered_ = std::max(buffered_, messages_->most_buffered());
+      messages_.reset();
     }
-    leaving_.clear();
-    seconds_ += seconds_since(start);
   }
   static double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
@@ -151,7 +154,9 @@ class Working {
         if (steps_ != nullptr) {
           steps_->worked(number, unit + 1, so_far());
         }
-        transport_.progress();
+        if (messages_) {
+          messages_->progress();
+        }
       }
     }
   }
@@ -180,14 +185,15 @@ class Working {
       const Index rows = of_queries ? part_.queries() : part_.keys();
       const std::vector<Index>& groups =
           of_queries ? part_.of().key_groups(part_.column()) : part_.of().query_groups(part_.row());
+      home_.begin(Purpose::links);
       for (std::size_t k = 0; k < groups.size() && part_.computes(); ++k) {
         const Index first = static_cast<Index>(k) * rows;
-        std::ranges::copy(
-            home_.rows(name, {first + own.begin, first + own.end}),
-            home_.rows(merged_name(name), {groups[k] * own.size(), (groups[k] + 1) * own.size()})
-                .begin());
-        home_.note(merged_name(name), {groups[k] * own.size(), (groups[k] + 1) * own.size()});
+        const Range merged = {groups[k] * own.size(), (groups[k] + 1) * own.size()};
+        home_.copy(merged_name(name), merged.begin, home_, name,
+                   {first + own.begin, first + own.end});
+        home_.note(merged_name(name), merged);
       }
+      home_.begin(Purpose::kernel);
     }
   }
 
@@ -236,137 +242,12 @@ class Working {
   std::vector<PhaseCost> formula_;
   Machine machine_;
   PhaseClock clock_;
-  struct Arriving {
-    Index group;
-    std::unique_ptr<Fetch> message;
-  };
-  std::vector<Arriving> arriving_;
-  std::vector<std::unique_ptr<Fetch>> leaving_;
+  std::optional<HomeMessages> messages_;
+  Index buffered_ = 0;
   double seconds_ = 0;
 };
 
 }  // namespace
-
-RankHome::RankHome(const RankPart& part) {
-  for (HomeMatrix& matrix : home_of(part)) {
-    const auto words =
-        static_cast<std::size_t>(std::max<Index>(matrix.words().value(), matrix.cols));
-    std::string name = matrix.name;
-    held_.emplace(std::move(name),
-                  Held{std::move(matrix),
-                       std::vector<float>(words, std::numeric_limits<float>::quiet_NaN())});
-  }
-}
-
-RankHome::Held& RankHome::held(std::string_view matrix) {
-  return held_.find(matrix)->second;
-}
-
-const HomeMatrix& RankHome::about(std::string_view matrix) const {
-  return held_.find(matrix)->second.about;
-}
-
-std::span<float> RankHome::rows(std::string_view matrix, Range rows) {
-  if (rows.size() == 0) {
-    return {};
-  }
-  Held& its = held(matrix);
-  const Index first = NumbersWithin(its.about.there).below(rows.begin);
-  return std::span(its.words).subspan(static_cast<std::size_t>(first * its.about.cols),
-                                      static_cast<std::size_t>(rows.size() * its.about.cols));
-}
-
-std::span<float> RankHome::own(std::string_view matrix) {
-  return rows(matrix, about(matrix).own);
-}
-
-SlowMatrix RankHome::as_matrix(std::string_view matrix, std::string_view called) {
-  Held& its = held(matrix);
-  const HomeMatrix& about = its.about;
-  std::unique_ptr<Backing> words;
-  if (about.words() == Words(about.rows) * about.cols) {
-    words = std::make_unique<BorrowedBacking>(its.words.data(), about.cols);
-  } else {
-    words = std::make_unique<SpreadRows>(its.words.data(), about.cols, about.there);
-  }
-  return for_kernel(its, std::string(called.empty() ? std::string_view(about.name) : called),
-                    {0, about.rows}, std::move(words));
-}
-
-SlowMatrix RankHome::own_as_matrix(std::string_view matrix) {
-  Held& its = held(matrix);
-  return for_kernel(its, its.about.name, its.about.own,
-                    std::make_unique<BorrowedBacking>(own(matrix).data(), its.about.cols));
-}
-
-SlowMatrix RankHome::for_kernel(Held& its, std::string name, Range rows,
-                                std::unique_ptr<Backing> words) {
-  if (noting_) {
-    words = std::make_unique<NotedRows>(std::move(words), [&its, rows](Range written) {
-      its.note({rows.begin + written.begin, rows.begin + written.end});
-    });
-  }
-  return SlowMatrix(std::move(name), std::max<Index>(rows.size(), 1), its.about.cols,
-                    std::move(words))
-      .holding(its.about.holds);
-}
-
-void RankHome::Held::note(Range rows) {
-  const NumbersWithin lying(about.there);
-  changed.push_back({lying.below(rows.begin), lying.below(rows.end)});
-}
-
-void RankHome::note(std::string_view matrix, Range rows) {
-  if (noting_) {
-    held(matrix).note(rows);
-  }
-}
-
-std::map<std::string, Ranges> RankHome::take_changes() {
-  std::map<std::string, Ranges> all;
-  for (auto& [name, matrix] : held_) {
-    if (matrix.changed.empty()) {
-      continue;
-    }
-    Ranges changed = std::exchange(matrix.changed, {});
-    std::ranges::sort(changed, {}, &Range::begin);
-    Ranges& apart = all[name];
-    for (const Range rows : changed) {
-      if (!apart.empty() && rows.begin <= apart.back().end) {
-        apart.back().end = std::max(apart.back().end, rows.end);
-      } else {
-        apart.push_back(rows);
-      }
-    }
-  }
-  return all;
-}
-
-std::vector<std::string> RankHome::names() const {
-  std::vector<std::string> all;
-  for (const auto& [name, _] : held_) {
-    all.push_back(name);
-  }
-  return all;
-}
-
-Index RankHome::lying_rows(std::string_view matrix) const {
-  return size_of(about(matrix).there);
-}
-
-std::span<float> RankHome::lying(std::string_view matrix, Range rows) {
-  Held& its = held(matrix);
-  return std::span(its.words).subspan(static_cast<std::size_t>(rows.begin * its.about.cols),
-                                      static_cast<std::size_t>(rows.size() * its.about.cols));
-}
-
-Words RankHome::words() const {
-  Words words;
-  for (const auto& [_, matrix] : held_) {
-    words += matrix.about.words();
-  }
-  return words;
-}
 
 RankRun run_rank(const RankPart& part, RankHome& home, Transport& transport,
                  const RankSteps* steps) {

@@ -18,6 +18,7 @@ class Listing {
 
   // Rows of queries, from each other rank of the row, and to it.
   void bring_rows(const Signature& matrix) {
+    ++order_;
     for (Index column = 0; column < of_.grid().columns; ++column) {
       if (column != part_.column() && part_.computes()) {
         const Index other = of_.rank_of(part_.row(), column);
@@ -32,6 +33,7 @@ class Listing {
   // so that work with the first may begin before the last are there.
   void bring_keys(const std::vector<Signature>& matrices) {
     for (Index group = 0; group < std::ssize(of_.key_groups(part_.column())); ++group) {
+      ++order_;
       for (Index row = 0; row < of_.grid().rows; ++row) {
         if (row != part_.row()) {
           const Index other = of_.rank_of(row, part_.column());
@@ -44,6 +46,7 @@ class Listing {
 
   // What groups of keys left of rows of queries, to the ranks that begin with these rows.
   void merge_queries(const Signature& matrix) {
+    ++order_;
     for (Index column = 0; column < of_.grid().columns; ++column) {
       if (column != part_.column() && part_.computes()) {
         const Index other = of_.rank_of(part_.row(), column);
@@ -57,6 +60,7 @@ class Listing {
 
   // What groups of queries left of keys.
   void merge_keys(const Signature& matrix) {
+    ++order_;
     for (Index row = 0; row < of_.grid().rows; ++row) {
       if (row != part_.row()) {
         const Index other = of_.rank_of(row, part_.column());
@@ -85,7 +89,7 @@ class Listing {
            Range received, Index group = 0) {
     if (sent.size() > 0) {
       all_.push_back({std::string(matrix.name), std::string(becomes), from, to, sent, received,
-                      matrix.cols_of(part_.plan().problem.shape), group});
+                      matrix.cols_of(part_.plan().problem.shape), group, order_});
     }
   }
 
@@ -122,6 +126,7 @@ class Listing {
 
   const RankPart& part_;
   const GridPlan& of_;
+  Index order_ = 0;
   std::vector<RankTransfer> all_;
 };
 

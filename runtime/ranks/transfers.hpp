@@ -19,6 +19,7 @@ struct RankTransfer {
   Range sent, received;
   Index cols;
   Index group = 0;  // of the receiver's keys, the first that needs it
+  Index order = 0;  // all ranks have those of a lower one before
 };
 
 // Those of one rank before one stage of the kernel.

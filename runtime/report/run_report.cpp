@@ -505,8 +505,17 @@ Json bytes_json(const StoreBytes& bytes) {
   return json;
 }
 
-// Ranks have checkpoints in a store, and make no requests to it.
-bool of_ranks(const StoreReport& store) {
+Json traffic_json(const std::map<Purpose, StoreTraffic>& all) {
+  Json json = Json::object();
+  for (const auto& [purpose, traffic] : all) {
+    json[to_string(purpose)] = {{"read", bytes_json(traffic.read)},
+                                {"written", bytes_json(traffic.written)}};
+  }
+  return json;
+}
+
+// Ranks that have checkpoints in a store, and make no requests to it.
+bool of_checkpoints(const StoreReport& store) {
   return store.engine.empty();
 }
 
@@ -516,13 +525,8 @@ Json store_json(const StoreReport& store) {
                {"resumed_at", store.resumed_at ? Json(*store.resumed_at) : Json()},
                {"resident", store.resident},
                {"checkpoints", {{"files", store.checkpoints}, {"bytes", store.checkpoint_bytes}}}};
-  if (of_ranks(store)) {
+  if (of_checkpoints(store)) {
     return json;
-  }
-  Json bytes = Json::object();
-  for (const auto& [purpose, traffic] : store.traffic) {
-    bytes[to_string(purpose)] = {{"read", bytes_json(traffic.read)},
-                                 {"written", bytes_json(traffic.written)}};
   }
   json.update({{"engine", store.engine},
                {"no_uring", or_null(store.no_uring)},
@@ -531,8 +535,30 @@ Json store_json(const StoreReport& store) {
                {"granule", store.granule_bytes},
                {"depth", store.depth},
                {"found", store.found},
-               {"bytes", std::move(bytes)}});
+               {"bytes", traffic_json(store.traffic)}});
+  for (const StoreReport::OfRank& of_rank : store.ranks) {
+    json["ranks"].push_back({{"bytes", traffic_json(of_rank.traffic)},
+                             {"buffered", of_rank.buffered},
+                             {"resident", of_rank.resident}});
+  }
   return json;
+}
+
+// What each rank moved, of all purposes.
+std::string to_words(const std::vector<StoreReport::OfRank>& ranks) {
+  Table table;
+  table.add({"rank", "bytes read", "requests", "bytes written", "requests", "words buffered"});
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    StoreTraffic all;
+    for (const auto& [_, traffic] : ranks[rank].traffic) {
+      all.read += traffic.read;
+      all.written += traffic.written;
+    }
+    table.add({fmt::format("{}", rank), grouped(all.read.moved), grouped(all.read.requests),
+               grouped(all.written.moved), grouped(all.written.requests),
+               grouped(ranks[rank].buffered)});
+  }
+  return "\n" + table.text();
 }
 
 std::string to_words(const StoreReport& store) {
@@ -560,16 +586,19 @@ std::string to_words(const StoreReport& store) {
     }
   }
   std::string text =
-      of_ranks(store)
+      of_checkpoints(store)
           ? fmt::format("\ncheckpoints of ranks in {}\n", printable(store.directory))
           : fmt::format("\non disk in {}: {}{}, {}\n\n", printable(store.directory), store.engine,
                         store.no_uring.empty() ? "" : " (io_uring: " + store.no_uring + ")",
                         store.indirect.empty() ? "direct" : "not direct: " + store.indirect);
-  if (!of_ranks(store)) {
+  if (!of_checkpoints(store)) {
     text += table.text();
   }
+  if (!store.ranks.empty()) {
+    text += to_words(store.ranks);
+  }
   if (store.resumed_at) {
-    text += of_ranks(store)
+    text += of_checkpoints(store)
                 ? fmt::format(
                       "resumed: all ranks together had done {}, counted once for each stage "
                       "and each group of keys\n",
@@ -580,7 +609,9 @@ std::string to_words(const StoreReport& store) {
     text += fmt::format("{} checkpoints, {} bytes\n", store.checkpoints,
                         grouped(store.checkpoint_bytes));
   }
-  text += fmt::format("the process had at most {} in memory\n", format_bytes(store.resident));
+  text += fmt::format("{} had at most {} in memory\n",
+                      store.ranks.empty() ? "the process" : "the largest process",
+                      format_bytes(store.resident));
   return text;
 }
 

@@ -62,13 +62,22 @@ struct Verdict {
   std::optional<double> given_off;
 };
 
-// The facts of a run in a store on disk.
+// The facts of a run in a store on disk, or with stores of ranks.
 struct StoreReport {
+  // Of one rank, whose home is on disk: with the most words of messages that were in memory beside
+  // it, and the most bytes that its process had there.
+  struct OfRank {
+    std::map<Purpose, StoreTraffic> traffic;
+    Index buffered = 0;
+    std::uint64_t resident = 0;
+  };
+
   std::string directory, engine;
   std::string no_uring, indirect;  // the reasons why not io_uring and not direct; or empty
   Index granule_bytes = 0;
   int depth = 0;
-  std::map<Purpose, StoreTraffic> traffic;
+  std::map<Purpose, StoreTraffic> traffic;  // of all ranks
+  std::vector<OfRank> ranks;
   Index checkpoints = 0, checkpoint_bytes = 0;
   std::vector<std::string> found;   // operands that the store had before the run
   std::optional<Index> resumed_at;  // row block

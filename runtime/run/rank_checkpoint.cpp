@@ -52,6 +52,11 @@ Links links_of_json(const Json& json) {
   return links;
 }
 
+std::span<float> rows_of(RankHome& home, const std::string& matrix, Range rows) {
+  const Index cols = home.about(matrix).cols;
+  return home.in_memory(matrix, {rows.begin * cols, rows.end * cols});
+}
+
 // Whether all bytes came.
 bool read_at(const Descriptor& file, Index offset, std::span<std::byte> to) {
   while (!to.empty()) {
@@ -162,7 +167,7 @@ void RankCheckpoints::read_words(RankHome& home, Index bytes, std::uint64_t sum)
       refuse(words_path_);
     }
     const std::span<float> rows =
-        home.lying(names[static_cast<std::size_t>(record.matrix)], {record.begin, record.end});
+        rows_of(home, names[static_cast<std::size_t>(record.matrix)], {record.begin, record.end});
     length_ += static_cast<Index>(sizeof(Record));
     if (!read_at(words_, length_, std::as_writable_bytes(rows)) ||
         checksum_of(rows) != record.words) {
@@ -191,7 +196,7 @@ void RankCheckpoints::keep(const RankProgress& progress, RankHome& home) {
   };
   for (const auto& [name, changed] : home.take_changes()) {
     for (const Range rows : changed) {
-      const std::span<const float> words = home.lying(name, rows);
+      const std::span<const float> words = rows_of(home, name, rows);
       const Record record{.matrix = std::ranges::lower_bound(names, name) - names.begin(),
                           .begin = rows.begin,
                           .end = rows.end,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/run/rank_store.hpp"
+
 namespace redblue {
 
 Links links_since(const Links& before, const Links& now) {
@@ -30,7 +32,7 @@ RankResumption::RankResumption(const Request& request, const std::string& name,
       home_(&home),
       transport_(&transport),
       dealt_(dealt),
-      checkpoints_(request.store->directory / ("rank-" + std::to_string(transport.rank())), name) {
+      checkpoints_(folder_of_rank(request, transport.rank()), name) {
   told_.resumed = checkpoints_.found();
   progress_ = checkpoints_.resume(home, facts);
   told_.units = progress_.done;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,12 +22,16 @@
 #include "memsim/ranks/local_transport.hpp"
 #include "memsim/share.hpp"
 #include "runtime/observe/run_counts.hpp"
+#include "runtime/ranks/home_messages.hpp"
+#include "runtime/ranks/rank_home.hpp"
 #include "runtime/ranks/rank_run.hpp"
 #include "runtime/ranks/ranks.hpp"
 #include "runtime/ranks/transfers.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/rank_resumption.hpp"
+#include "runtime/run/rank_store.hpp"
+#include "runtime/run/store_rows.hpp"
 #include "runtime/run/verification.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/system/memory.hpp"
@@ -33,12 +39,16 @@
 namespace redblue {
 namespace {
 
+constexpr std::chrono::hours kAsLongAsItTakes{10000};
+
 // What all ranks of a run must have in common.
 std::string facts(const Part& part, const Request& request) {
   return fmt::format("redblue {} ({}, {}), {} on {}, seed {}{}", build_info::kVersion,
                      build_info::kCompiler, build_info::kBuildType, to_string(part.plan),
                      to_string(part.ranks->grid), request.seed.value_or(kDefaultSeed),
-                     request.store ? ", with checkpoints" : "");
+                     !request.store          ? ""
+                     : request.store->resume ? ", with checkpoints"
+                                             : ", with homes on disk");
 }
 
 // Throws: RequestError where ranks are of other versions, builds or plans.
@@ -85,7 +95,7 @@ class RanksHome final : public OperandHome {
  public:
   explicit RanksHome(const Request& request) : request_(request), on_(*request.on_ranks) {}
 
-  std::vector<FoundOperand> find(const Readers&) override { return {}; }
+  std::vector<FoundOperand> find(const Readers& readers) override;
   void accept(const RequestedProblem&) const override {}
   [[nodiscard]] MemoryNeed memory_needed(const Report& report) const override;
   void clear() override {}
@@ -109,23 +119,36 @@ class RanksHome final : public OperandHome {
   [[nodiscard]] bool is_first() const {
     return on_.transport == nullptr || on_.transport->rank() == 0;
   }
+  RankStore* store_of(Index rank);
   void run_rank_of(const Part& part, Transport& transport);
-  void run_head(const Part& part, const GridPlan& of, OfHead which, RankHome& home,
-                Transport& transport, RankCounts& counts);
+  // Returns the most words of messages beside homes; as deal_out().
+  Index run_head(const Part& part, const GridPlan& of, OfHead which, RankHome& home,
+                 Transport& transport, RankCounts& counts);
   // The set of a rank, and the heads of a set.
   [[nodiscard]] Index set_of_rank(Index rank) const { return rank / of_.front().grid().ranks(); }
   [[nodiscard]] Range heads_of_set(Index set) const {
     return share_of(heads_, set, std::ssize(of_));
   }
+  [[nodiscard]] Index set_of_head(Index head) const { return head * std::ssize(of_) / heads_; }
+  [[nodiscard]] bool on_disk() const { return request_.store && !request_.store->resume; }
   void fill(const GridPlan& of, OfHead which, RankHome& home) const;
   void fill_rows(const Signature& operand, const Problem& problem, Index head, Range rows,
                  std::span<float> words) const;
-  void deal_out(const GridPlan& of, OfHead which, RankHome& home, Transport& transport);
-  [[nodiscard]] Index words_of_forward(OfHead which) const;
+  Index deal_out(const GridPlan& of, OfHead which, RankHome& home, Transport& transport);
   [[nodiscard]] RankCheckpoints::Facts facts_of_checkpoint(const Part& part, RankHome& home) const;
   RankResumption& resume(const Part& part, RankHome& home, Transport& transport);
   void tell(const RankResumption& resumption, Transport& transport);
-  void collect(std::vector<RankHome>& homes, Transport& transport);
+  void tell_of_stores(StoreReport& stored);
+  // Of a result: rows that some rank has, in a matrix of its home, `first` of the own ones before.
+  struct Rows {
+    Range rows;
+    Index rank;
+    std::string matrix;
+    Index first;
+  };
+  static std::vector<Rows> rows_of(const GridPlan& of, const Signature& result);
+  using TakeRows = std::function<void(const Signature& result, std::span<const float> words)>;
+  void collect(const TakeRows& take);
 
   const Request& request_;
   const Request::OnRanks& on_;
@@ -134,20 +157,32 @@ class RanksHome final : public OperandHome {
   std::mutex mutex_;  // of what ranks of this process share
   Index heads_ = 1;
   std::vector<GridPlan> of_, forward_of_;  // of each set of ranks
-  std::map<OfHead, RankHome> homes_;       // of ranks in this process
-  // The forward part, and what it made: rows of O and L by ranks, and all of them at the first
-  // rank.
+  // Of ranks in this process: the stores of homes on disk, and homes; of the forward part with
+  // nothing but what it made, O and L.
+  std::map<Index, std::unique_ptr<RankStore>> stores_;
+  std::map<OfHead, RankHome> homes_, forward_homes_;
   std::optional<Part> forward_;
-  std::map<OfHead, Buffers> forward_rows_;
-  Buffers forward_results_;
   std::vector<RankCounts> counts_;
-  Buffers results_;  // at the first rank
+  Buffers results_, forward_results_;  // at the first rank, of a run that is verified
   std::vector<std::unique_ptr<RankResumption>> resumptions_;
   std::vector<RankResumption::Told> told_;  // of all ranks, each of both parts
 };
 
-// The homes of ranks that are threads are in this process, all of them; and results, and what is
-// verified.
+std::vector<FoundOperand> RanksHome::find(const Readers&) {
+  if (on_disk() && std::filesystem::exists(request_.store->directory)) {
+    for (const auto& entry : std::filesystem::directory_iterator(request_.store->directory)) {
+      if (entry.path().extension() == Store::kSuffix) {
+        throw RequestError(fmt::format(
+            "{}: {} has matrices, and ranks take operands from {} or make them: take another "
+            "directory",
+            request_.said("--store"), request_.store->directory.string(), request_.said("--in")));
+      }
+    }
+  }
+  return {};
+}
+
+// The homes of ranks that are threads are in this process, all of them; and what is verified.
 OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
@@ -156,20 +191,25 @@ OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
     if (part != nullptr) {
       for (Index rank = 0; rank < part->ranks->size(); ++rank) {
         if (on_.transport == nullptr || on_.transport->rank() == rank) {
-          words += part->ranks->home(rank) + plan.M;
+          const Words home = part->ranks->home(rank);
+          words += on_disk() ? std::min(home, Words(HomeMessages::kMostBuffered)) : home;
+          words += plan.M;
         }
       }
     }
   }
   for (const Signature& result : kernel.returned(plan.problem)) {
-    words += Words(result.rows_of(plan.problem.shape)) * result.cols_of(plan.problem.shape) *
-             report.kernel.team.heads;
+    words += request_.verify ? Words(result.rows_of(plan.problem.shape)) *
+                                   result.cols_of(plan.problem.shape) * report.kernel.team.heads
+                             : Words(0);
   }
   Words bytes = 4 * words;
   if (request_.verify) {
     bytes += verification_bytes(kernel, plan.problem);
   }
-  return {bytes, "take smaller n, m or d, fewer heads, or more machines, or use count"};
+  return {bytes, on_disk() ? "take a smaller M"
+                           : "take smaller n, m or d, fewer heads, or more machines, homes on disk "
+                             "(--store file:DIR), or use count"};
 }
 
 void RanksHome::fill_rows(const Signature& operand, const Problem& problem, Index head, Range rows,
@@ -186,61 +226,67 @@ void RanksHome::fill_rows(const Signature& operand, const Problem& problem, Inde
   }
 }
 
+// Calls visit(rows of the problem, their first word at the home, room for their words) for what the
+// rank begins with of a matrix, or ends with, some rows at a time.
+template <class Visit>
+void for_own_rows(const GridPlan& of, const Signature& matrix, Index rank, const RankHome& home,
+                  const Visit& visit) {
+  const Index cols = matrix.cols_of(of.asked().problem.shape);
+  Index first = home.own(matrix.name).begin;
+  for (const Range rows : of.own_rows(matrix, rank)) {
+    for_rows(rows.size(), cols, [&](Range some, std::span<float> words) {
+      visit(part_of(rows, some), (first + some.begin) * cols, words);
+    });
+    first += rows.size();
+  }
+}
+
 void RanksHome::fill(const GridPlan& of, OfHead which, RankHome& home) const {
   const Plan& plan = of.asked();
   for (const Signature& operand : given_of(plan)) {
     if (!readers_->contains(operand.name) && made_by_forward(operand.name)) {
       continue;
     }
-    std::span<float> words = home.own(operand.name);
-    for (const Range rows : of.own_rows(operand, which.rank)) {
-      const auto size = static_cast<std::size_t>(rows.size() * operand.cols_of(plan.problem.shape));
-      fill_rows(operand, plan.problem, which.head, rows, words.first(size));
-      words = words.subspan(size);
-    }
-  }
-}
-
-// Some of the rows that follow each other in `words`.
-std::span<float> rows_among(std::span<float> words, const Ranges& all, Range rows, Index cols) {
-  return words.subspan(static_cast<std::size_t>(NumbersWithin(all).below(rows.begin) * cols),
-                       static_cast<std::size_t>(rows.size() * cols));
-}
-
-void await_all(const std::vector<std::unique_ptr<Fetch>>& messages) {
-  for (const auto& message : messages) {
-    message->finish();
+    for_own_rows(of, operand, which.rank, home, [&](Range rows, Index at, std::span<float> words) {
+      fill_rows(operand, plan.problem, which.head, rows, words);
+      home.put(operand.name, at, words);
+    });
   }
 }
 
 // O and L go from the ranks that made them to those that begin with their rows.
-void RanksHome::deal_out(const GridPlan& of, OfHead which, RankHome& home, Transport& transport) {
+Index RanksHome::deal_out(const GridPlan& of, OfHead which, RankHome& home, Transport& transport) {
   const Index rank = which.rank;
   const GridPlan& makes = forward_of_[static_cast<std::size_t>(set_of_rank(rank))];
   const Plan& forward = makes.asked();
-  Buffers& from = forward_rows_.at(which);
-  std::vector<std::unique_ptr<Fetch>> messages;
+  RankHome& from = forward_homes_.at(which);
+  std::vector<HomeMessage> messages;
+  Index order = 0;
+  home.begin(Purpose::links);
   for (const Signature& result : find_kernel(forward.kernel).returned(forward.problem)) {
-    const Index cols = result.cols_of(forward.problem.shape);
-    const std::span<float> to = home.own(result.name);
-    const std::span<float> these = from.find(result.name)->second;
+    const std::string name(result.name);
     const Ranges own = of.own_rows(result, rank), made = makes.own_rows(result, rank);
+    const auto among = [&](const RankHome& its, const Ranges& all, Range rows) {
+      const Index first = its.own(name).begin + NumbersWithin(all).below(rows.begin);
+      return Range{first, first + rows.size()};
+    };
     for (const auto& [rows, other] : makes.owners(own)) {
-      const std::span<float> words = rows_among(to, own, rows, cols);
       if (other == rank) {
-        std::ranges::copy(rows_among(these, made, rows, cols), words.begin());
+        home.copy(name, among(home, own, rows).begin, from, name, among(from, made, rows));
       } else {
-        messages.push_back(transport.begin_receive(result.name, other, words));
+        messages.push_back({name, other, rank, &home, name, among(home, own, rows), order});
       }
     }
     for (const auto& [rows, other] : of.owners(made)) {
       if (other != rank) {
-        messages.push_back(
-            transport.begin_send(result.name, other, rows_among(these, made, rows, cols)));
+        messages.push_back({name, rank, other, &from, name, among(from, made, rows), order});
       }
     }
+    ++order;
   }
-  await_all(messages);
+  HomeMessages dealt(transport, std::move(messages));
+  dealt.finish();
+  return dealt.most_buffered();
 }
 
 // Sums are at the rank of the last segment.
@@ -248,61 +294,70 @@ bool ends_with(const GridPlan& of, const Signature& result, Index rank) {
   return of_queries(result) || of_keys(result) || rank == of.segments().back().rank;
 }
 
-// Results of all heads to the first rank, in messages that are not counted, as those of a host
-// program.
-void RanksHome::collect(std::vector<RankHome>& homes, Transport& transport) {
-  const Plan& plan = of_.front().asked();
-  const Shape& shape = plan.problem.shape;
-  const Index rank = transport.rank();
-  std::vector<std::unique_ptr<Fetch>> messages;
-  const auto collect_rows = [&](const Signature& result, OfHead from, const Ranges& rows,
-                                const std::string& name) {
-    const Index cols = result.cols_of(shape);
-    for (const Range range : rows) {
-      const auto here = [&] {
-        const Index first = heads_of_set(set_of_rank(rank)).begin;
-        RankHome& home = homes[static_cast<std::size_t>(from.head - first)];
-        return rows_among(home.rows(name, home.about(name).own), rows, range, cols);
-      };
-      const auto there = [&] {
-        const Index before = from.head * result.rows_of(shape);
-        return std::span(results_.find(result.name)->second)
-            .subspan(static_cast<std::size_t>((before + range.begin) * cols),
-                     static_cast<std::size_t>(range.size() * cols));
-      };
-      if (rank == 0 && from.rank == 0) {
-        std::ranges::copy(here(), there().begin());
-      } else if (rank == 0) {
-        messages.push_back(transport.begin_receive("", from.rank, there()));
-      } else if (from.rank == rank) {
-        messages.push_back(transport.begin_send("", 0, here()));
-      }
+std::vector<RanksHome::Rows> RanksHome::rows_of(const GridPlan& of, const Signature& result) {
+  std::vector<Rows> all;
+  const auto add = [&](Index rank, const Ranges& ranges, const std::string& matrix) {
+    Index first = 0;
+    for (const Range rows : ranges) {
+      all.push_back({rows, rank, matrix, first});
+      first += rows.size();
     }
   };
-  for (const GridPlan& of : of_) {
-    const Range heads = heads_of_set(set_of_rank(of.ranks().begin));
-    for (Index head = heads.begin; head < heads.end; ++head) {
-      for (const Signature& result : find_kernel(plan.kernel).returned(plan.problem)) {
-        for (Index other = of.ranks().begin; other < of.ranks().end; ++other) {
-          const OfHead from{other, head};
-          if (ends_with(of, result, other)) {
-            collect_rows(result, from, of.own_rows(result, other), std::string(result.name));
-          }
-          collect_rows(result, from, of.dead_rows(result, other), dead_name(result.name));
+  for (Index rank = of.ranks().begin; rank < of.ranks().end; ++rank) {
+    if (ends_with(of, result, rank)) {
+      add(rank, of.own_rows(result, rank), std::string(result.name));
+    }
+    add(rank, of.dead_rows(result, rank), dead_name(result.name));
+  }
+  std::ranges::sort(all, {}, [](const Rows& its) { return its.rows.begin; });
+  return all;
+}
+
+// Calls take() for the results of all heads in their order, some rows at a time, at the first rank.
+// The others send them, in messages that are not counted, as those of a host program. All call.
+void RanksHome::collect(const TakeRows& take) {
+  const Plan& plan = of_.front().asked();
+  for (const auto& [_, home] : homes_) {
+    home.begin(Purpose::results);
+  }
+  for (const Signature& result : find_kernel(plan.kernel).returned(plan.problem)) {
+    const Index cols = result.cols_of(plan.problem.shape);
+    for (Index head = 0; head < heads_; ++head) {
+      for (const Rows& its : rows_of(of_[static_cast<std::size_t>(set_of_head(head))], result)) {
+        const auto home = homes_.find({its.rank, head});
+        if (home == homes_.end() && !is_first()) {
+          continue;
         }
+        for_rows(its.rows.size(), cols, [&](Range some, std::span<float> words) {
+          if (home != homes_.end()) {
+            const Index first = home->second.own(its.matrix).begin + its.first + some.begin;
+            home->second.get(its.matrix, first * cols, words);
+          } else {
+            on_.transport->receive("", its.rank, words);
+          }
+          if (is_first()) {
+            take(result, words);
+          } else {
+            on_.transport->send("", 0, words);
+          }
+        });
       }
     }
   }
-  await_all(messages);
+  if (on_.transport != nullptr) {  // a rank that fails until here leaves no results
+    static_cast<void>(on_.transport->gather("all results are at the first rank"));
+  }
 }
 
-void RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, RankHome& home,
-                         Transport& transport, RankCounts& counts) {
+Index RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, RankHome& home,
+                          Transport& transport, RankCounts& counts) {
   fill(of, which, home);
   const Links before = transport.links();
-  RankResumption* const resumption = request_.store ? &resume(part, home, transport) : nullptr;
+  RankResumption* const resumption =
+      request_.store && !on_disk() ? &resume(part, home, transport) : nullptr;
+  Index buffered = 0;
   if (forward_ && (resumption == nullptr || resumption->deals())) {
-    deal_out(of, which, home, transport);
+    buffered = deal_out(of, which, home, transport);
     if (resumption != nullptr) {
       for (const Signature& result :
            find_kernel(forward_->plan.kernel).returned(part.plan.problem)) {
@@ -317,7 +372,10 @@ void RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, Ran
   }
   RankRun ran = run_rank(RankPart(of, which.rank), home, transport, steps ? &*steps : nullptr);
   add_links(links_since(before, transport.links()), counts.links);
-  counts.home += home.words().value() + words_of_forward(which);
+  counts.home += home.words().value();
+  if (const auto made = forward_homes_.find(which); made != forward_homes_.end()) {
+    counts.home += made->second.words().value();
+  }
   counts.seconds_in_links += ran.seconds_in_links;
   if (resumption != nullptr) {
     add_links(resumption->links_before(), counts.links);
@@ -327,6 +385,20 @@ void RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, Ran
     add_counts(counts.arena, ran.arena);
   }
   counts.arena = std::move(ran.arena);
+  return std::max(buffered, ran.buffered);
+}
+
+// Null: homes are in memory.
+RankStore* RanksHome::store_of(Index rank) {
+  if (!on_disk()) {
+    return nullptr;
+  }
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<RankStore>& store = stores_[rank];
+  if (store == nullptr) {
+    store = std::make_unique<RankStore>(request_, rank);
+  }
+  return store.get();
 }
 
 void RanksHome::run_rank_of(const Part& part, Transport& transport) {
@@ -334,18 +406,19 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   const Index set = set_of_rank(transport.rank());
   const GridPlan& of = of_[static_cast<std::size_t>(set)];
   const Range heads = heads_of_set(set);
+  RankStore* const store = store_of(transport.rank());
   std::vector<RankHome> homes;
   RankCounts counts;
   for (Index head = heads.begin; head < heads.end; ++head) {
-    homes.emplace_back(RankPart(of, transport.rank()));
-    run_head(part, of, {transport.rank(), head}, homes.back(), transport, counts);
+    homes.emplace_back(RankPart(of, transport.rank()),
+                       store == nullptr ? nullptr : &store->store());
+    const Index buffered =
+        run_head(part, of, {transport.rank(), head}, homes.back(), transport, counts);
+    if (store != nullptr) {
+      store->note_buffered(buffered);
+    }
   }
   const std::vector<std::string> all = transport.gather(to_text(counts));
-  if (on_.collect) {
-    collect(homes, transport);
-    // A rank that fails until here leaves no results.
-    static_cast<void>(transport.gather("all results are at the first rank"));
-  }
   const std::lock_guard lock(mutex_);
   for (Index head = heads.begin; head < heads.end; ++head) {
     homes_.emplace(OfHead{transport.rank(), head},
@@ -373,8 +446,10 @@ RankCheckpoints::Facts RanksHome::facts_of_checkpoint(const Part& part, RankHome
   }
   for (const Signature& operand : given_of(part.plan)) {
     if (readers_->contains(operand.name) || !made_by_forward(operand.name)) {
-      its.operands[std::string(operand.name)] =
-          checksum_of(std::span<const float>(home.own(operand.name)));
+      const Range own = home.own(operand.name);
+      const Index cols = operand.cols_of(problem.shape);
+      its.operands[std::string(operand.name)] = checksum_of(
+          std::span<const float>(home.in_memory(operand.name, {own.begin * cols, own.end * cols})));
     }
   }
   return its;
@@ -403,12 +478,48 @@ void RanksHome::tell(const RankResumption& resumption, Transport& transport) {
   }
 }
 
+// Each rank knows what all stores moved.
+void RanksHome::tell_of_stores(StoreReport& stored) {
+  Store& own = stores_.begin()->second->store();
+  stored.engine = to_string(own.engine());
+  stored.no_uring = own.no_uring();
+  stored.indirect = own.indirect();
+  stored.granule_bytes = own.granule_bytes();
+  stored.depth = request_.store->options.depth;
+  std::vector<std::string> all;
+  for (const auto& [_, store] : stores_) {
+    all.push_back(to_text(store->report()));
+  }
+  if (on_.transport != nullptr) {
+    all = on_.transport->gather(all.front());
+  }
+  for (const std::string& of_rank : all) {
+    const StoreReport::OfRank& its = stored.ranks.emplace_back(parse_rank_store(of_rank));
+    stored.resident = std::max(stored.resident, its.resident);
+    for (const auto& [purpose, traffic] : its.traffic) {
+      stored.traffic[purpose].read += traffic.read;
+      stored.traffic[purpose].written += traffic.written;
+    }
+  }
+}
+
 void RanksHome::finish(Report& report) {
   if (!request_.store) {
     return;
   }
   StoreReport& stored = report.store.emplace();
   stored.directory = request_.store->directory.string();
+  stored.resident = resident_bytes();
+  if (on_.transport != nullptr) {  // the first rank verifies and writes results meanwhile
+    on_.transport->wait_at_most(kAsLongAsItTakes);
+  }
+  if (on_disk()) {
+    tell_of_stores(stored);
+    homes_.clear();
+    forward_homes_.clear();
+    stores_.clear();
+    return;
+  }
   for (const RankResumption::Told& told : told_) {
     stored.checkpoints += told.checkpoints;
     stored.checkpoint_bytes += told.bytes;
@@ -416,10 +527,7 @@ void RanksHome::finish(Report& report) {
       stored.resumed_at = stored.resumed_at.value_or(0) + told.units;
     }
   }
-  stored.resident = resident_bytes();
-  if (on_.transport != nullptr) {  // the first rank verifies and writes results meanwhile
-    constexpr std::chrono::hours kAsLongAsItTakes{10000};
-    on_.transport->wait_at_most(kAsLongAsItTakes);
+  if (on_.transport != nullptr) {
     static_cast<void>(on_.transport->gather("all that is wanted is written"));
   }
   for (const auto& resumption : resumptions_) {
@@ -441,9 +549,6 @@ void RanksHome::run(Part& part, const RunHook& hook) {
   for (Index set = 0; set < part.ranks->sets; ++set) {
     of_.emplace_back(kernel, part.plan, part.ranks->grid, set * part.ranks->grid.ranks());
   }
-  if (is_first() && on_.collect) {
-    results_ = result_buffers(kernel, part.plan.problem, heads_);
-  }
   const auto start = std::chrono::steady_clock::now();
   if (on_.transport != nullptr) {
     on_.transport->wait_at_most(on_.patience);
@@ -456,6 +561,12 @@ void RanksHome::run(Part& part, const RunHook& hook) {
     });
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (request_.verify) {
+    collect([&](const Signature& result, std::span<const float> words) {
+      std::vector<float>& all = results_[std::string(result.name)];
+      all.insert(all.end(), words.begin(), words.end());
+    });
+  }
   part.counted = no_counts(part.formula);
   for (const RankCounts& counts : counts_) {
     for (std::size_t k = 0; k < counts.arena.phases.size(); ++k) {
@@ -476,19 +587,19 @@ void RanksHome::run(Part& part, const RunHook& hook) {
 
 void RanksHome::check(const Part& part) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  for (auto& [which, home] : homes_) {
+  for (const auto& its : homes_) {
+    const OfHead which = its.first;
+    const RankHome& home = its.second;
     const GridPlan& of = of_[static_cast<std::size_t>(set_of_rank(which.rank))];
+    const std::string head = heads_ > 1 ? fmt::format("head {}, ", which.head) : "";
+    home.begin(Purpose::results);
     for (const Signature& result : kernel.returned(part.plan.problem)) {
-      if (!ends_with(of, result, which.rank)) {
-        continue;
-      }
-      std::span<float> words = home.own(result.name);
-      for (const Range rows : of.own_rows(result, which.rank)) {
-        const auto size =
-            static_cast<std::size_t>(rows.size() * result.cols_of(part.plan.problem.shape));
-        check_finite(kernel, result, part.plan.problem, rows.begin, words.first(size),
-                     heads_ > 1 ? fmt::format("head {}, ", which.head) : "");
-        words = words.subspan(size);
+      if (ends_with(of, result, which.rank)) {
+        for_own_rows(of, result, which.rank, home,
+                     [&](Range rows, Index at, std::span<float> words) {
+                       home.get(result.name, at, words);
+                       check_finite(kernel, result, part.plan.problem, rows.begin, words, head);
+                     });
       }
     }
   }
@@ -500,26 +611,11 @@ void RanksHome::take(const Part& forward) {
     forward_of_.emplace_back(find_kernel(forward_->plan.kernel), forward_->plan, of.grid(),
                              of.ranks().begin);
   }
-  for (auto& [which, home] : homes_) {
-    for (const Signature& result :
-         find_kernel(forward.plan.kernel).returned(forward.plan.problem)) {
-      const std::span<const float> own = home.own(result.name);
-      forward_rows_[which].emplace(result.name, std::vector<float>(own.begin(), own.end()));
-    }
+  for (auto& [_, home] : homes_) {
+    home.keep(find_kernel(forward.plan.kernel).returned(forward.plan.problem));
   }
-  homes_.clear();
-  forward_results_ = std::move(results_);
-}
-
-Index RanksHome::words_of_forward(OfHead which) const {
-  const auto found = forward_rows_.find(which);
-  Index words = 0;
-  if (found != forward_rows_.end()) {
-    for (const auto& [_, rows] : found->second) {
-      words += std::ssize(rows);
-    }
-  }
-  return words;
+  forward_homes_ = std::exchange(homes_, {});
+  forward_results_ = std::exchange(results_, {});
 }
 
 // All operands, made or read again, and O and L as the forward part made them.
@@ -549,11 +645,19 @@ Verdict RanksHome::verify(const Report& report) const {
 }
 
 void RanksHome::hand_over(Writers& writers) {
-  if (!is_first()) {
-    return;
-  }
-  for (auto& [name, writer] : writers) {
-    writer.append(results_.find(name)->second);
+  if (request_.verify) {
+    for (auto& [name, writer] : writers) {
+      writer.append(results_.find(name)->second);
+    }
+  } else if (on_.collect) {
+    if (!is_first()) {
+      on_.transport->wait_at_most(kAsLongAsItTakes);
+    }
+    collect([&](const Signature& result, std::span<const float> words) {
+      if (const auto writer = writers.find(std::string(result.name)); writer != writers.end()) {
+        writer->second.append(words);
+      }
+    });
   }
   for (auto& [name, writer] : writers) {
     writer.commit();

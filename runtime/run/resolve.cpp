@@ -686,26 +686,23 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
     throw RequestError(
         fmt::format("{}: each rank is one worker: leave {} out", said, request.said("--threads")));
   }
-  if (request.store && !request.store->resume) {
-    throw RequestError(
-        fmt::format("{}: ranks have their checkpoints in a store: add --resume, or leave {} out",
-                    said, request.said("--store")));
+  if (request.store && request.store->keep) {
+    throw RequestError(fmt::format("{}: ranks leave nothing in a store: leave --keep out", said));
   }
-  if (request.store &&
-      (request.store->keep || request.store->options.engine || !request.store->options.direct ||
-       request.store->options.granule_bytes != StoreOptions().granule_bytes)) {
+  if (resumes(request) && (request.store->options.engine || !request.store->options.direct ||
+                           request.store->options.granule_bytes != StoreOptions().granule_bytes)) {
     throw RequestError(fmt::format(
-        "{}: ranks have checkpoints in a store, and no matrices: leave --keep, --engine, --direct "
-        "and --granule out",
-        said));
+        "{}: ranks that resume have checkpoints in a store, and no matrices: leave --engine, "
+        "--direct and --granule out, or {}",
+        said, request.said("--resume")));
   }
   if (asked.problem.stacked > 1) {
     throw RequestError(fmt::format("{}: heads of ranks share no keys: leave {} out", said,
                                    request.said("--kv-heads")));
   }
-  if (request.store && asked.kv_heads() > 1) {
+  if (resumes(request) && asked.kv_heads() > 1) {
     throw RequestError(fmt::format("{}: ranks keep checkpoints of one head: leave {} out", said,
-                                   request.said("--store")));
+                                   request.said("--resume")));
   }
   if (!on.grid) {
     return;

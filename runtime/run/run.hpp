@@ -92,7 +92,8 @@ struct Request {
   // The rest is for run() alone.
   double scale = 1;
   bool verify = false;
-  // The store of operands, intermediates and results. Without one they are in main memory.
+  // The store of operands, intermediates and results; of ranks, the directory of their stores, of
+  // homes or, where the run resumes, of checkpoints. Without one all are in main memory.
   struct OnDisk {
     std::filesystem::path directory;
     StoreOptions options;

@@ -206,9 +206,8 @@ std::string NpyReader::place_of(Index row, Index col) const {
 struct NpyWriter::Pending {
   explicit Pending(path target) : file(std::move(target)) {}
   WholeFile file;
-  Index rows = 0;
-  Index cols = 0;
-  Index rows_done = 0;
+  Index words = 0;
+  Index done = 0;
 };
 
 NpyWriter::NpyWriter(std::filesystem::path path, const std::vector<Index>& shape) {
@@ -218,11 +217,10 @@ NpyWriter::NpyWriter(std::filesystem::path path, const std::vector<Index>& shape
   }
   pending_ = std::make_unique<Pending>(std::move(path));
   const std::string header = numpy_header(shape);
-  pending_->rows = shape.front();
-  pending_->cols = row_words(shape).value();
-  const Words bytes = Words(pending_->rows) * pending_->cols * Words(sizeof(float)) +
-                      static_cast<Index>(header.size());
+  const Words words = row_words(shape) * shape.front();
+  const Words bytes = words * Index{sizeof(float)} + static_cast<Index>(header.size());
   pending_->file.reserve(bytes.value());
+  pending_->words = words.value();
   pending_->file.append(std::as_bytes(std::span(header)));
 }
 
@@ -233,17 +231,16 @@ NpyWriter::~NpyWriter() = default;
 void NpyWriter::append(std::span<const float> values) {
   Pending& p = *pending_;
   const auto count = static_cast<Index>(values.size());
-  if (count % p.cols != 0 || count / p.cols > p.rows - p.rows_done) {
-    throw std::invalid_argument(fmt::format("{}: {} words after row {} of {} x {}",
-                                            p.file.target().string(), count, p.rows_done, p.rows,
-                                            p.cols));
+  if (count > p.words - p.done) {
+    throw std::invalid_argument(fmt::format("{}: {} words more after {} of {}",
+                                            p.file.target().string(), count, p.done, p.words));
   }
   if (count == 0) {
     return;
   }
   p.file.append(std::as_bytes(values));
-  p.rows_done += count / p.cols;
-  if (p.rows_done == p.rows) {
+  p.done += count;
+  if (p.done == p.words) {
     p.file.finish();
   }
 }

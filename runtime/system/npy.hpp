@@ -72,14 +72,13 @@ class NpyWriter {
   NpyWriter& operator=(NpyWriter&&) noexcept;
   ~NpyWriter();
 
-  // Appends the next rows. The append of the last row also finishes the file, as
-  // WholeFile::finish(). After a failure the writer can only be destroyed.
-  // Requires: a whole number of rows, not more than are missing.
+  // Appends the next words. The append of the last also finishes the file, as WholeFile::finish().
+  // After a failure the writer can only be destroyed. Requires: not more than are missing.
   void append(std::span<const float> values);
 
   // Puts the file in its place, over an older one. A single rename does it, so that several outputs
   // appear all or none, as nearly as POSIX permits.
-  // Throws: std::logic_error unless all rows were appended; also when called again.
+  // Throws: std::logic_error unless all words were appended; also when called again.
   void commit();
 
  private:

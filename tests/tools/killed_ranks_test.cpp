@@ -293,9 +293,12 @@ TEST_F(RanksWithCheckpoints, FindDamage) {
 
 TEST_F(RanksWithCheckpoints, RefuseWhatTheirStoreHasNot) {
   const std::string problem = "run forward/rows --n 60 --d 4 --M 900 --grid 2x2 --store file:st";
-  expect_refused(process(problem), 2, "add --resume, or leave --store out");
   expect_refused(process(problem + " --resume --keep"), 2, "leave --keep");
-  expect_refused(process(problem + " --resume --engine threads"), 2, "leave --keep");
+  expect_refused(process(problem + " --resume --engine threads"), 2, "leave --engine");
+  // Homes on disk are in the same folders.
+  directory_.write("st/rank-2/redblue.checkpoint", "of an earlier run");
+  expect_refused(process(problem), 2,
+                 "st/rank-2/redblue.checkpoint: a run left a checkpoint: add --resume");
 }
 
 }  // namespace

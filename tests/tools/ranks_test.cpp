@@ -10,6 +10,7 @@
 #include "memsim/words.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/mpi_job.hpp"
+#include "tests/support/rank_words.hpp"
 
 namespace redblue {
 namespace {
@@ -19,19 +20,6 @@ constexpr const char* kKernels[] = {"forward/rows", "backward/rows", "attention/
 
 class RanksCommand : public Cli {
  protected:
-  // The words of all ranks, without the times of a run.
-  static Json words(const Json& report) {
-    Json all = {{"grid", report["grid"]}, {"path", report["path"]}};
-    for (Json rank : report["ranks"]) {
-      if (rank.contains("formula")) {
-        rank.erase("formula");
-        rank["arena"].erase("seconds");
-        rank["arena"].erase("seconds_in_links");
-      }
-      all["ranks"].push_back(rank);
-    }
-    return all;
-  }
   static std::string blocks_of(const Json& report) {
     std::string blocks;
     for (const auto& [name, size] : report["blocks"].items()) {
@@ -52,7 +40,7 @@ TEST_F(RanksCommand, MoveWhatCountSaysAndReturnTheBitsOfOneMachine) {
       SCOPED_TRACE(on);
       const Json counted = json("count " + on);
       const Json ran = json(fmt::format("run {} --verify --out {}=a.npy", on, result));
-      EXPECT_EQ(words(ran), words(counted));
+      EXPECT_EQ(words_of_ranks(ran), words_of_ranks(counted));
       EXPECT_TRUE(ran["error"]["ok"].get<bool>());
       for (const Json& rank : ran["ranks"]) {
         EXPECT_EQ(rank["received"], rank["formula"]["received"]);
@@ -60,7 +48,7 @@ TEST_F(RanksCommand, MoveWhatCountSaysAndReturnTheBitsOfOneMachine) {
         EXPECT_LE(rank["arena"]["peak"], 900);
       }
       if (ran.contains("forward")) {
-        EXPECT_EQ(words(ran["forward"]), words(counted["forward"]));
+        EXPECT_EQ(words_of_ranks(ran["forward"]), words_of_ranks(counted["forward"]));
         continue;  // one machine has another forward kernel
       }
       static_cast<void>(
@@ -112,7 +100,7 @@ TEST_F(RanksCommand, CountThousands) {
 TEST_F(RanksCommand, RunHundreds) {
   const std::string on = "backward/rows --n 61 --m 43 --d 3 --M 900 --grid 65x4";
   const Json ran = json("run " + on + " --verify");
-  EXPECT_EQ(words(ran), words(json("count " + on)));
+  EXPECT_EQ(words_of_ranks(ran), words_of_ranks(json("count " + on)));
   EXPECT_TRUE(ran["error"]["ok"].get<bool>());
   EXPECT_EQ(data("run " + on).find("other links"), std::string::npos);
 }
@@ -260,7 +248,7 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
       {"count gradients/rows-keys " + problem + " --ranks 23", "--ranks: a grid of 23x1 has more"},
       {"count backward/rows " + problem + " --ranks 0", "--ranks: .0. is zero"},
       {"run backward/rows " + problem + " --ranks 2 --threads 2", "leave --threads out"},
-      {"run backward/rows " + problem + " --ranks 2 --store file:s", "leave --store out"},
+      {"run backward/rows " + problem + " --ranks 2 --store file:s --keep", "leave --keep out"},
       {"run backward/rows --n 20 --m 60 --d 4 --M 900 --ranks 2 --mask window:0,0&prefix:5",
        "no query meets a key: ranks have nothing to share under --mask"},
       {"run backward/rows " + problem + " --ranks 2 --mask causal --blocks Br=5,clustered=5",
@@ -268,7 +256,7 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
       {"run attention/rows " + problem + " --ranks 2 --heads 2 --kv-heads 1",
        "heads of ranks share no keys: leave --kv-heads out"},
       {"run attention/rows " + problem + " --ranks 2 --heads 2 --store file:s --resume",
-       "ranks keep checkpoints of one head: leave --store out"},
+       "ranks keep checkpoints of one head: leave --resume out"},
       {"run backward/rows " + problem + " --patience 3", "--patience: only of runs on ranks"},
       {"count backward/rows --n 20 --d 4 --M 20 --grid 2x2", "does not fit in M = 20"},
   };
@@ -309,7 +297,7 @@ TEST_F(MpiJobs, DoWhatRanksOfOneProcessDo) {
       const Json of_job = Json::parse(job.out);
       const Json of_threads =
           json(fmt::format("{} --ranks {} --verify --out {}=b.npy", problem, ranks, result));
-      EXPECT_EQ(words(of_job), words(of_threads));
+      EXPECT_EQ(words_of_ranks(of_job), words_of_ranks(of_threads));
       EXPECT_EQ(content_of(directory_.path() / "a.npy"), content_of(directory_.path() / "b.npy"));
     }
   }

@@ -16,6 +16,7 @@
 #include "kernels/kernel.hpp"
 #include "memsim/store/file.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/itemised.hpp"
 #include "tests/support/npy_bytes.hpp"
 #include "tests/support/tested_kernel.hpp"
 
@@ -52,25 +53,6 @@ class StoreCommand : public Cli {
     return ended.run();
   }
 };
-
-// moved = words + whole granules + padding + checksums + headers + repeated - at hand, for each
-// purpose, read and written. Returns the bytes of them all.
-Index expect_itemised(const Json& store) {
-  Index all = 0;
-  for (const auto& [purpose, both] : store["bytes"].items()) {
-    for (const char* direction : {"read", "written"}) {
-      const Json& item = both[direction];
-      Index sum = -item["at_hand"].get<Index>();
-      for (const char* what :
-           {"words", "whole_granules", "padding", "checksums", "headers", "repeated"}) {
-        sum += item[what].get<Index>();
-      }
-      EXPECT_EQ(sum, item["moved"]) << purpose << " " << direction;
-      all += sum;
-    }
-  }
-  return all;
-}
 
 // On disk as in memory: bits, counts of each phase, and nothing left but the results. The words of
 // the kernel's windows are those that it counts.

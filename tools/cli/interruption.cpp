@@ -6,6 +6,7 @@
 #include <ctime>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace redblue {
 namespace {
@@ -33,6 +34,32 @@ extern "C" void note(int signal) {
   }
 }
 
+// Never freed: the handler reads them at any time.
+const std::vector<std::string>* folders_to_remove = nullptr;
+
+extern "C" void remove_folders(int signal) {
+  for (const std::string& folder : *folders_to_remove) {
+    ::rmdir(folder.c_str());
+  }
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+// Signals that the process was told to ignore (nohup, or a script's job in the background) stay
+// ignored.
+void on_signals(void (*handler)(int)) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) {
+      continue;
+    }
+    struct sigaction action {};
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigaction(signal, &action, nullptr);
+  }
+}
+
 }  // namespace
 
 std::string interruption() {
@@ -41,21 +68,21 @@ std::string interruption() {
 }
 
 std::function<void()> stop_if_asked() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {};
-    if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) {
-      continue;  // nohup, or a script's job in the background
-    }
-    struct sigaction action {};
-    action.sa_handler = note;
-    action.sa_flags = SA_RESTART;
-    sigaction(signal, &action, nullptr);
-  }
+  on_signals(note);
   return [] {
     if (const std::string asked = interruption(); !asked.empty()) {
       throw Interrupted(asked);
     }
   };
+}
+
+void remove_folders_when_ended(const std::vector<std::filesystem::path>& folders) {
+  auto* const names = new std::vector<std::string>();
+  for (const std::filesystem::path& folder : folders) {
+    names->push_back(folder.string());
+  }
+  folders_to_remove = names;
+  on_signals(remove_folders);
 }
 
 }  // namespace redblue

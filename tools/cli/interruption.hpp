@@ -2,9 +2,11 @@
 // Signals that ask a run to end. The run ends as after an error, so that it leaves nothing behind,
 // or what it needs to continue.
 
+#include <filesystem>
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace redblue {
 
@@ -22,5 +24,9 @@ std::string interruption();
 // first, or later, ends the process at once. Signals that the process was told to ignore stay
 // ignored.
 std::function<void()> stop_if_asked();
+
+// Where one of these signals ends the process, these folders are removed before, if they are empty
+// then: the first, and then the next.
+void remove_folders_when_ended(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace redblue

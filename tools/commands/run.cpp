@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/report/run_report.hpp"
+#include "runtime/run/rank_store.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/interruption.hpp"
@@ -71,8 +72,11 @@ Action add_run(CLI::App& app, Transport* transport) {
     fill_files(options->out, request, request.out);
     request.verify = options->verify.get();
     options->store.fill(request);
-    if (request.store && transport == nullptr) {  // mpirun ends its ranks by a signal, all of them
+    if (request.store && transport == nullptr) {
       request.store->options.before_each = stop_if_asked();
+    } else if (request.store) {  // mpirun ends its ranks by a signal, all of them
+      remove_folders_when_ended(
+          {folder_of_rank(request, transport->rank()), request.store->directory});
     }
     options->ranks.fill(request, transport);
     options->patience.fill(request);

@@ -51,15 +51,15 @@ struct RunOfRanks {
   std::vector<Words> homes;
 };
 
-// Calls visit(words of the whole, words of those that follow each other) for each range of rows.
+// Calls visit(words of the whole, number of the first word of the home) for each range of rows, of
+// which the first lies at `first` there.
 template <class Visit>
-void each_range(Buffer& whole, const Ranges& rows, Index cols, std::span<float> words,
-                const Visit& visit) {
+void each_range(Buffer& whole, const Ranges& rows, Index cols, Index first, const Visit& visit) {
   for (const Range range : rows) {
-    const auto size = static_cast<std::size_t>(range.size() * cols);
-    visit(std::span(whole).subspan(static_cast<std::size_t>(range.begin * cols), size),
-          words.first(size));
-    words = words.subspan(size);
+    visit(std::span(whole).subspan(static_cast<std::size_t>(range.begin * cols),
+                                   static_cast<std::size_t>(range.size() * cols)),
+          first * cols);
+    first += range.size();
   }
 }
 
@@ -77,8 +77,8 @@ RunOfRanks run_on_ranks(const GridPlan& of, const TestedKernel& kernel, const Te
         for (const Signature& operand : kernel.given) {
           Buffer whole = problem.given.at(std::string(operand.name));
           each_range(whole, of.own_rows(operand, rank), operand.cols_of(problem.shape),
-                     home.own(operand.name),
-                     [](auto from, auto to) { std::ranges::copy(from, to.begin()); });
+                     home.own(operand.name).begin,
+                     [&](auto from, Index to) { home.put(operand.name, to, from); });
         }
         const auto at = static_cast<std::size_t>(rank);
         all.ran[at] = run_rank(part, home, transport);
@@ -91,9 +91,8 @@ RunOfRanks run_on_ranks(const GridPlan& of, const TestedKernel& kernel, const Te
           Buffer& whole = all.returned.at(std::string(result.name));
           const auto fetch = [&](const std::string& name, const Ranges& rows) {
             if (home.has(name)) {
-              each_range(whole, rows, result.cols_of(problem.shape),
-                         home.rows(name, home.about(name).own),
-                         [](auto to, auto from) { std::ranges::copy(from, to.begin()); });
+              each_range(whole, rows, result.cols_of(problem.shape), home.own(name).begin,
+                         [&](auto to, Index from) { home.get(name, from, to); });
             }
           };
           fetch(std::string(result.name), of.own_rows(result, rank));

@@ -496,9 +496,8 @@ TEST_F(NpyWriterTest, TheBytesOfNumPy) {
   EXPECT_EQ(content_of(one), npy(header + std::string(60, ' ') + "\n", bytes_of(kRows)));
   const path three = directory_ / "three.npy";
   NpyWriter heads(three, {3, 1, 2});
-  EXPECT_THROW(heads.append(std::span(kRows).first(1)), std::invalid_argument);
-  heads.append(std::span(kRows).first(2));
-  heads.append(std::span(kRows).subspan(2));
+  heads.append(std::span(kRows).first(1));  // a part of a head
+  heads.append(std::span(kRows).subspan(1));
   heads.commit();
   header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 1, 2), }";
   EXPECT_EQ(content_of(three), npy(header + std::string(55, ' ') + "\n", bytes_of(kRows)));
@@ -571,8 +570,7 @@ TEST_F(NpyWriterTest, MisuseIsRefused) {
   const path file = directory_ / "a.npy";
   NpyWriter writer(file, {3, 2});
   EXPECT_THROW(writer.commit(), std::logic_error);
-  EXPECT_THROW(writer.append(std::span(kRows).first(1)), std::invalid_argument);
-  EXPECT_THROW(writer.append(std::vector<float>(8)), std::invalid_argument);
+  EXPECT_THROW(writer.append(std::vector<float>(7)), std::invalid_argument);
   writer.append(std::span(kRows).first(4));
   EXPECT_THROW(writer.append(std::span(kRows).first(4)), std::invalid_argument);
   EXPECT_THROW(writer.commit(), std::logic_error);

@@ -1,0 +1,77 @@
+#pragma once
+// Messages between the homes of ranks, which are on their way while a rank computes.
+//
+// Of a home in memory they are its own words, all begun at once. Those of a home on disk pass
+// through buffers, of a few at a time: what is sent is read when it begins, and what has come is
+// written when it is over. Ranks have their messages in rounds, of which each rank knows its own:
+// in a round it sends one message at most, and receives one. It begins those of two rounds, and one
+// more when the first is over. The first round that is not over on all ranks is then begun at both
+// ends of each of its messages, and no rank waits for ever.
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "memsim/ranks/transport.hpp"
+#include "runtime/ranks/rank_home.hpp"
+
+namespace redblue {
+
+// Rows of a matrix of a home, by their numbers among those that lie there, to another rank or from
+// it. Both ends name the same phase and order; the messages of a link come in the order of `order`,
+// those of one in the order of the list.
+struct HomeMessage {
+  std::string phase;
+  Index from, to;
+  RankHome* home;
+  std::string matrix;
+  Range rows;
+  Index order = 0;
+  Index group = 0;  // of keys, of what comes
+};
+
+class HomeMessages {
+ public:
+  // The most words in buffers at a time.
+  static constexpr Index kMostBuffered = 4 * kMostWordsOfMessage;
+
+  // Begins them: of homes that are all in memory, or all on disk, and do not move until they are
+  // over. Throw (all): TransportError; of homes on disk as their stores.
+  HomeMessages(Transport& transport, std::vector<HomeMessage> all);
+  HomeMessages(const HomeMessages&) = delete;
+  HomeMessages& operator=(const HomeMessages&) = delete;
+
+  // Between pieces of work.
+  void progress();
+  // Waits for what has come to groups of keys, up to one of them; for all.
+  void finish_up_to(Index group);
+  void finish();
+  // The most words in buffers so far.
+  [[nodiscard]] Index most_buffered() const { return most_buffered_; }
+
+ private:
+  struct Piece {
+    const HomeMessage* of;
+    Range words;  // by their numbers in the matrix
+    std::array<Index, 3> place = {};
+    Index round = 0;
+    std::vector<float> buffer = {};
+    std::unique_ptr<Fetch> message = nullptr;
+    bool over = false;
+  };
+  [[nodiscard]] bool comes(const Piece& piece) const { return piece.of->to == transport_.rank(); }
+  void begin_some();
+  void begin(Piece& piece);
+  void end(Piece& piece);
+
+  Transport& transport_;
+  const std::vector<HomeMessage> all_;
+  bool buffers_;
+  std::vector<Piece> pieces_;
+  std::size_t over_ = 0, begun_ = 0;  // the first pieces, so many
+  Index buffered_ = 0, most_buffered_ = 0;
+};
+
+}  // namespace redblue

@@ -1,0 +1,22 @@
+#pragma once
+// What a report of ranks says of words.
+
+#include "tests/support/json.hpp"
+
+namespace redblue {
+
+// The words of all ranks, without the times of a run.
+inline Json words_of_ranks(const Json& report) {
+  Json all = {{"grid", report["grid"]}, {"path", report["path"]}};
+  for (Json rank : report["ranks"]) {
+    if (rank.contains("formula")) {
+      rank.erase("formula");
+      rank["arena"].erase("seconds");
+      rank["arena"].erase("seconds_in_links");
+    }
+    all["ranks"].push_back(rank);
+  }
+  return all;
+}
+
+}  // namespace redblue
