@@ -233,7 +233,7 @@ TEST_P(LeveledRows, HaveTheBitsOfOneLevel) {
 TEST(LeveledGradients, HaveTheBitsOfOneLevel) {
   RandomMasks random(41);
   for (const std::string name : {"gradients/rows-keys", "gradients/rows-keys-shared"}) {
-    TestedKernel kernel = tested_kernel(name);
+    const TestedKernel kernel = tested_kernel(name);
     for (int k = 0; k < problems() && !HasFailure(); ++k) {
       const Shape shape{random.any(1, 90), random.any(1, 90), random.any(1, 20)};
       const Plan flat = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 4000));
