@@ -336,12 +336,10 @@ class LevelFit {
   // Whether the levels around the innermost, which have all steps together, hold so many rows.
   [[nodiscard]] bool have_room_for(Index rows) {
     const RowPlan so_far = plan_;
-    for (std::size_t level = 1; level <= memory_.inner.size(); ++level) {
-      set(level, {rows, 1, 1});
-    }
     bool fit = true;
     for (std::size_t level = 1; level <= memory_.inner.size(); ++level) {
-      fit = fit && cost(level).peak <= Words(memory_.words(level));
+      set(level, {rows, 1, 1});
+      fit = fit && fits(level);
     }
     plan_ = so_far;
     return fit;
