@@ -237,9 +237,14 @@ class LevelFit {
     plan_ = RowPlan(problem_, n, m, d);
     plan_.inner.assign(count, {.rows = n, .keys = m, .weights = d});
     for (std::size_t level = 0; level <= count; ++level) {
-      // Blocks of an inner level are whole ones of the level inside, so that cuts fall together.
-      const bool outermost = level == count;
-      const LevelBlocks inside = level == 0 || outermost ? LevelBlocks{1, 1, 1} : at(level - 1);
+      // Blocks of an inner level are whole ones of the level inside, so that cuts fall together;
+      // for time the machine's rows, too, where they fit, for a part of a block takes longer.
+      const bool outermost = level == count, for_time = objective == Objective::time;
+      LevelBlocks inside = level == 0 || outermost ? LevelBlocks{1, 1, 1} : at(level - 1);
+      if (outermost && for_time) {
+        set(level, {.rows = at(level - 1).rows, .keys = 1, .weights = 1});
+        inside.rows = fits(level) ? at(level - 1).rows : 1;
+      }
       set(level, {.rows = inside.rows, .keys = 1, .weights = inside.weights});
       const auto raise = [&](Index LevelBlocks::*block, Index most) {
         const Index step = at(level).*block;
@@ -254,22 +259,26 @@ class LevelFit {
       };
       if (level > 0) {
         raise(&LevelBlocks::keys, std::min(keys[level - 1], m));
-      } else if (objective == Objective::time) {
+      } else if (for_time) {
         if (!inside_) {
           inside_ = fastest_inside();
         }
         set(level, *inside_);
       }
-      if (level > 0 || objective == Objective::words) {
+      if (level > 0 || !for_time) {
         raise(&LevelBlocks::rows, n);
       }
       if (outermost) {
-        plan_.rows = even(n, std::min(plan_.rows, n));
+        const Index rows = even(n, std::min(plan_.rows, n));
+        plan_.rows = std::min(plan_.rows, ceil_div(rows, inside.rows) * inside.rows);
       }
-      if (level == 0 && objective == Objective::words) {
+      if (level == 0 && !for_time) {
         raise(&LevelBlocks::keys, m);
       }
       raise(&LevelBlocks::weights, d);
+      if (level == 0 && for_time) {
+        plan_.inner.front().weights = whole_panels(plan_.inner.front().weights);
+      }
     }
     return words();
   }
@@ -324,7 +333,7 @@ class LevelFit {
           continue;
         }
         Index r = largest(problem_.shape.n, with);
-        r = r > 3 * kPanel ? r / (3 * kPanel) * (3 * kPanel) : r > kPanel ? r / kPanel * kPanel : r;
+        r = r > 3 * kPanel ? r / (3 * kPanel) * (3 * kPanel) : whole_panels(r);
         if (const double slow = slowness({r, c, 1, apart}); slow < least) {
           least = slow;
           best = {r, c, 1, apart};
@@ -346,6 +355,7 @@ class LevelFit {
   }
   // Registers hold whole dozens of keys, or thirds of one. Few keys halve.
   static constexpr Index kMostKeys = 96;
+  static Index whole_panels(Index size) { return size > kPanel ? size / kPanel * kPanel : size; }
   static Index fewer_keys(Index c) {
     return c > 12 ? (c % 12 == 4 ? c - 4 : (c - 1) / 12 * 12 + (c % 12 == 0 ? 4 : 0)) : c / 2;
   }
