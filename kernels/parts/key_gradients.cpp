@@ -223,7 +223,7 @@ class PassInside {
         begun_(machine, keys.J.size()) {}
 
   void pass(const PassingQueries& queries) {
-    const auto [J, k_t, v_t, dk, dv] = tiles();
+    const Staying of = tiles();
     const auto passing = [&](const Tile& tile) {
       return Near{tile, Axis::passing, Axis::whole, Use::reads, queries.I.begin};
     };
@@ -233,24 +233,24 @@ class PassInside {
     const auto summed = [](const Tile& tile, Use use = Use::sums) {
       return Near{tile, Axis::staying, Axis::whole, use};
     };
-    NearSteps steps = {{staying(k_t), passing(queries.q), passing(queries.L)}};
+    NearSteps steps = {{staying(of.k_t), passing(queries.q), passing(queries.L)}};
     if (sums_.needs_p()) {
-      steps.push_back({staying(v_t), passing(queries.dO), passing(queries.v)});
-      steps.push_back({summed(dk), passing(queries.q)});
+      steps.push_back({staying(of.v_t), passing(queries.dO), passing(queries.v)});
+      steps.push_back({summed(of.dk), passing(queries.q)});
     }
     if (sums_.dV) {
       steps.push_back(
-          {summed(dv, sums_.one_of_keys ? Use::changes : Use::sums), passing(queries.dO)});
+          {summed(of.dv, sums_.one_of_keys ? Use::changes : Use::sums), passing(queries.dO)});
     }
     LevelWalk walk(machine_, by_.inner, &LevelBlocks::rows, &LevelBlocks::keys, std::move(steps),
                    &begun_);
     walk.each(
-        {0, J.size()}, queries.I,
-        [&](Range C, Range met) { return keys_near(problem_, part_of(J, C), met); },
+        {0, of.J.size()}, queries.I,
+        [&](Range C, Range met) { return keys_near(problem_, part_of(of.J, C), met); },
         [&](Range C, Range met) {
           for (const Range part : blocks(C.size(), by_.strip())) {
             const Range K = part_of(C, part);
-            const LivePairs live = LivePairs::near(problem_, part_of(J, K), met);
+            const LivePairs live = LivePairs::near(problem_, part_of(of.J, K), met);
             if (!live.none()) {
               add_strip(walk, live, K, queries);
             }
@@ -278,7 +278,7 @@ class PassInside {
   // Adds to the sums of the keys K what queries give that are near them. `live` are pairs of keys
   // and queries, and strips have a row for a query.
   void add_strip(LevelWalk& walk, const LivePairs& live, Range K, const PassingQueries& queries) {
-    const auto [J, k_t, v_t, dk, dv] = tiles();
+    const Staying of = tiles();
     const Range Q{live.keys().begin - queries.I.begin, live.keys().end - queries.I.begin};
     const ConstView q = queries.q.part(Q), dO = queries.dO.part(Q);
     const auto columns = [K](const Tile& tile) { return tile.part({0, tile.rows()}, K); };
@@ -288,7 +288,7 @@ class PassInside {
       walk.step(number++, K, live.keys(), arithmetic);
     };
     step([&] {
-      multiply(q, columns(k_t), f);
+      multiply(q, columns(of.k_t), f);
       if (sums_.one_of_keys) {
         scale(f, *x_.scale);
       }
@@ -297,21 +297,21 @@ class PassInside {
     if (sums_.needs_p()) {
       const View p = p_.tile.part({0, Q.size()}, {0, K.size()});
       step([&] {
-        multiply(dO, columns(v_t), p);
+        multiply(dO, columns(of.v_t), p);
         make_p(problem_, f, p, queries.v, Q, p);
       });
       live.set_dead(transposed(p), 0);
       if (sums_.one_of_keys) {
         scale(p, *x_.scale);
       }
-      step([&] { multiply_add(transposed(p), q, dk.part(K)); });
+      step([&] { multiply_add(transposed(p), q, of.dk.part(K)); });
     }
     if (sums_.dV) {
       if (!problem_.normalised()) {
         activate(problem_.activation, f, f);
       }
       live.set_dead(transposed(f), 0);
-      step([&] { multiply_add(transposed(f), dO, dv.part(K)); });
+      step([&] { multiply_add(transposed(f), dO, of.dv.part(K)); });
     }
   }
 
