@@ -10,7 +10,7 @@
 #include "memsim/machine.hpp"
 #include "memsim/unchecked.hpp"
 
-// This file is compiled once for each instruction set: what stands between
+// This file is compiled once for each instruction set: what is between
 // HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE many times, the rest once.
 #include "kernels/arithmetic/simd_targets.hpp"
 
@@ -444,7 +444,7 @@ void panels_together(Index count, const Left& a, const ConstView& b, const View&
 
 template <class Left, class Finish>
 void product(const Left& a, const ConstView& b, const View& c, const Finish& finish) {
-  // A narrow panel, which is the last, has a stride of its own.
+  // A narrow panel, which is the last, has another stride.
   const Index wide = b.panels() - (Unchecked(b).stride(b.panels() - 1) == kPanel ? 0 : 1);
   for (Index p = 0; p < b.panels();) {
     const Index count = p < wide ? together(wide - p) : 1;

@@ -1,11 +1,8 @@
 #pragma once
 // The words of an inner level for what kernels of row blocks do (kernels/parts/levels.hpp), and the
-// blocks of all levels. Of a level in which b rows stay, of n in `units` row blocks of the machine:
-//
-//   T   its row blocks: ceil(r / b) of each block of r rows that the next level has
-//   C   key blocks of the next level, each of which meets all rows
-//
-// Under a mask what is near a row block comes alone, and the sums are taken over all tiles.
+// blocks of all levels. Row blocks of a level cut those of the next one anew, as key blocks and
+// columns of weights do. Under a mask what is near a row block comes alone, and the sums are taken
+// over all tiles.
 
 #include <cstddef>
 #include <string>
@@ -21,20 +18,20 @@ struct PlanLevel {
   const RowPlan& by;
   std::size_t level;
 
-  // The most that a block has, of so many; of those of the next level.
+  // The most that a block has, of so many.
   [[nodiscard]] Index rows(Index most) const { return least(most, by.rows, &LevelBlocks::rows); }
   [[nodiscard]] Index keys(Index most) const { return least(most, by.keys, &LevelBlocks::keys); }
   [[nodiscard]] Index weights(Index most) const {
     return least(most, by.weights, &LevelBlocks::weights);
   }
-  // The blocks in row blocks of the machine; its own, and those of the next level, in so many keys
-  // and columns of weights; and how many more than one of these each row block of the machine has.
+  // Its blocks in row blocks of the machine, in keys and in columns of weights.
   [[nodiscard]] Words row_blocks(const Units::Sum& of) const;
   [[nodiscard]] Index key_blocks(Index keys) const;
+  [[nodiscard]] Index weight_blocks(Index columns) const;
+  // Those of the next level; of row blocks those after the first in each of the machine's.
   [[nodiscard]] Index key_blocks_around(Index keys) const;
   [[nodiscard]] Index weight_blocks_around(Index columns) const;
   [[nodiscard]] Words more_row_blocks_around(const Units::Sum& of) const;
-  [[nodiscard]] Index weight_blocks(Index columns) const;
 
  private:
   [[nodiscard]] Index least(Index most, Index outermost, Index LevelBlocks::*block) const;

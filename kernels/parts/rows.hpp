@@ -208,7 +208,7 @@ RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Ra
 Blocks fewest_words(const Problem& problem, Index M, const CostOfBlocks& cost);
 // The same for a kernel that adds to g, with columns of A1_I kept, and perhaps more row blocks for
 // that, where at most kFewRowBlocks fill M: the fewer they are, the more is left beside them. Of
-// more row blocks what is left is a small share of M, and goes to larger key blocks; but for row
+// more row blocks what is left is a small share of M, and goes to larger key blocks; except of row
 // blocks that are smaller than they might be, as under an irregular mask.
 Blocks fewest_words_keeping(const Problem& problem, Index M, const CostOfBlocks& cost);
 inline constexpr Index kFewRowBlocks = 8;
