@@ -24,7 +24,8 @@ HomeMessages::HomeMessages(Transport& transport, std::vector<HomeMessage> all)
       pieces_.push_back(std::move(its));
     }
   }
-  std::ranges::stable_sort(pieces_, {}, &Piece::place);
+  std::ranges::stable_sort(pieces_, {},
+                           [this](const Piece& its) { return std::pair(its.place, !comes(its)); });
   for (std::size_t k = 1; k < pieces_.size(); ++k) {
     pieces_[k].round = pieces_[k - 1].round + (pieces_[k].place == pieces_[k - 1].place ? 0 : 1);
   }

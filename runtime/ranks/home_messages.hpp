@@ -4,9 +4,9 @@
 // Of a home in memory they are its own words, all begun at once. Those of a home on disk pass
 // through buffers, of a few at a time: what is sent is read when it begins, and what has come is
 // written when it is over. Ranks have their messages in rounds, of which each rank knows its own:
-// in a round it sends one message at most, and receives one. It begins those of two rounds, and one
-// more when the first is over. The first round that is not over on all ranks is then begun at both
-// ends of each of its messages, and no rank waits for ever.
+// in a round it receives one message at most, and then sends one. It begins those of two rounds,
+// and one more when the first is over. The first round that is not over on all ranks is then begun
+// at both ends of each of its messages, and no rank waits for ever.
 
 #include <array>
 #include <cstddef>

@@ -24,7 +24,10 @@ std::filesystem::path folder_of_rank(const Request& request, Index rank) {
   return request.store->directory / fmt::format("rank-{}", rank);
 }
 
-RankStore::Folder::Folder(std::filesystem::path of) : path(std::move(of)) {
+namespace {
+
+// The folder of a rank without checkpoints; around it the run's directory is there.
+std::filesystem::path free_folder(std::filesystem::path path) {
   std::filesystem::create_directories(path.parent_path());
   for (const char* const left : {"redblue.checkpoint", "forward.checkpoint"}) {
     if (std::filesystem::exists(path / left)) {
@@ -33,17 +36,21 @@ RankStore::Folder::Folder(std::filesystem::path of) : path(std::move(of)) {
                       (path / left).string()));
     }
   }
+  return path;
 }
 
-RankStore::Folder::~Folder() {
-  std::error_code not_empty;
-  std::filesystem::remove(path, not_empty);
-  std::filesystem::remove(path.parent_path(), not_empty);
-}
+}  // namespace
 
 RankStore::RankStore(const Request& request, Index rank)
-    : folder_(folder_of_rank(request, rank)), store_(folder_.path, request.store->options) {
+    : folder_(free_folder(folder_of_rank(request, rank))), store_(folder_, request.store->options) {
   store_.remove_temporaries();
+}
+
+// While the store holds the folder, which is no other run's then.
+RankStore::~RankStore() {
+  std::error_code not_empty;
+  std::filesystem::remove(folder_, not_empty);
+  std::filesystem::remove(folder_.parent_path(), not_empty);
 }
 
 void RankStore::note_buffered(Index words) {

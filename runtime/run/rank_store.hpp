@@ -17,6 +17,9 @@ class RankStore {
  public:
   // Throws: RequestError where a run left checkpoints of this rank; as Store().
   RankStore(const Request& request, Index rank);
+  RankStore(const RankStore&) = delete;
+  RankStore& operator=(const RankStore&) = delete;
+  ~RankStore();
 
   [[nodiscard]] Store& store() { return store_; }
   // So many words of messages were in memory beside homes.
@@ -25,15 +28,7 @@ class RankStore {
   [[nodiscard]] StoreReport::OfRank report();
 
  private:
-  struct Folder {
-    explicit Folder(std::filesystem::path of);
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    ~Folder();
-    std::filesystem::path path;
-  };
-
-  Folder folder_;
+  std::filesystem::path folder_;
   Store store_;
   Index buffered_ = 0;
 };

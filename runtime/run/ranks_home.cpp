@@ -397,6 +397,9 @@ RankStore* RanksHome::store_of(Index rank) {
   std::unique_ptr<RankStore>& store = stores_[rank];
   if (store == nullptr) {
     store = std::make_unique<RankStore>(request_, rank);
+    if (on_.stored) {
+      on_.stored();
+    }
   }
   return store.get();
 }
@@ -602,6 +605,9 @@ void RanksHome::check(const Part& part) {
                      });
       }
     }
+  }
+  if (on_.transport != nullptr) {  // nothing is handed over of which a rank has found a fault
+    static_cast<void>(on_.transport->gather("results are checked"));
   }
 }
 

@@ -113,7 +113,8 @@ struct Request {
     Index sets = 1;                  // that share out heads, each on a grid
     Transport* transport = nullptr;  // of which this process is one; null: they are threads here
     std::chrono::milliseconds patience = std::chrono::minutes(10);
-    bool collect = false;  // results come to the first rank
+    bool collect = false;                    // results come to the first rank
+    std::function<void()> stored = nullptr;  // called where the folder of a rank is its own
   };
   std::optional<OnRanks> on_ranks;
   // Auto may choose a kernel of dense operands for sparse ones; never in a store.

@@ -74,11 +74,15 @@ Action add_run(CLI::App& app, Transport* transport) {
     options->store.fill(request);
     if (request.store && transport == nullptr) {
       request.store->options.before_each = stop_if_asked();
-    } else if (request.store) {  // mpirun ends its ranks by a signal, all of them
-      remove_folders_when_ended(
-          {folder_of_rank(request, transport->rank()), request.store->directory});
     }
     options->ranks.fill(request, transport);
+    if (request.store && request.on_ranks && transport != nullptr) {
+      // mpirun ends its ranks by a signal, all of them.
+      request.on_ranks->stored = [folder = folder_of_rank(request, transport->rank()),
+                                  directory = request.store->directory] {
+        remove_folders_when_ended({folder, directory});
+      };
+    }
     options->patience.fill(request);
     const Format format = parse_format(options->format);
     options->simd.apply();
