@@ -157,11 +157,11 @@ TEST_F(ViaCallgrind, EveryKeyOfTwoLevels) {
 }
 
 // Caches of which a quarter each is planned move, with nobody telling them what to keep, the words
-// that the levels count, within a quarter.
+// that the levels count, within a quarter: of blocks of several keys, which stay for all steps.
 TEST_F(ViaCallgrind, CachesMoveAboutTheWordsOfTheirLevels) {
   Process command = process(
-      "REDBLUE_SIMD= measure backward/rows --n 384 --d 64 --M L1*0.25,L2*0.3 "
-      "--via callgrind --format json");
+      "REDBLUE_SIMD= measure backward/rows --n 384 --d 64 --M L1*0.25,L2*0.25 "
+      "--blocks Br=128,Bc=57,Bw=64,L1.Br=6,L1.Bc=6,L1.Bw=16 --via callgrind --format json");
   command.environment.emplace_back(
       "HWLOC_SYNTHETIC=pack:1 l2:1(size=524288) l1d:1(size=32768) core:1 pu:1");
   const Outcome outcome = command.run();
