@@ -1,7 +1,7 @@
 #pragma once
 // Which instruction sets are compiled: one for each width and register count that the
 // arithmetic has a tile shape for. Vectors of a length unknown to the compiler (SVE, RISC-V)
-// cannot be kept in arrays of accumulators; NEON stands for the former. To be included
+// cannot be kept in arrays of accumulators; NEON is there for the former. To be included
 // before Highway.
 
 #define HWY_DISABLED_TARGETS \

@@ -35,7 +35,7 @@ void for_even_sizes(Index extent, Index most, const SizesTried& which, const Try
   }
 }
 
-// The block that stays is `first` by `second` of its own rows and columns (or depth), and slices of
+// The block that stays is `first` by `second` of its rows and columns (or depth), and slices of
 // the third pass it.
 template <class B>
 struct SidesOf {

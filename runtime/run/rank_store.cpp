@@ -32,7 +32,7 @@ std::filesystem::path free_folder(std::filesystem::path path) {
   for (const char* const left : {"redblue.checkpoint", "forward.checkpoint"}) {
     if (std::filesystem::exists(path / left)) {
       throw RequestError(
-          fmt::format("{}: a run left a checkpoint: add --resume to go on with it, or remove it",
+          fmt::format("{}: a run left a checkpoint: add --resume to continue it, or remove it",
                       (path / left).string()));
     }
   }

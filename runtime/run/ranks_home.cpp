@@ -139,7 +139,7 @@ class RanksHome final : public OperandHome {
   RankResumption& resume(const Part& part, RankHome& home, Transport& transport);
   void tell(const RankResumption& resumption, Transport& transport);
   void tell_of_stores(StoreReport& stored);
-  // Of a result: rows that some rank has, in a matrix of its home, `first` of the own ones before.
+  // Rows of a result that a rank has, in a matrix of its home, from row `first` of those there on.
   struct Rows {
     Range rows;
     Index rank;

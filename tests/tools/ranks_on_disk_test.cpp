@@ -30,8 +30,8 @@ class RanksOnDisk : public Cli {
   }
 
   // Each rank's kernel moves the words that are counted in its arena, and its messages those of its
-  // links; beside them it copies at home what its own groups left of its own rows: as many words
-  // read as written.
+  // links; beside them it copies at home the rows that it merges, of the groups it worked on: as
+  // many words read as written.
   static void expect_bytes_of_words(const Json& report) {
     const Json& stores = report["store"]["ranks"];
     ASSERT_EQ(stores.size(), report["ranks"].size());
