@@ -131,12 +131,15 @@ void check_level_blocks(const Kernel& kernel, const Blocks& blocks, const Memory
   if (levels == 0) {
     return;
   }
-  if (key_groups_of(blocks) > 1 || prefetch_of(blocks) > 1 ||
-      (blocks.contains(kQueryGroups) && blocks[kQueryGroups] > 1) ||
-      (blocks.contains(kKept) && blocks[kKept] > 0)) {
-    throw ShapeMismatch(
-        "with inner levels keys are in one group, queries too, no columns are kept, and the "
-        "prefetch is 1");
+  const auto text = [&](std::string_view name) {
+    return std::string(name) + "=" + std::to_string(blocks[name]);
+  };
+  constexpr std::pair<std::string_view, Index> kMost[] = {
+      {kKeyGroups, 1}, {kQueryGroups, 1}, {kPrefetch, 1}, {kKept, 0}};
+  for (const auto& [name, most] : kMost) {
+    if (blocks.contains(name) && blocks[name] > most) {
+      throw ShapeMismatch(text(name) + ": with several levels it is " + std::to_string(most));
+    }
   }
   for (const InnerBlock& block : kernel.fitting.inner_blocks) {
     for (std::size_t level = 0; blocks.contains(block.name) && level < levels; ++level) {
@@ -149,7 +152,7 @@ void check_level_blocks(const Kernel& kernel, const Blocks& blocks, const Memory
       const std::string inside = level_block(level, block.name);
       const std::string next = level_block(level + 1, block.name);
       if (blocks.contains(next) && blocks[next] % blocks[inside] != 0) {
-        throw ShapeMismatch(next + " is a multiple of " + inside);
+        throw ShapeMismatch(text(next) + ": a multiple of " + text(inside));
       }
     }
   }

@@ -209,7 +209,6 @@ struct OptionalBlock {
   // The extent, and the size, that it must not pass; null: what is more is cut off.
   Index Shape::*limit = nullptr;
   Index most = std::numeric_limits<Index>::max();
-  bool of_levels = false;  // where there are inner ones
 };
 
 // A block that each inner level has, of the same name (kernels/parts/levels.hpp), where the plan
@@ -240,6 +239,8 @@ struct Fitting {
   std::vector<OptionalBlock> optional_blocks = {};
   // Of a kernel that works in inner levels.
   std::vector<InnerBlock> inner_blocks = {};
+  // And in whose plans these may be 1: steps are apart in the innermost level (LevelBlocks::apart).
+  std::vector<std::string_view> apart_blocks = {};
   // Under a mask some queries may stay through all blocks of the others (Problem::staying).
   bool rows_stay = false;
 };

@@ -442,8 +442,8 @@ Kernel adding_to_g(Start start) {
     return adding_nest(problem, blocks, start_of(problem, start));
   };
   add_stages_before(kernel, start);
-  kernel.fitting.optional_blocks.insert(kernel.fitting.optional_blocks.end(),
-                                        {{kKeyGroups, &Shape::m}, {kRowsApart, nullptr, 1, true}});
+  kernel.fitting.optional_blocks.push_back({kKeyGroups, &Shape::m});
+  kernel.fitting.apart_blocks = {kRowsApart};
   kernel.numerics.chain = [start](const Problem& problem, const Blocks& blocks) {
     return chain(problem, blocks, start);
   };

@@ -426,8 +426,9 @@ Kernel forward_rows() {
                           },
                       .ahead = true,
                       .window = forward_row_window,
-                      .optional_blocks = {{kKeyGroups, &Shape::m}, {kRowsApart, nullptr, 1, true}},
-                      .inner_blocks = row_inner_blocks()},
+                      .optional_blocks = {{kKeyGroups, &Shape::m}},
+                      .inner_blocks = row_inner_blocks(),
+                      .apart_blocks = {kRowsApart}},
           .numerics = {.rescales = rescales,
                        .key_groups = [](const Problem& problem, const Blocks& blocks) -> Words {
                          return GroupedRows(problem, blocks).groups;

@@ -935,10 +935,8 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
                                    {.name = "dKV.Br"},
                                    {.name = "dKV.Bc", .cuts = true}}},
       .numerics = {.recomputes = true}};
-  kernel.fitting.optional_blocks = {{kKeyGroups, &Shape::m},
-                                    {kQueryGroups, &Shape::n},
-                                    {"L1.dQ.apart", nullptr, 1, true},
-                                    {"L1.dKV.apart", nullptr, 1, true}};
+  kernel.fitting.optional_blocks = {{kKeyGroups, &Shape::m}, {kQueryGroups, &Shape::n}};
+  kernel.fitting.apart_blocks = {"L1.dQ.apart", "L1.dKV.apart"};
   if (start == Start::given) {
     kernel.operands.insert(kernel.operands.end(), {kO, kL});
     kernel.optional_results = {kdQ.name, kdK.name, kdV.name};

@@ -35,12 +35,12 @@ Near rows_of(const Tile& tile, Use use) {
 
 // Calls visit(K, live pairs, rows of the tiles of keys, step) for each strip K of the queries I
 // that meets some of the keys, inside the innermost level, in steps of which each takes what
-// `steps` says: step(number, arithmetic).
-template <class Visit>
+// steps() says, which is not asked where there is one level: step(number, arithmetic).
+template <class Steps, class Visit>
 void each_live_strip(Machine& machine, const RowPlan& by, const KeyTiles& keys, Range I,
-                     NearSteps steps, Begun& begun, const Visit& visit) {
-  LevelWalk walk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::keys, std::move(steps),
-                 &begun);
+                     const Steps& steps, Begun& begun, const Visit& visit) {
+  LevelWalk walk(machine, by.inner, &LevelBlocks::rows, &LevelBlocks::keys,
+                 by.inner.empty() ? NearSteps() : steps(), &begun);
   walk.each(
       {0, I.size()}, keys.J,
       [&](Range S, Range J) { return keys_near(by.problem, part_of(I, S), J); },
@@ -73,12 +73,14 @@ void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
   Tile& Z = sums_.Z;
-  const auto [maximum, sum] = sums_.normaliser.of_rows();
-  each_live_strip(machine_, by_, keys, I,
-                  {{columns_of(s_t), of_keys(keys, a2)},
-                   {rows_of(Z, Use::sums), rows_of(maximum, Use::sums), rows_of(sum, Use::sums),
-                    of_keys(keys, a3)}},
-                  begun_, [&](Range K, const LivePairs& live, Range at, const auto& step) {
+  const OnlineSoftmax::OfRows kept = sums_.normaliser.of_rows();
+  const auto steps = [&]() -> NearSteps {
+    return {{columns_of(s_t), of_keys(keys, a2)},
+            {rows_of(Z, Use::sums), rows_of(kept.maximum, Use::sums), rows_of(kept.sum, Use::sums),
+             of_keys(keys, a3)}};
+  };
+  each_live_strip(machine_, by_, keys, I, steps, begun_,
+                  [&](Range K, const LivePairs& live, Range at, const auto& step) {
                     const View e_t = strip_.tile.part({0, at.size()}, {0, K.size()});
                     step(0, [&] { multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t); });
                     step(1, [&] {
@@ -119,14 +121,16 @@ GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
 void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
-  const auto [maximum, sum] = softmax_.of_rows();
+  const OnlineSoftmax::OfRows kept = softmax_.of_rows();
   const Tile& mean = mean_.of_rows();
-  each_live_strip(machine_, by_, keys, I,
-                  {{columns_of(s_t), of_keys(keys, a2)},
-                   {columns_of(g_t), rows_of(mean, Use::reads), of_keys(keys, a3)},
-                   {rows_of(U_, Use::sums), rows_of(Z_, Use::sums), rows_of(maximum, Use::sums),
-                    rows_of(sum, Use::sums), rows_of(mean, Use::sums), of_keys(keys, a2)}},
-                  begun_, [&](Range K, const LivePairs& live, Range at, const auto& step) {
+  const auto steps = [&]() -> NearSteps {
+    return {{columns_of(s_t), of_keys(keys, a2)},
+            {columns_of(g_t), rows_of(mean, Use::reads), of_keys(keys, a3)},
+            {rows_of(U_, Use::sums), rows_of(Z_, Use::sums), rows_of(kept.maximum, Use::sums),
+             rows_of(kept.sum, Use::sums), rows_of(mean, Use::sums), of_keys(keys, a2)}};
+  };
+  each_live_strip(machine_, by_, keys, I, steps, begun_,
+                  [&](Range K, const LivePairs& live, Range at, const auto& step) {
                     NearTile delta(machine_, machine_.initialize("delta", K.size()));
                     const View e_t = e_strip_.tile.part({0, at.size()}, {0, K.size()});
                     const View q_t = q_strip_.tile.part({0, at.size()}, {0, K.size()});
@@ -193,11 +197,13 @@ KnownGradientSums::KnownGradientSums(Machine& machine, const RowPlan& by, Index 
 void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
-  each_live_strip(machine_, by_, keys, I,
-                  {{columns_of(s_t), rows_of(L_, Use::reads), of_keys(keys, a2)},
-                   {columns_of(g_t), rows_of(v_, Use::reads), of_keys(keys, a3)},
-                   {rows_of(W_, Use::sums), of_keys(keys, a2)}},
-                  begun_, [&](Range K, const LivePairs& live, Range at, const auto& step) {
+  const auto steps = [&]() -> NearSteps {
+    return {{columns_of(s_t), rows_of(L_, Use::reads), of_keys(keys, a2)},
+            {columns_of(g_t), rows_of(v_, Use::reads), of_keys(keys, a3)},
+            {rows_of(W_, Use::sums), of_keys(keys, a2)}};
+  };
+  each_live_strip(machine_, by_, keys, I, steps, begun_,
+                  [&](Range K, const LivePairs& live, Range at, const auto& step) {
                     const View p_t = strip_.tile.part({0, at.size()}, {0, K.size()});
                     const ConstView of_s = s_t.part({0, s_t.rows()}, K);
                     const ConstView of_g = g_t.part({0, g_t.rows()}, K);

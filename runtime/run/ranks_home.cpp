@@ -171,7 +171,8 @@ class RanksHome final : public OperandHome {
 std::vector<FoundOperand> RanksHome::find(const Readers&) {
   if (on_disk() && std::filesystem::exists(request_.store->directory)) {
     for (const auto& entry : std::filesystem::directory_iterator(request_.store->directory)) {
-      if (entry.path().extension() == Store::kSuffix) {
+      const std::string file = entry.path().filename().string();
+      if (file.ends_with(Store::kSuffix) && !file.ends_with(Store::kTemporarySuffix)) {
         throw RequestError(fmt::format(
             "{}: {} has matrices, and ranks take operands from {} or make them: take another "
             "directory",
@@ -198,18 +199,24 @@ OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
       }
     }
   }
-  for (const Signature& result : kernel.returned(plan.problem)) {
-    words += request_.verify ? Words(result.rows_of(plan.problem.shape)) *
-                                   result.cols_of(plan.problem.shape) * report.kernel.team.heads
-                             : Words(0);
+  // The first rank verifies, with all operands and results in memory.
+  const bool verifies = request_.verify && is_first();
+  for (const auto& matrices : {given_of(plan), kernel.returned(plan.problem)}) {
+    for (const Signature& matrix : matrices) {
+      words += verifies ? Words(matrix.rows_of(plan.problem.shape)) *
+                              matrix.cols_of(plan.problem.shape) * report.kernel.team.heads
+                        : Words(0);
+    }
   }
   Words bytes = 4 * words;
-  if (request_.verify) {
+  if (verifies) {
     bytes += verification_bytes(kernel, plan.problem);
   }
-  return {bytes, on_disk() ? "take a smaller M"
-                           : "take smaller n, m or d, fewer heads, or more machines, homes on disk "
-                             "(--store file:DIR), or use count"};
+  return {bytes, !on_disk()
+                     ? "take smaller n, m or d, fewer heads, or more machines, homes on disk "
+                       "(--store file:DIR), or use count"
+                 : verifies ? "run without --verify, which holds all matrices"
+                            : "take a smaller M"};
 }
 
 void RanksHome::fill_rows(const Signature& operand, const Problem& problem, Index head, Range rows,

@@ -742,34 +742,6 @@ std::string levels_text(const Request& request) {
                         : fmt::format("{} {},{}", said, fmt::join(request.inner, ","), request.M);
 }
 
-// Throws: RequestError for blocks that no levels take.
-void check_level_blocks(const Request& request, const Kernel& kernel, const Blocks& blocks) {
-  if (request.inner.empty()) {
-    return;
-  }
-  const std::string said = request.said("--blocks");
-  for (const std::string_view groups : {kKeyGroups, kQueryGroups}) {
-    if (blocks.contains(groups) && blocks[groups] > 1) {
-      throw RequestError(fmt::format("{} {}={}: with several levels, {}, there is one group", said,
-                                     groups, blocks[groups], levels_text(request)));
-    }
-  }
-  if (blocks.contains(kKept) && blocks[kKept] > 0) {
-    throw RequestError(fmt::format("{} {}={}: with several levels, {}, none are kept", said, kKept,
-                                   blocks[kKept], levels_text(request)));
-  }
-  for (const InnerBlock& block : kernel.fitting.inner_blocks) {
-    for (std::size_t level = 0; block.cuts && level + 1 < request.inner.size(); ++level) {
-      const std::string inside = level_block(level, block.name);
-      const std::string next = level_block(level + 1, block.name);
-      if (blocks.contains(next) && blocks[next] % blocks[inside] != 0) {
-        throw RequestError(fmt::format("{} {}={}: a multiple of {}={}", said, next, blocks[next],
-                                       inside, blocks[inside]));
-      }
-    }
-  }
-}
-
 // The blocks of the planner, before those that a request names replace some.
 Blocks fitted_blocks(const Request& request, const Kernel& kernel, const Problem& problem) {
   const Memory memory = request.memory_of_plan();
@@ -829,12 +801,13 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     }
     const auto optional = std::ranges::find(fitting.optional_blocks, name, &OptionalBlock::name);
     const bool is_optional = optional != fitting.optional_blocks.end();
-    if (is_optional && optional->of_levels) {
+    const bool is_apart = std::ranges::count(fitting.apart_blocks, name) > 0;
+    if (is_apart) {
       if (request.inner.empty()) {
         throw RequestError(fmt::format("{} {}: it is of several levels: give a {} as 8K,256K",
                                        request.said("--blocks"), name, request.said("--M")));
       }
-      if (size > optional->most) {
+      if (size > 1) {
         throw RequestError(
             fmt::format("{} {}={}: it is 1 or 0", request.said("--blocks"), name, size));
       }
@@ -849,7 +822,7 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
                                      request.said("--blocks"), name, size,
                                      std::min(problem.shape.*optional->limit, optional->most)));
     }
-    if ((clusters || stay || is_optional) && !blocks.contains(name)) {
+    if ((clusters || stay || is_optional || is_apart) && !blocks.contains(name)) {
       blocks.add(name, size);
     }
     if (!blocks.contains(name)) {
@@ -857,9 +830,9 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
       for (const auto& [known, _] : blocks) {
         names += (names.empty() ? "" : ", ") + known;
       }
-      for (const OptionalBlock& other : fitting.optional_blocks) {
-        if (!blocks.contains(other.name) && other.of_levels && !request.inner.empty()) {
-          names += ", " + std::string(other.name);
+      for (const std::string_view other : fitting.apart_blocks) {
+        if (!request.inner.empty() && !blocks.contains(other)) {
+          names += ", " + std::string(other);
         }
       }
       throw RequestError(fmt::format("{} {}: {} has {}", request.said("--blocks"), name,
@@ -868,8 +841,13 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     }
     blocks.set(name, size);
   }
-  check_level_blocks(request, kernel, blocks);
-  Plan plan = kernel.plan(problem, request.memory_of_plan(), blocks);
+  Plan plan = [&] {
+    try {
+      return kernel.plan(problem, request.memory_of_plan(), blocks);
+    } catch (const ShapeMismatch& error) {
+      throw RequestError(fmt::format("{} {}", request.said("--blocks"), error.what()));
+    }
+  }();
   const auto check = [&](const std::vector<PhaseCost>& phases, Index M, const std::string& where) {
     if (const Index missing = total(phases).peak.value() - M; missing > 0) {
       throw RequestError(fmt::format(

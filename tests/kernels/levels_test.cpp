@@ -117,9 +117,9 @@ Plan random_plan(const TestedKernel& kernel, const Shape& shape, Memory memory,
       size = cuts ? size * random.any(1, 3) : random.any(1, 30);
     }
   }
-  for (const OptionalBlock& block : kernel.kernel->fitting.optional_blocks) {
-    if (block.name.ends_with(kApart) && random.any(0, 1) == 1) {
-      blocks.add(std::string(block.name), 1);
+  for (const std::string_view apart : kernel.kernel->fitting.apart_blocks) {
+    if (random.any(0, 1) == 1) {
+      blocks.add(std::string(apart), 1);
     }
   }
   Plan plan = kernel.kernel->plan(kernel.problem(shape), memory, blocks);

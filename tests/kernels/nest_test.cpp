@@ -127,7 +127,7 @@ TEST_P(NestOf, MovesWhatTheFormulaSaysWithAnyBlocks) {
     const Objective objective = k % 5 == 0 ? Objective::time : Objective::words;
     Blocks blocks = kernel.blocks(shape, M, objective, kernel.streams_keys() ? up_to(3) : 1);
     for (const OptionalBlock& optional : kernel.kernel->fitting.optional_blocks) {
-      if (!optional.of_levels && !blocks.contains(optional.name) && k % 2 == 0) {
+      if (!blocks.contains(optional.name) && k % 2 == 0) {
         blocks.add(std::string(optional.name), 1);
       }
     }

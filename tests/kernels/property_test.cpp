@@ -322,7 +322,7 @@ Plan draw_plan(Random& random, const TestedKernel& kernel, const Shape& shape) {
     case 1: {
       Blocks blocks = kernel.blocks(shape, M(), Objective::words, prefetch);
       for (const OptionalBlock& optional : kernel.kernel->fitting.optional_blocks) {
-        if (!optional.of_levels && !blocks.contains(optional.name) && below(random, 2) == 0) {
+        if (!blocks.contains(optional.name) && below(random, 2) == 0) {
           blocks.add(std::string(optional.name), 1);
         }
       }

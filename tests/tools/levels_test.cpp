@@ -146,10 +146,8 @@ TEST_F(LevelsCommand, RefusesWhatNoLevelsAre) {
           "several");
   refused(rows + "--M 1K,4K --prefetch 2", "--prefetch 2: with several levels, --M 1024,4096, .*");
   refused(rows + "--M 1K,4K --grid 2x1", "--M 1024,4096: ranks have one level .*");
-  refused(rows + "--M 1K,4K --blocks groups=2",
-          "--blocks groups=2: with several levels, --M 1024,4096, there is one group");
-  refused(rows + "--M 1K,4K --blocks kept=3",
-          "--blocks kept=3: with several levels, --M 1024,4096, none are kept");
+  refused(rows + "--M 1K,4K --blocks groups=2", "--blocks groups=2: with several levels it is 1");
+  refused(rows + "--M 1K,4K --blocks kept=3", "--blocks kept=3: with several levels it is 0");
   refused(rows + "--M 1K,4K --blocks L1.apart=2", "--blocks L1.apart=2: it is 1 or 0");
   refused(rows + "--M 4K --blocks L1.apart=1",
           "--blocks L1.apart: it is of several levels: give a --M as 8K,256K");
