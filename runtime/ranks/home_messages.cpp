@@ -8,7 +8,7 @@
 
 namespace redblue {
 
-HomeMessages::HomeMessages(Transport& transport, std::vector<HomeMessage> all)
+HomeMessages::HomeMessages(Transport& transport, std::vector<HomeMessage> all, Index most)
     : transport_(transport),
       all_(std::move(all)),
       buffers_(!all_.empty() && !all_.front().home->in_memory()) {
@@ -16,7 +16,7 @@ HomeMessages::HomeMessages(Transport& transport, std::vector<HomeMessage> all)
   for (const HomeMessage& message : all_) {
     const Index distance = (message.to - message.from + transport.size()) % transport.size();
     const Index cols = message.home->about(message.matrix).cols;
-    for (const Range piece : blocks(message.rows.size() * cols, kMostWordsOfMessage)) {
+    for (const Range piece : blocks(message.rows.size() * cols, most)) {
       const Index first = message.rows.begin * cols;
       Piece its{.of = &message, .words = {first + piece.begin, first + piece.end}};
       Index& number = numbers[{message.order, distance, comes(its)}];
@@ -97,11 +97,8 @@ void HomeMessages::finish_up_to(Index group) {
     if (!comes(pieces_[k]) || pieces_[k].of->group > group) {
       continue;
     }
-    while (k >= begun_) {
-      end(pieces_[over_]);
-    }
-    if (!pieces_[k].over) {
-      end(pieces_[k]);
+    while (!pieces_[k].over) {
+      end(pieces_[buffers_ ? over_ : k]);
     }
   }
 }

@@ -5,8 +5,9 @@
 // through buffers, of a few at a time: what is sent is read when it begins, and what has come is
 // written when it is over. Ranks have their messages in rounds, of which each rank knows its own:
 // in a round it receives one message at most, and then sends one. It begins those of two rounds,
-// and one more when the first is over. The first round that is not over on all ranks is then begun
-// at both ends of each of its messages, and no rank waits for ever.
+// and one more when the first is over, and waits for its messages in their order alone: what is
+// sent is over when the other rank has waited for it. The first round that is not over on all ranks
+// is then begun, and waited for, at both ends of each of its messages, and no rank waits for ever.
 
 #include <array>
 #include <cstddef>
@@ -34,12 +35,14 @@ struct HomeMessage {
 
 class HomeMessages {
  public:
-  // The most words in buffers at a time.
-  static constexpr Index kMostBuffered = 4 * kMostWordsOfMessage;
+  // The most words in buffers at a time, of messages of so many.
+  static constexpr Index most_buffered(Index words = kMostWordsOfMessage) { return 4 * words; }
 
   // Begins them: of homes that are all in memory, or all on disk, and do not move until they are
-  // over. Throw (all): TransportError; of homes on disk as their stores.
-  HomeMessages(Transport& transport, std::vector<HomeMessage> all);
+  // over. A message has `most` words at most. Throw (all): TransportError; of homes on disk as
+  // their stores.
+  HomeMessages(Transport& transport, std::vector<HomeMessage> all,
+               Index most = kMostWordsOfMessage);
   HomeMessages(const HomeMessages&) = delete;
   HomeMessages& operator=(const HomeMessages&) = delete;
 
@@ -49,7 +52,7 @@ class HomeMessages {
   void finish_up_to(Index group);
   void finish();
   // The most words in buffers so far.
-  [[nodiscard]] Index most_buffered() const { return most_buffered_; }
+  [[nodiscard]] Index buffered() const { return most_buffered_; }
 
  private:
   struct Piece {

@@ -7,6 +7,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/ranks/noted_rows.hpp"
+#include "runtime/ranks/transfers.hpp"
 
 namespace redblue {
 namespace {
@@ -64,6 +65,26 @@ RankHome::RankHome(const RankPart& part, Store* store) : store_(store) {
   }
 }
 
+Words RankHome::file_bytes(const RankPart& part, const Store& store,
+                           const std::vector<std::string>* some) {
+  Words bytes;
+  for (const HomeMatrix& matrix : home_of(part)) {
+    if (some == nullptr || std::ranges::find(*some, matrix.name) != some->end()) {
+      bytes += StoredMatrix::file_bytes(layout_for(part, matrix, store));
+    }
+  }
+  return bytes;
+}
+
+std::vector<std::string> RankHome::handed_over(const RankPart& part) {
+  std::vector<std::string> names;
+  for (const Signature& result : part.of().kernel().returned(part.plan().problem)) {
+    names.emplace_back(result.name);
+    names.push_back(dead_name(result.name));
+  }
+  return names;
+}
+
 RankHome::Held& RankHome::held(std::string_view matrix) {
   return held_.find(matrix)->second;
 }
@@ -92,9 +113,9 @@ Words RankHome::words() const {
   return words;
 }
 
-void RankHome::keep(const std::vector<Signature>& matrices) {
+void RankHome::keep(const std::vector<std::string>& matrices) {
   std::erase_if(held_, [&](const auto& its) {
-    return std::ranges::find(matrices, its.first, &Signature::name) == matrices.end();
+    return std::ranges::find(matrices, its.first) == matrices.end();
   });
 }
 

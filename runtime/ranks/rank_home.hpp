@@ -23,6 +23,11 @@ class RankHome {
   // file, laid out for the kernel, that has no name and vanishes with the process. Throws: as
   // Store::create().
   explicit RankHome(const RankPart& part, Store* store = nullptr);
+  // Bytes of such files, of all matrices of a home or of some; and the matrices that a run of a
+  // part hands over.
+  static Words file_bytes(const RankPart& part, const Store& store,
+                          const std::vector<std::string>* some = nullptr);
+  static std::vector<std::string> handed_over(const RankPart& part);
 
   [[nodiscard]] bool in_memory() const { return store_ == nullptr; }
   [[nodiscard]] std::vector<std::string> names() const;
@@ -30,7 +35,7 @@ class RankHome {
   [[nodiscard]] const HomeMatrix& about(std::string_view matrix) const;
   [[nodiscard]] Words words() const;
   // Drops all other matrices.
-  void keep(const std::vector<Signature>& matrices);
+  void keep(const std::vector<std::string>& matrices);
 
   // Rows of a matrix by their numbers among those that lie here: of rows by their numbers in the
   // place, which lie here next to each other; of those that the rank begins with, or ends with; and

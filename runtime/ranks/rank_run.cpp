@@ -125,7 +125,7 @@ class Working {
       const auto start = Clock::now();
       messages_->finish();
       seconds_ += seconds_since(start);
-      buffered_ = std::max(buffered_, messages_->most_buffered());
+      buffered_ = std::max(buffered_, messages_->buffered());
       messages_.reset();
     }
   }

@@ -11,7 +11,7 @@ namespace redblue {
 
 struct RankRun {
   RunCounts arena;
-  double seconds_in_links = 0;  // waiting for messages
+  double seconds_in_links = 0;  // for messages, with what they move on disk
   Index buffered = 0;           // the most words of messages beside the home at a time
 };
 

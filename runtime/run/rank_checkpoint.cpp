@@ -57,6 +57,11 @@ std::span<float> rows_of(RankHome& home, const std::string& matrix, Range rows) 
   return home.in_memory(matrix, {rows.begin * cols, rows.end * cols});
 }
 
+std::filesystem::path checkpoint_path(const std::filesystem::path& folder,
+                                      const std::string& name) {
+  return folder / (name + ".checkpoint");
+}
+
 // Whether all bytes came.
 bool read_at(const Descriptor& file, Index offset, std::span<std::byte> to) {
   while (!to.empty()) {
@@ -88,8 +93,18 @@ struct RankCheckpoints::Record {
   }
 };
 
+std::optional<std::filesystem::path> RankCheckpoints::left_in(const std::filesystem::path& folder) {
+  for (const bool forward : {false, true}) {
+    if (std::filesystem::path path = checkpoint_path(folder, name_of(forward));
+        std::filesystem::exists(path)) {
+      return path;
+    }
+  }
+  return std::nullopt;
+}
+
 RankCheckpoints::RankCheckpoints(const std::filesystem::path& folder, const std::string& name)
-    : path_(folder / (name + ".checkpoint")), words_path_(folder / (name + ".words")) {
+    : path_(checkpoint_path(folder, name)), words_path_(folder / (name + ".words")) {
   std::filesystem::create_directories(folder);
   words_ = Descriptor(::open(words_path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (words_.get() < 0) {

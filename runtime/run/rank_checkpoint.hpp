@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ class RankCheckpoints {
   // Where files are: NAME.words and NAME.checkpoint in a folder, which is made if it is missing.
   // Waits for a process that ends. Throws: std::runtime_error where another process has them.
   RankCheckpoints(const std::filesystem::path& folder, const std::string& name);
+
+  // A checkpoint that a run left in a folder, of either part; or nothing.
+  static std::optional<std::filesystem::path> left_in(const std::filesystem::path& folder);
+  static std::string name_of(bool forward) { return forward ? "forward" : "redblue"; }
 
   // Whether an earlier run left a checkpoint.
   [[nodiscard]] bool found() const { return std::filesystem::exists(path_); }

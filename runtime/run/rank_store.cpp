@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/run/rank_checkpoint.hpp"
 #include "runtime/system/memory.hpp"
 
 namespace redblue {
@@ -29,12 +30,9 @@ namespace {
 // The folder of a rank without checkpoints; around it the run's directory is there.
 std::filesystem::path free_folder(std::filesystem::path path) {
   std::filesystem::create_directories(path.parent_path());
-  for (const char* const left : {"redblue.checkpoint", "forward.checkpoint"}) {
-    if (std::filesystem::exists(path / left)) {
-      throw RequestError(
-          fmt::format("{}: a run left a checkpoint: add --resume to continue it, or remove it",
-                      (path / left).string()));
-    }
+  if (const auto left = RankCheckpoints::left_in(path)) {
+    throw RequestError(fmt::format(
+        "{}: a run left a checkpoint: add --resume to continue it, or remove it", left->string()));
   }
   return path;
 }

@@ -35,6 +35,7 @@
 #include "runtime/run/verification.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/system/memory.hpp"
+#include "runtime/system/open_files.hpp"
 
 namespace redblue {
 namespace {
@@ -120,6 +121,7 @@ class RanksHome final : public OperandHome {
     return on_.transport == nullptr || on_.transport->rank() == 0;
   }
   RankStore* store_of(Index rank);
+  void allow_files(const Part& part) const;
   void run_rank_of(const Part& part, Transport& transport);
   // Returns the most words of messages beside homes; as deal_out().
   Index run_head(const Part& part, const GridPlan& of, OfHead which, RankHome& home,
@@ -193,7 +195,7 @@ OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
       for (Index rank = 0; rank < part->ranks->size(); ++rank) {
         if (on_.transport == nullptr || on_.transport->rank() == rank) {
           const Words home = part->ranks->home(rank);
-          words += on_disk() ? std::min(home, Words(HomeMessages::kMostBuffered)) : home;
+          words += on_disk() ? std::min(home, Words(HomeMessages::most_buffered())) : home;
           words += plan.M;
         }
       }
@@ -293,7 +295,7 @@ Index RanksHome::deal_out(const GridPlan& of, OfHead which, RankHome& home, Tran
   }
   HomeMessages dealt(transport, std::move(messages));
   dealt.finish();
-  return dealt.most_buffered();
+  return dealt.buffered();
 }
 
 // Sums are at the rank of the last segment.
@@ -411,21 +413,46 @@ RankStore* RanksHome::store_of(Index rank) {
   return store.get();
 }
 
+// Of the ranks in this process: a file for each matrix of one head, and for each result of the
+// others.
+void RanksHome::allow_files(const Part& part) const {
+  Words files;
+  for (const GridPlan& of : of_) {
+    for (Index rank = of.ranks().begin; rank < of.ranks().end; ++rank) {
+      if (on_.transport == nullptr || on_.transport->rank() == rank) {
+        const RankPart its(of, rank);
+        files += std::ssize(home_of(its));
+        files +=
+            Words(std::ssize(RankHome::handed_over(its))) * heads_of_set(set_of_rank(rank)).size();
+      }
+    }
+  }
+  allow_open_files(files, fmt::format("homes on disk of {}", to_string(part.plan)),
+                   "take fewer heads, or ranks as processes (mpirun)");
+}
+
 void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   check_facts(transport, facts(part, request_));
   const Index set = set_of_rank(transport.rank());
   const GridPlan& of = of_[static_cast<std::size_t>(set)];
   const Range heads = heads_of_set(set);
   RankStore* const store = store_of(transport.rank());
+  const RankPart its(of, transport.rank());
+  const std::vector<std::string> handed_over = RankHome::handed_over(its);
+  if (store != nullptr) {
+    store->store().reserve(RankHome::file_bytes(its, store->store()) +
+                           RankHome::file_bytes(its, store->store(), &handed_over) *
+                               std::max<Index>(heads.size() - 1, 0));
+  }
   std::vector<RankHome> homes;
   RankCounts counts;
   for (Index head = heads.begin; head < heads.end; ++head) {
-    homes.emplace_back(RankPart(of, transport.rank()),
-                       store == nullptr ? nullptr : &store->store());
+    homes.emplace_back(its, store == nullptr ? nullptr : &store->store());
     const Index buffered =
         run_head(part, of, {transport.rank(), head}, homes.back(), transport, counts);
     if (store != nullptr) {
       store->note_buffered(buffered);
+      homes.back().keep(handed_over);
     }
   }
   const std::vector<std::string> all = transport.gather(to_text(counts));
@@ -468,7 +495,7 @@ RankCheckpoints::Facts RanksHome::facts_of_checkpoint(const Part& part, RankHome
 RankResumption& RanksHome::resume(const Part& part, RankHome& home, Transport& transport) {
   const bool makes_forward = report_->forward && !forward_;
   auto resumption = std::make_unique<RankResumption>(
-      request_, makes_forward ? "forward" : "redblue", facts_of_checkpoint(part, home), home,
+      request_, RankCheckpoints::name_of(makes_forward), facts_of_checkpoint(part, home), home,
       transport, forward_.has_value());
   const std::lock_guard lock(mutex_);
   return *resumptions_.emplace_back(std::move(resumption));
@@ -559,6 +586,9 @@ void RanksHome::run(Part& part, const RunHook& hook) {
   for (Index set = 0; set < part.ranks->sets; ++set) {
     of_.emplace_back(kernel, part.plan, part.ranks->grid, set * part.ranks->grid.ranks());
   }
+  if (on_disk()) {
+    allow_files(part);
+  }
   const auto start = std::chrono::steady_clock::now();
   if (on_.transport != nullptr) {
     on_.transport->wait_at_most(on_.patience);
@@ -624,8 +654,12 @@ void RanksHome::take(const Part& forward) {
     forward_of_.emplace_back(find_kernel(forward_->plan.kernel), forward_->plan, of.grid(),
                              of.ranks().begin);
   }
+  std::vector<std::string> made;
+  for (const Signature& result : find_kernel(forward.plan.kernel).returned(forward.plan.problem)) {
+    made.emplace_back(result.name);
+  }
   for (auto& [_, home] : homes_) {
-    home.keep(find_kernel(forward.plan.kernel).returned(forward.plan.problem));
+    home.keep(made);
   }
   forward_homes_ = std::exchange(homes_, {});
   forward_results_ = std::exchange(results_, {});

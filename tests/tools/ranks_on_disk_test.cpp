@@ -2,6 +2,7 @@
 // these words are.
 
 #include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -164,6 +165,33 @@ TEST_F(RanksOnDisk, HoldNoMoreMemoryForMoreRows) {
   EXPECT_LT(resident(64, 524288) - resident(64, 131072), 16 * kMiB);  // 2 messages of keys, or 8
 }
 
+// Of 40 heads on 2 ranks 2 results each are open to the end, 160 files, and a few more of one head.
+// Where 100 may be open the limit is raised, or the run is refused before it starts.
+TEST_F(RanksOnDisk, OpenAFileForEachResult) {
+  const std::string line =
+      "run forward/rows --n 9 --d 3 --M 900 --heads 40 --grid 2x1 --out O=o.npy";
+  const auto limited = [&](const std::string& limit) {
+    Process shell{{"/bin/sh", "-c", limit + "; exec " REDBLUE_COMMAND " " + line + store()},
+                  {"PATH=/usr/bin:/bin"},
+                  directory_.path()};
+    return shell.run();
+  };
+  data(line);
+  const std::string in_memory = bytes("o.npy");
+  std::filesystem::remove(directory_ / "o.npy");
+  const Outcome refused = limited("ulimit -n 100");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_TRUE(std::regex_match(
+      refused.err, std::regex("redblue: homes on disk of forward/rows .* need [0-9]+ open files, "
+                              "and this process may have 100: take fewer heads.*\n")))
+      << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "o.npy"));
+  EXPECT_FALSE(std::filesystem::exists(disk_ / "st"));
+  const Outcome raised = limited("ulimit -S -n 100");
+  EXPECT_EQ(raised.code, 0) << raised.err;
+  EXPECT_EQ(bytes("o.npy"), in_memory);
+}
+
 TEST_F(RanksOnDisk, RefuseAStoreOfMatrices) {
   data("store generate st --n 9 --d 3");
   expect_refused(process("run forward/rows --n 9 --d 3 --M 900 --grid 3x1 --store file:st"), 2,
@@ -214,11 +242,12 @@ TEST_F(RanksOnDiskOfMpi, EndWhereADiskFails) {
     EXPECT_EQ(job.code, 1) << job.err;
     EXPECT_EQ(job.out, "");
     EXPECT_TRUE(job.err.starts_with("redblue: rank 1: " + message)) << job.err;
+    EXPECT_NE(job.err.find("st/rank-1"), std::string::npos) << job.err;
     EXPECT_LT(job.seconds, 20 * kSlowdown);
     EXPECT_EQ(left_running_in(directory_.path()), std::vector<int>());
   };
   const std::string limited = "trap '' XFSZ; ulimit -f 8; exec " REDBLUE_COMMAND " " + line;
-  expect_end({"/bin/sh", "-c", limited}, "cannot make room for ");
+  expect_end({"/bin/sh", "-c", limited}, "cannot reserve ");
   EXPECT_TRUE(files().empty()) << files().begin()->first;
   expect_end(
       {"/bin/sh", "-c", "mkdir -p st/rank-1; exec flock st/rank-1 " REDBLUE_COMMAND " " + line},

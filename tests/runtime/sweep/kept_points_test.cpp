@@ -45,11 +45,11 @@ Swept point(Index M, std::optional<double> seconds) {
   return swept;
 }
 
-constexpr Index kSizes[] = {300, 400, 500, 600, 700};
+constexpr Index kLengths[] = {300, 400, 500, 600, 700};
 
 SuiteOrigin origin(const std::string& how) {
   SuiteOrigin origin{.how = how, .suite = "{}", .program = "f00d", .points = {}, .files = {}};
-  for (const Index M : kSizes) {
+  for (const Index M : kLengths) {
     origin.points.push_back(to_string(point(M, {}).point));
   }
   return origin;
@@ -62,8 +62,8 @@ SweptPart part(const SuitePart& part, const std::string& model,
                                    .part = part,
                                    .context = sweep_context(machine(model))},
                           .points = {}}};
-  for (const std::size_t k : points_of(part, std::size(kSizes))) {
-    made.kept.points.push_back(point(kSizes[k], seconds));
+  for (const std::size_t k : points_of(part, std::size(kLengths))) {
+    made.kept.points.push_back(point(kLengths[k], seconds));
   }
   return made;
 }
@@ -137,7 +137,7 @@ TEST(KeptPoints, OfOneMachineMakeTheWhole) {
 TEST(KeptPoints, ATimeKeepsItsMachine) {
   std::vector<SweptPart> parts = {part({1, 2}, "A", 0.5), part({2, 2}, "B", 0.25)};
   const MergedSweep merged = merge(parts);
-  EXPECT_EQ(sizes(merged), std::vector<Index>(std::begin(kSizes), std::end(kSizes)));
+  EXPECT_EQ(sizes(merged), std::vector<Index>(std::begin(kLengths), std::end(kLengths)));
   const std::string simd =
       nlohmann::json::parse(parts[0].kept.head.context)["simd"].get<std::string>();
   for (std::size_t k = 0; k < merged.sweep.points.size(); ++k) {
