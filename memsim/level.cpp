@@ -7,98 +7,77 @@ namespace redblue {
 Level::Level(Index M, const Level* outer)
     : capacity_((require(M >= 1, "M of a level is at least one word"), M)), outer_(outer) {}
 
-const Level::Lent& Level::lend(const Tile& tile, Range rows, Range columns) {
+void Level::take(Part& part, Range rows, Range columns, How how, Index at_a_time) {
   const auto within = [](Range range, Index extent) {
     return 0 <= range.begin && range.begin < range.end && range.end <= extent;
   };
-  require(within(rows, tile.rows()) && within(columns, tile.cols()),
-          "a level borrows a part of a tile, of some words");
-  require(outer_ == nullptr || outer_->has({.tile = tile.number(),
+  require(within(rows, part.extents_[0]) && within(columns, part.extents_[1]),
+          "a level takes a part of a tile, of some words");
+  require(outer_ == nullptr || outer_->has({.tile = part.tile_,
                                             .row = rows.begin,
                                             .column = columns.begin,
                                             .rows = rows.size(),
                                             .columns = columns.size()}),
-          "a level borrows what the next level has");
-  const Index words = rows.size() * columns.size();
-  if (const Index missing = words - (capacity_ - meter_.live()); missing > 0) {
-    throw FastMemoryOverflow(meter_.refusal(tile.name(), words, capacity_, contents()), missing);
+          "a level takes what the next level has");
+  const Index charge = std::min(rows.size() * columns.size(), at_a_time);
+  if (const Index missing = charge - (capacity_ - meter_.live()); missing > 0) {
+    throw FastMemoryOverflow(meter_.refusal(part.name_, charge, capacity_, contents()), missing);
   }
-  // Member by member: a copy of the whole would wait for the stores that make it (measured).
-  Lent& part = lent_.emplace_back();
-  part.number = next_++;
-  part.tile = tile.number();
-  part.name = tile.name();
-  part.rows.begin = rows.begin;
-  part.rows.end = rows.end;
-  part.columns.begin = columns.begin;
-  part.columns.end = columns.end;
-  part.holds = tile.holds();
-  meter_.charge(words, part.holds);
-  return part;
+  parts_.push_back(&part);
+  part.rows_ = rows;
+  part.columns_ = columns;
+  part.charged_ = charge;
+  part.how_ = how;
+  meter_.charge(charge, part.holds_);
+  if (how == How::makes || how == How::scratch) {
+    tell(Event::Kind::initialize, part);
+  } else {
+    meter_.read(part.words(), part.holds_);
+    tell(Event::Kind::read, part);
+  }
 }
 
-Loan Level::begin(const Tile& tile, Range rows, Range columns) {
-  const Lent& part = lend(tile, rows, columns);
-  tell(Event::Kind::initialize, part);
-  return {*this, part.number};
-}
-
-Loan Level::borrow(const Tile& tile, Range rows, Range columns) {
-  const Lent& part = lend(tile, rows, columns);
-  meter_.read(part.words(), part.holds);
-  tell(Event::Kind::read, part);
-  return {*this, part.number};
+// Those that were taken last are mostly given back first.
+void Level::give_back(const Part& part) noexcept {
+  if (part.how_ == How::changes || part.how_ == How::makes) {
+    meter_.write(part.words(), part.holds_);
+    tell(Event::Kind::write, part);
+  }
+  meter_.discharge(part.charged_, part.holds_);
+  tell(Event::Kind::remove, part);
+  if (parts_.back() == &part) {
+    parts_.pop_back();
+  } else {
+    std::erase(parts_, &part);
+  }
 }
 
 bool Level::has(const TilePart& part) const {
   const auto within = [](Index begin, Index size, Range all) {
     return all.begin <= begin && begin + size <= all.end;
   };
-  return std::ranges::any_of(lent_, [&](const Lent& lent) {
-    return lent.tile == part.tile && within(part.row, part.rows, lent.rows) &&
-           within(part.column, part.columns, lent.columns);
+  return std::ranges::any_of(parts_, [&](const Part* taken) {
+    return taken->tile_ == part.tile && within(part.row, part.rows, taken->rows_) &&
+           within(part.column, part.columns, taken->columns_);
   });
 }
 
 std::string Level::contents() const {
   std::string all;
-  for (const Lent& part : lent_) {
-    all += (all.empty() ? "" : ", ") + std::string(part.name) + " " + std::to_string(part.words());
+  for (const Part* part : parts_) {
+    all +=
+        (all.empty() ? "" : ", ") + std::string(part->name_) + " " + std::to_string(part->charged_);
   }
   return all;
 }
 
-// Those that were lent last are mostly given back first.
-std::vector<Level::Lent>::iterator Level::lent(std::uint64_t number) noexcept {
-  auto at = lent_.end() - 1;
-  while (at->number != number) {
-    --at;
-  }
-  return at;
-}
-
-void Loan::write() {
-  require(level_ != nullptr, "a loan that is written is of some words");
-  const auto part = level_->lent(number_);
-  level_->meter_.write(part->words(), part->holds);
-  level_->tell(Event::Kind::write, *part);
-}
-
-void Loan::end() noexcept {
-  const auto at = level_->lent(number_);
-  level_->meter_.discharge(at->words(), at->holds);
-  level_->tell(Event::Kind::remove, *at);
-  level_->lent_.erase(at);
-  level_ = nullptr;
-}
-
-void Level::tell_all(Event::Kind kind, const Lent& part) {
+void Level::tell_all(Event::Kind kind, const Part& part) {
   for (Listener* listener : listeners_) {
     listener->on({.kind = kind,
-                  .name = part.name,
-                  .tile = part.tile,
-                  .rows = part.rows.size(),
-                  .cols = part.columns.size(),
+                  .name = part.name_,
+                  .tile = part.tile_,
+                  .rows = part.rows_.size(),
+                  .cols = part.columns_.size(),
                   .live = live()});
   }
 }

@@ -1,24 +1,28 @@
 #pragma once
 // An inner level of fast memory: M words for parts of a machine's tiles, next to the arithmetic.
-// A part that is borrowed is charged, and its words are counted as read, unless they are made anew;
-// they stay where they are, and nothing is copied. write() counts them on their way back.
+// A part that is taken is charged, and its words are counted as read, unless they are made anew;
+// they stay where they are, and nothing is copied. What was changed or made is counted as written
+// when it is given back, unless it was scratch.
 //
-//   for (Level& level : machine.inner()) {              // from the innermost out
-//     const Loan a = level.borrow(A, rows, columns);    // read
-//     Loan c = level.begin(C, rows, columns);           // made anew
+//   for (Level& level : machine.inner()) {                              // from the innermost out
+//     const Loan a(level, A, rows, columns, Level::How::reads);
+//     const Loan c(level, C, rows, columns, Level::How::makes);
 //     ...
-//     c.write();
 //   }
 //
-// A level is inclusive: what an inner one borrows the next one has, and a tile is charged in its
-// machine as well. So levels up to one of M words are together a fast memory of M words.
+// A level is inclusive: what an inner one has the next one has, and a tile is charged in its
+// machine as well. So levels up to one of M words are together a fast memory of M words. A part may
+// pass the innermost: all of it is read, and some words of it are there at a time.
 //
 // A tile may be cut (CutEvery): into blocks of columns that lie one after the other, so that parts
 // of it may begin at each block; else only at a panel.
 
+#include <array>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "memsim/errors.hpp"
@@ -31,62 +35,53 @@
 
 namespace redblue {
 
-class Level;
-
-// A part of a tile in a level, until it dies. Requires: before the tile does.
-class [[nodiscard]] Loan {
- public:
-  Loan() = default;  // of nothing
-  Loan(const Loan&) = delete;
-  Loan& operator=(const Loan&) = delete;
-  Loan(Loan&& other) noexcept { *this = std::move(other); }
-  Loan& operator=(Loan&& other) noexcept {
-    if (this != &other) {
-      give_back();
-      level_ = std::exchange(other.level_, nullptr);
-      number_ = other.number_;
-    }
-    return *this;
-  }
-  ~Loan() { give_back(); }
-
-  // Counts the words as written to the next level.
-  void write();
-  // Gives the part back before the loan's scope ends.
-  void give_back() noexcept {
-    if (level_ != nullptr) {
-      end();
-    }
-  }
-
- private:
-  friend class Level;
-  Loan(Level& level, std::uint64_t number) : level_(&level), number_(number) {}
-  void end() noexcept;
-
-  Level* level_ = nullptr;
-  std::uint64_t number_ = 0;
-};
-
 class Level {
  public:
+  // What is read, and perhaps changed; what is made anew, and perhaps nothing but scratch.
+  enum class How : std::uint8_t { reads, changes, makes, scratch };
+
+  // A part of a tile that a level may have. Requires: the tile is not empty, and outlives it.
+  class Part {
+   public:
+    explicit Part(const Tile& of)
+        : tile_(of.number()),
+          name_(of.name()),
+          extents_{of.rows(), of.cols()},
+          holds_(of.holds()) {}
+
+   private:
+    friend class Level;
+    [[nodiscard]] Index words() const { return rows_.size() * columns_.size(); }
+
+    std::uint64_t tile_;
+    std::string_view name_;
+    std::array<Index, 2> extents_;
+    Range rows_{}, columns_{};
+    Index charged_ = 0;
+    Holds holds_;
+    How how_ = How::reads;
+  };
+
   // Within `outer`, or within the machine alone where it is null. Throws: ShapeMismatch unless
   // M >= 1.
   Level(Index M, const Level* outer);
   Level(const Level&) = delete;
   Level& operator=(const Level&) = delete;
 
-  // Throw (both): FastMemoryOverflow; ShapeMismatch unless the part lies in the tile, is not empty,
-  // and is in the next level.
-  Loan borrow(const Tile& tile, Range rows, Range columns);
-  Loan begin(const Tile& tile, Range rows, Range columns);
+  // Some rows and columns, of which at most so many words are there at a time: what takes them sees
+  // to that. Require: `part` is given back, stays where it is, and no level has it before. Throws:
+  // FastMemoryOverflow; ShapeMismatch unless they lie in the tile, are not empty, and are in the
+  // next level.
+  void take(Part& part, Range rows, Range columns, How how,
+            Index at_a_time = std::numeric_limits<Index>::max());
+  void give_back(const Part& part) noexcept;
 
-  // `listener` is told every event until silence(), and must live until then: what is borrowed
-  // (read), made anew (initialize), written and given back (remove). An event has no block.
+  // `listener` is told every event until silence(), and must live until then: what is read,
+  // made anew (initialize), written and given back (remove). An event has no block.
   void listen(Listener& listener) { listeners_.push_back(&listener); }
   void silence(Listener& listener) { std::erase(listeners_, &listener); }
 
-  // Whether all words of it are borrowed together.
+  // Whether all words of it were taken together.
   [[nodiscard]] bool has(const TilePart& part) const;
   [[nodiscard]] Index capacity() const { return capacity_; }
   [[nodiscard]] Index live() const { return meter_.live(); }
@@ -95,32 +90,41 @@ class Level {
   [[nodiscard]] const PhaseNode& phases() const { return meter_.root(); }
 
  private:
-  friend class Loan;
   friend class Machine;
-  struct Lent {
-    std::uint64_t number;
-    std::uint64_t tile;
-    std::string_view name;  // of the tile
-    Range rows, columns;
-    Holds holds;
-    [[nodiscard]] Index words() const { return rows.size() * columns.size(); }
-  };
-  // Charges the part. Throws: as begin().
-  const Lent& lend(const Tile& tile, Range rows, Range columns);
-  [[nodiscard]] std::vector<Lent>::iterator lent(std::uint64_t number) noexcept;
-  void tell(Event::Kind kind, const Lent& part) {
+  void tell(Event::Kind kind, const Part& part) {
     if (!listeners_.empty()) [[unlikely]] {
       tell_all(kind, part);
     }
   }
-  void tell_all(Event::Kind kind, const Lent& part);
+  void tell_all(Event::Kind kind, const Part& part);
 
   Index capacity_;
   const Level* outer_;
   Meter meter_;
-  std::vector<Lent> lent_;  // in the order of their numbers
-  std::uint64_t next_ = 0;
+  std::vector<const Part*> parts_;  // in the order in which they were taken
   std::vector<Listener*> listeners_;
+};
+
+// A part in a level, until it dies. Requires: before the tile does.
+class [[nodiscard]] Loan {
+ public:
+  Loan(Level& level, const Tile& tile, Range rows, Range columns, Level::How how)
+      : level_(&level), part_(std::make_unique<Level::Part>(tile)) {
+    level.take(*part_, rows, columns, how);
+  }
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+  Loan(Loan&&) noexcept = default;
+  Loan& operator=(Loan&&) = delete;
+  ~Loan() {
+    if (part_) {
+      level_->give_back(*part_);
+    }
+  }
+
+ private:
+  Level* level_;
+  std::unique_ptr<Level::Part> part_;
 };
 
 }  // namespace redblue

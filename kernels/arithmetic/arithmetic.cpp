@@ -221,6 +221,7 @@ HWY_INLINE void accumulate(Vector (&sum)[R][G * kVectors], const Rows& row,
 // The broadcast factor, by its rows: each runs through panels, of which the last may be narrow.
 class Straight {
  public:
+  static constexpr bool kTurned = false;
   explicit Straight(const ConstView& a)
       : a_(a),
         whole_(a.cols() / kPanel),
@@ -260,6 +261,7 @@ class Straight {
 // By its columns, which lie side by side in a panel.
 class Turned {
  public:
+  static constexpr bool kTurned = true;
   explicit Turned(const ConstView& a)
       : a_(a),
         alike_(Unchecked(a).stride(a.panels() - 1) == kPanel ? a.cols()
@@ -402,15 +404,16 @@ HWY_INLINE void register_tile(const Left& a, const Passed<G>& of, Index i, const
   }
 }
 
-// Panels p .. p + G for all rows: the panels of b stay in the nearest cache, a passes, as many rows
-// at a time as registers hold, then fewer.
+// Panels p .. p + G for some rows: the panels of b stay in the nearest cache, a passes, as many
+// rows at a time as registers hold, then fewer.
 template <int G, class Left, class Finish>
-void panels(const Left& a, const ConstView& b, const View& c, Index p, const Finish& finish) {
-  constexpr int kRows = rows_of(G);
-  static_assert(kRows * G * kPanel <= kRegisterCharge);
+void panels(const Left& a, const ConstView& b, const View& c, Index p, Range rows,
+            const Finish& finish) {
+  constexpr int kRows = Left::kTurned && rows_of(G) > 8 ? 8 : rows_of(G);
+  static_assert(kRows * G * kPanel <= kRegisterCharge && kRows <= kRegisterRows);
   const Passed<G> of(b, c, p);
-  Index i = 0;
-  for (const Index end : {a.alike(), a.rows()}) {
+  Index i = rows.begin;
+  for (const Index end : {std::min(a.alike(), rows.end), rows.end}) {
     for (; end - i >= kRows; i += kRows) {
       register_tile<kRows, G>(a, of, i, finish);
     }
@@ -426,30 +429,56 @@ void panels(const Left& a, const ConstView& b, const View& c, Index p, const Fin
   }
 }
 
-// As many of the panels that are left as go together: none is left over alone.
-constexpr Index together(Index left) {
-  return left > kPanels && left < 2 * kPanels - 1 ? kPanels - 1 : std::min<Index>(left, kPanels);
+// As many of the panels that are left as go together, at most so many: none is left over alone.
+constexpr Index together(Index left, Index most) {
+  return left > most && left < 2 * most - 1 ? most - 1 : std::min(left, most);
 }
 
 template <int G, class Left, class Finish>
 void panels_together(Index count, const Left& a, const ConstView& b, const View& c, Index p,
-                     const Finish& finish) {
+                     Range rows, const Finish& finish) {
   if constexpr (G > 1) {
     if (count < G) {
-      return panels_together<G - 1>(count, a, b, c, p, finish);
+      return panels_together<G - 1>(count, a, b, c, p, rows, finish);
     }
   }
-  panels<G>(a, b, c, p, finish);
+  panels<G>(a, b, c, p, rows, finish);
+}
+
+// The panels of the same stride: a narrow one, which is the last, has another.
+HWY_INLINE Index wide_panels(const ConstView& b) {
+  return b.panels() - (Unchecked(b).stride(b.panels() - 1) == kPanel ? 0 : 1);
+}
+
+// By at most so many panels at a time.
+template <class Left, class Finish>
+HWY_INLINE void product_of_rows(const Left& a, const ConstView& b, const View& c, Range rows,
+                                Index most, const Finish& finish) {
+  const Index wide = wide_panels(b);
+  for (Index p = 0; p < b.panels();) {
+    const Index count = p < wide ? together(wide - p, most) : 1;
+    panels_together<kPanels>(count, a, b, c, p, rows, finish);
+    p += count;
+  }
 }
 
 template <class Left, class Finish>
-void product(const Left& a, const ConstView& b, const View& c, const Finish& finish) {
-  // A narrow panel, which is the last, has another stride.
-  const Index wide = b.panels() - (Unchecked(b).stride(b.panels() - 1) == kPanel ? 0 : 1);
-  for (Index p = 0; p < b.panels();) {
-    const Index count = p < wide ? together(wide - p) : 1;
-    panels_together<kPanels>(count, a, b, c, p, finish);
-    p += count;
+void product(const Left& a, const ConstView& b, const View& c, const Finish& finish,
+             Index columns = kAllOfIt) {
+  product_of_rows(a, b, c, {0, a.rows()}, std::min<Index>(kPanels, columns / kPanel), finish);
+}
+
+// At most so many rows of a at a time, by all panels, unless all go together in any case.
+template <class Finish>
+void product_of_passing(const ConstView& a, Index rows, const ConstView& b, const View& c,
+                        const Finish& finish) {
+  const Index wide = wide_panels(b), count = wide > 0 ? together(wide, kPanels) : 1;
+  if (rows >= a.rows() || count == b.panels()) {
+    return product(Straight{a}, b, c, finish);
+  }
+  const Index in_registers = rows_of(static_cast<int>(count));
+  for (const Range some : blocks(a.rows(), rows / in_registers * in_registers)) {
+    product_of_rows(Straight{a}, b, c, some, kPanels, finish);
   }
 }
 
@@ -459,12 +488,12 @@ void multiply_add(const ConstView& a, const ConstView& b, const View& c) {
   product(Straight{a}, b, c, Accumulate{});
 }
 
-void multiply_add_transposed(const ConstView& a, const ConstView& b, const View& c) {
-  product(Turned{a}, b, c, Accumulate{});
+void multiply_add_transposed(const ConstView& a, const ConstView& b, const View& c, Index columns) {
+  product(Turned{a}, b, c, Accumulate{}, std::min<Index>(columns, 3 * kPanel));
 }
 
-void multiply(const ConstView& a, const ConstView& b, const View& c) {
-  product(Straight{a}, b, c, Keep{});
+void multiply(const ConstView& a, const ConstView& b, const View& c, Index rows) {
+  product_of_passing(a, rows, b, c, Keep{});
 }
 
 void multiply_transposed(const ConstView& a, const ConstView& b, const View& c) {
@@ -472,22 +501,22 @@ void multiply_transposed(const ConstView& a, const ConstView& b, const View& c) 
 }
 
 void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
-                           const View& f_t) {
-  product(Straight{a}, b, f_t, Exponentiate{words_of_column(L)});
+                           const View& f_t, Index rows) {
+  product_of_passing(a, rows, b, f_t, Exponentiate{words_of_column(L)});
 }
 
-void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift,
-                     const View& c) {
-  product(Straight{a}, b, c, Shift{words_of_column(shift)});
+void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift, const View& c,
+                     Index rows) {
+  product_of_passing(a, rows, b, c, Shift{words_of_column(shift)});
 }
 
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
-                              const View& f_t) {
-  product(Straight{a}, b, f_t, SoftmaxGradient{words_of_column(v)});
+                              const View& f_t, Index rows) {
+  product_of_passing(a, rows, b, f_t, SoftmaxGradient{words_of_column(v)});
 }
 
-void multiplied_product(const ConstView& a, const ConstView& b, const View& p_t) {
-  product(Straight{a}, b, p_t, Multiply{});
+void multiplied_product(const ConstView& a, const ConstView& b, const View& p_t, Index rows) {
+  product_of_passing(a, rows, b, p_t, Multiply{});
 }
 
 // The largest of what came by. Max may lose a NaN, on some processors, in some places; all bits
@@ -843,6 +872,11 @@ bool is_column_of(const ConstView& column, Index rows) {
   return column.cols() == 1 && Unchecked(column).stride(0) == 1 && column.rows() == rows;
 }
 
+// Throws unless registers hold no more of what passes than is there.
+void check_passing(Index there, Index in_registers) {
+  require(there >= in_registers, "what passes is there in as many lines as registers hold");
+}
+
 // Throws unless c can be the product of a rows x depth and a depth x cols factor.
 void check_product(const ConstView& c, Index rows, Index depth, const ConstView& b,
                    const char* what) {
@@ -895,15 +929,18 @@ void multiply_add(const ConstView& a, const ConstView& b, const View& c) {
   account(product(c, a.cols()), c, [&] { tell_all({products(c, kTaken, {a, b})}); });
 }
 
-void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View& c) {
+void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View& c,
+                  Index columns) {
+  check_passing(columns, kRegisterColumns);
   check_product(c, a.of.cols(), a.of.rows(), b, "c += a^T b: the tiles conform");
-  HWY_DYNAMIC_DISPATCH(multiply_add_transposed)(a.of, b, c);
+  HWY_DYNAMIC_DISPATCH(multiply_add_transposed)(a.of, b, c, columns);
   account(product(c, a.of.rows()), c, [&] { tell_all({products(c, kTaken, {a, b})}); });
 }
 
-void multiply(const ConstView& a, const ConstView& b, const View& c) {
+void multiply(const ConstView& a, const ConstView& b, const View& c, Index rows) {
+  check_passing(rows, kRegisterRows);
   check_product(c, a.rows(), a.cols(), b, "c = a b: the tiles conform");
-  HWY_DYNAMIC_DISPATCH(multiply)(a, b, c);
+  HWY_DYNAMIC_DISPATCH(multiply)(a, b, c, rows);
   account(product(c, a.cols()), c, [&] { tell_all({products(c, kOverwritten, {a, b})}); });
 }
 
@@ -914,33 +951,36 @@ void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c)
 }
 
 void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
-                           const View& f_t) {
+                           const View& f_t, Index rows) {
+  check_passing(rows, kRegisterRows);
   check_product(f_t, a.rows(), a.cols(), b, "f^T = exp(a b - L): the tiles conform");
   require(is_column_of(L, f_t.cols()), "f^T = exp(a b - L): one L a column");
-  HWY_DYNAMIC_DISPATCH(exponentiated_product)(a, b, L, f_t);
+  HWY_DYNAMIC_DISPATCH(exponentiated_product)(a, b, L, f_t, rows);
   account(product(f_t, a.cols(), 2), f_t, [&] {
     tell_all({products(f_t, kOverwritten, {a, b}),
               maps("exp_difference", f_t, kTaken, {of_columns(L)})});
   });
 }
 
-void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift,
-                     const View& c) {
+void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift, const View& c,
+                     Index rows) {
+  check_passing(rows, kRegisterRows);
   check_product(c, a.rows(), a.cols(), b, "c = a b - shift: the tiles conform");
   require(is_column_of(shift, c.cols()), "c = a b - shift: one shift a column");
-  HWY_DYNAMIC_DISPATCH(shifted_product)(a, b, shift, c);
+  HWY_DYNAMIC_DISPATCH(shifted_product)(a, b, shift, c, rows);
   account(product(c, a.cols(), 1), c, [&] {
     tell_all({products(c, kOverwritten, {a, b}), maps("subtract", c, kTaken, {of_columns(shift)})});
   });
 }
 
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
-                              const View& f_t, const Tile& registers) {
+                              const View& f_t, const Tile& registers, Index rows) {
+  check_passing(rows, kRegisterRows);
   check_product(f_t, a.rows(), a.cols(), b, "p^T = f^T (a b - v): the tiles conform");
   require(is_column_of(v, f_t.cols()), "p^T = f^T (a b - v): one v a column");
   require(registers.words() >= std::min(kRegisterCharge, f_t.words()),
           "p^T = f^T (a b - v): the sums in registers are charged");
-  HWY_DYNAMIC_DISPATCH(softmax_gradient_product)(a, b, v, f_t);
+  HWY_DYNAMIC_DISPATCH(softmax_gradient_product)(a, b, v, f_t, rows);
   account(product(f_t, a.cols(), 2), f_t, [&] {
     tell(Homefuls{"softmax_gradient", a, b, f_t, registers, &v});
   });
@@ -1200,11 +1240,12 @@ void activation_gradient(Activation phi, const ConstView& s, const ConstView& q,
 }
 
 void multiplied_product(const ConstView& a, const ConstView& b, const View& p_t,
-                        const Tile& registers) {
+                        const Tile& registers, Index rows) {
+  check_passing(rows, kRegisterRows);
   check_product(p_t, a.rows(), a.cols(), b, "p^T *= a b: the tiles conform");
   require(registers.words() >= std::min(kRegisterCharge, p_t.words()),
           "p^T *= a b: the sums in registers are charged");
-  HWY_DYNAMIC_DISPATCH(multiplied_product)(a, b, p_t);
+  HWY_DYNAMIC_DISPATCH(multiplied_product)(a, b, p_t, rows);
   account(product(p_t, a.cols(), 1), p_t, [&] {
     tell(Homefuls{"multiply", a, b, p_t, registers});
   });

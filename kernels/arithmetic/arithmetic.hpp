@@ -19,11 +19,20 @@
 
 namespace redblue {
 
-// c += a b, with a as it is or transposed.
+// In a product, what passes does so in its order, and at most so many of its rows, or columns, need
+// be there at a time: at least as many as registers hold.
+inline constexpr Index kAllOfIt = std::numeric_limits<Index>::max();
+inline constexpr Index kRegisterRows = 12, kRegisterColumns = kPanel;
+// The most words that a product keeps in registers.
+inline constexpr Index kRegisterCharge = 384;
+
+// c += a b, with a as it is or transposed. Then columns of b pass, and with them c, of which
+// kRegisterCharge words at a time.
 void multiply_add(const ConstView& a, const ConstView& b, const View& c);
-void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View& c);
-// c = a b.
-void multiply(const ConstView& a, const ConstView& b, const View& c);
+void multiply_add(const Transposed<ConstView>& a, const ConstView& b, const View& c,
+                  Index columns = kAllOfIt);
+// c = a b. Rows of a pass.
+void multiply(const ConstView& a, const ConstView& b, const View& c, Index rows = kAllOfIt);
 void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c);
 
 // The maximum of nothing. Finite: exp(-inf - -inf) would be NaN.
@@ -84,21 +93,20 @@ void copy(const ConstView& a, const View& b);
 // t = a^T.
 void transpose(const ConstView& a, const View& t);
 
-// Products that pass through a function on their way from the registers.
+// Products that pass through a function on their way from the registers. Rows of a pass.
 
 // f^T = exp(a b - L): of the scores' transpose, with a word of L for each column.
 void exponentiated_product(const ConstView& a, const ConstView& b, const ConstView& L,
-                           const View& f_t);
+                           const View& f_t, Index rows = kAllOfIt);
 // c = a b - shift, with a word of shift for each column.
-void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift, const View& c);
+void shifted_product(const ConstView& a, const ConstView& b, const ConstView& shift, const View& c,
+                     Index rows = kAllOfIt);
 // p^T = f^T * (a b - v), in place of f^T. The sums a b never leave the registers, but live
 // there beside f^T: `registers` is the fast memory that is charged for them.
 void softmax_gradient_product(const ConstView& a, const ConstView& b, const ConstView& v,
-                              const View& f_t, const Tile& registers);
+                              const View& f_t, const Tile& registers, Index rows = kAllOfIt);
 // p^T *= a b, likewise.
 void multiplied_product(const ConstView& a, const ConstView& b, const View& p_t,
-                        const Tile& registers);
-// The most words that such a product keeps in registers.
-inline constexpr Index kRegisterCharge = 384;
+                        const Tile& registers, Index rows = kAllOfIt);
 
 }  // namespace redblue

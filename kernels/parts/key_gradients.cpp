@@ -69,15 +69,25 @@ Words strips(const RowPlan& by, Words c, KeySums sums) {
 // What each step takes of a key and of a query: f; p; dK; dV.
 std::vector<LevelSums::Step> steps(const Problem& problem, KeySums sums) {
   const Words d = problem.shape.d, dv = problem.shape.dv, one = problem.row_words();
-  std::vector<LevelSums::Step> steps = {{.read = d, .passing = d + one}};
+  const auto scores = [](Words width, Words columns) -> LevelSums::Step {
+    return {.read = width, .passing = width + columns, .passing_at_a_time = kByRows};
+  };
+  const auto sum = [](Words changed, Words summed) -> LevelSums::Step {
+    return {.changed = changed,
+            .summed = summed,
+            .passing = changed + summed,
+            .passing_at_a_time = kByColumns,
+            .sums_at_a_time = kInRegisters};
+  };
+  std::vector<LevelSums::Step> steps = {scores(d, one)};
   if (sums.needs_p()) {
-    steps.push_back({.read = dv, .passing = dv + one});
-    steps.push_back({.summed = d, .passing = d});
+    steps.push_back(scores(dv, one));
+    steps.push_back(sum(0, d));
   }
   if (sums.dV && sums.one_of_keys) {  // into dK
-    steps.push_back({.changed = d, .passing = d});
+    steps.push_back(sum(d, 0));
   } else if (sums.dV) {
-    steps.push_back({.summed = dv, .passing = dv});
+    steps.push_back(sum(0, dv));
   }
   return steps;
 }
@@ -224,23 +234,23 @@ class PassInside {
 
   void pass(const PassingQueries& queries) {
     const Staying of = tiles();
-    const auto passing = [&](const Tile& tile) {
-      return Near{tile, Axis::passing, Axis::whole, Use::reads, queries.I.begin};
+    const auto passing = [&](const Tile& tile, const AtATime& some) {
+      return Near(tile, Axis::passing, Axis::whole, Use::reads, queries.I.begin).passing(some);
     };
     const auto staying = [](const Tile& tile) {
       return Near{tile, Axis::whole, Axis::staying, Use::reads};
     };
     const auto summed = [](const Tile& tile, Use use = Use::sums) {
-      return Near{tile, Axis::staying, Axis::whole, use};
+      return Near(tile, Axis::staying, Axis::whole, use).passing(kInRegisters);
     };
-    NearSteps steps = {{staying(of.k_t), passing(queries.q), passing(queries.L)}};
+    NearSteps steps = {{staying(of.k_t), passing(queries.q, kByRows), passing(queries.L, kByRows)}};
     if (sums_.needs_p()) {
-      steps.push_back({staying(of.v_t), passing(queries.dO), passing(queries.v)});
-      steps.push_back({summed(of.dk), passing(queries.q)});
+      steps.push_back({staying(of.v_t), passing(queries.dO, kByRows), passing(queries.v, kByRows)});
+      steps.push_back({summed(of.dk), passing(queries.q, kByColumns)});
     }
     if (sums_.dV) {
-      steps.push_back(
-          {summed(of.dv, sums_.one_of_keys ? Use::changes : Use::sums), passing(queries.dO)});
+      steps.push_back({summed(of.dv, sums_.one_of_keys ? Use::changes : Use::sums),
+                       passing(queries.dO, kByColumns)});
     }
     LevelWalk walk(machine_, by_.inner, &LevelBlocks::rows, &LevelBlocks::keys, std::move(steps),
                    &begun_);
@@ -288,7 +298,7 @@ class PassInside {
       walk.step(number++, K, live.keys(), arithmetic);
     };
     step([&] {
-      multiply(q, columns(of.k_t), f);
+      multiply(q, columns(of.k_t), f, by_.passing_rows());
       if (sums_.one_of_keys) {
         scale(f, *x_.scale);
       }
@@ -297,21 +307,21 @@ class PassInside {
     if (sums_.needs_p()) {
       const View p = p_.tile.part({0, Q.size()}, {0, K.size()});
       step([&] {
-        multiply(dO, columns(of.v_t), p);
+        multiply(dO, columns(of.v_t), p, by_.passing_rows());
         make_p(problem_, f, p, queries.v, Q, p);
       });
       live.set_dead(transposed(p), 0);
       if (sums_.one_of_keys) {
         scale(p, *x_.scale);
       }
-      step([&] { multiply_add(transposed(p), q, of.dk.part(K)); });
+      step([&] { multiply_add(transposed(p), q, of.dk.part(K), by_.passing_columns()); });
     }
     if (sums_.dV) {
       if (!problem_.normalised()) {
         activate(problem_.activation, f, f);
       }
       live.set_dead(transposed(f), 0);
-      step([&] { multiply_add(transposed(f), dO, of.dv.part(K)); });
+      step([&] { multiply_add(transposed(f), dO, of.dv.part(K), by_.passing_columns()); });
     }
   }
 

@@ -80,11 +80,11 @@ PhaseCost level_rows_times_cost(std::string path, PlanLevel in, const Units::Sum
 }
 
 PhaseCost level_row_dots_cost(std::string path, PlanLevel in, const Units::Sum& of) {
-  const Words dv = in.by.problem.shape.dv, rows = of.rows;
+  const Words dv = in.by.problem.shape.dv, rows = of.rows, r = in.rows(of.largest);
   return {.path = std::move(path),
           .reads = 2 * dv * rows,
           .writes = rows,
-          .peak = (2 * dv + 1) * in.rows(of.largest),
+          .peak = (2 * dv + 1) * (in.level == 0 ? in.by.rows_of_dots(r) : r),
           .flops = 0};
 }
 
@@ -173,7 +173,7 @@ Passes passes_of(PlanLevel in, Range units, bool apart, const WordsNear& words) 
 
 // All steps together are one; rows then stay while keys pass.
 PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const LevelSums& sums) {
-  const bool apart = in.level == 0 && in.by.inner.front().apart;
+  const bool apart = in.level == 0 && in.by.steps_apart();
   const std::vector<LevelSums::Step> steps =
       apart ? sums.steps
             : std::vector<LevelSums::Step>{
@@ -181,7 +181,7 @@ PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const Lev
   const Passes passes = passes_of(in, units, apart, [&](Index rows, Index keys) {
     Words most;
     for (const LevelSums::Step& step : steps) {
-      most = std::max(most, rows * (step.read + step.changed + step.summed) + keys * step.passing);
+      most = std::max(most, step.words(rows, keys));
     }
     return most + sums.strips;
   });
@@ -259,6 +259,10 @@ class LevelFit {
       };
       if (level > 0) {
         raise(&LevelBlocks::keys, std::min(keys[level - 1], m));
+        if (LevelBlocks by = at(level); for_time && by.keys > at(level - 1).keys) {
+          by.keys -= by.keys % at(level - 1).keys;  // few keys that are left over take longer
+          set(level, by);
+        }
       } else if (for_time) {
         if (!inside_) {
           inside_ = fastest_inside();

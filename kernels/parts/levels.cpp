@@ -22,65 +22,76 @@ Index pieces(Index length, Index step, std::span<const Index> outer) {
 NearTile::NearTile(Machine& machine, Tile words) : tile(std::move(words)) {
   if (tile.words() > 0) {
     for (auto level = machine.inner().rbegin(); level != machine.inner().rend(); ++level) {
-      loans_.push_back(level->begin(tile, {0, tile.rows()}, {0, tile.cols()}));
+      loans_.emplace_back(*level, tile, Range{0, tile.rows()}, Range{0, tile.cols()},
+                          Level::How::scratch);
     }
   }
 }
 
 LevelWalk::LevelWalk(Machine& machine, const Levels& levels, Step staying, Step passing,
-                     NearSteps steps, Begun* begun)
+                     const NearSteps& steps, Begun* begun)
     : machine_(machine),
       levels_(levels),
       staying_(staying),
       passing_(passing),
       apart_(steps.size() > 1 && !levels.empty() && levels.front().apart),
-      steps_(std::move(steps)),
+      of_levels_(levels.size()),
       begun_(begun) {
   if (levels_.empty()) {
     return;
   }
-  for (std::vector<Near>& step : steps_) {
-    std::erase_if(step, [](const Near& of) { return of.tile->words() == 0; });
-    for (const Near& of : step) {
-      const bool passes = of.rows == Axis::passing || of.columns == Axis::passing;
-      std::vector<Near>& all = passes ? passing_near_ : staying_near_;
-      const auto known = std::ranges::find(all, of.tile, &Near::tile);
-      if (known == all.end()) {
-        all.push_back(of);
-      } else {
-        known->use = std::max(known->use, of.use);
+  for (const std::vector<Near>& step : steps) {
+    NearParts& of_step = of_steps_.emplace_back();
+    for (const Near& near : step) {
+      if (near.tile->words() > 0) {
+        of_step.emplace_back(near);
+        add_to_levels(near);
       }
     }
   }
 }
 
-void LevelWalk::borrow(std::size_t level, Range staying, Range passing,
-                       const std::vector<Near>& all) {
-  Level& in = machine_.inner()[level];
-  for (const Near& near : all) {
+void LevelWalk::add_to_levels(const Near& near) {
+  const bool passes = near.rows == Axis::passing || near.columns == Axis::passing;
+  for (std::size_t level = apart_ ? 1 : 0; level < levels_.size(); ++level) {
+    NearParts& all = passes ? of_levels_[level].passing : of_levels_[level].staying;
+    const auto known =
+        std::ranges::find(all, near.tile, [](const NearPart& its) { return its.near.tile; });
+    if (known == all.end()) {
+      all.emplace_back(near.passing({}));
+    } else {
+      known->near.use = std::max(known->near.use, near.use);
+    }
+  }
+}
+
+LevelWalk::Borrowed::Borrowed(LevelWalk& walk, std::size_t level, Range staying, Range passing,
+                              NearParts& all)
+    : Borrowed(walk.machine_.inner()[level], all) {  // what was taken goes back if the rest fails
+  for (auto& [near, part] : all) {
     const auto along = [&](Axis axis, Index first, Index extent) -> Range {
       const Range of = axis == Axis::staying ? staying : passing;
       return axis == Axis::whole ? Range{0, extent} : Range{of.begin - first, of.end - first};
     };
     const Range rows = along(near.rows, near.first_row, near.tile->rows());
     const Range columns = along(near.columns, near.first_column, near.tile->cols());
-    if (near.use == Use::sums && !fresh_) {
-      fresh_ = begun_->begins(level, staying.begin);
+    if (near.use == Use::sums && !walk.fresh_) {
+      walk.fresh_ = walk.begun_->begins(level, staying.begin);
     }
-    const bool anew = near.use == Use::makes || (near.use == Use::sums && *fresh_);
-    taken_.push_back(
-        {anew ? in.begin(*near.tile, rows, columns) : in.borrow(*near.tile, rows, columns),
-         near.use != Use::reads});
+    const bool anew = near.use == Use::makes || (near.use == Use::sums && *walk.fresh_);
+    in_.take(part, rows, columns,
+             near.use == Use::reads ? Level::How::reads
+             : anew                 ? Level::How::makes
+                                    : Level::How::changes,
+             near.at_a_time.of(rows.size(), columns.size()));
+    ++taken_;
   }
 }
 
-// The last first, as levels keep them.
-void LevelWalk::give_back(std::size_t but) {
-  while (taken_.size() > but) {
-    if (taken_.back().changed) {
-      taken_.back().loan.write();
-    }
-    taken_.pop_back();
+// The last first.
+void LevelWalk::Borrowed::give_back() noexcept {
+  while (taken_ > 0) {
+    in_.give_back(all_[--taken_].part);
   }
 }
 

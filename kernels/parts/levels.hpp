@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/plan.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/range.hpp"
@@ -41,6 +42,21 @@ enum class Axis : std::uint8_t { whole, staying, passing };
 // of them together, what comes last here.
 enum class Use : std::uint8_t { makes, reads, changes, sums };
 
+// How much of a part is in the innermost level at a time, where it passes in one step of the
+// arithmetic: all of it; or some rows or columns, as products take them; or what registers hold.
+struct AtATime {
+  Index rows = kAllOfIt, columns = kAllOfIt, words = kAllOfIt;
+  // Of a part of Index or Words.
+  template <class Count>
+  [[nodiscard]] Count of(Count all_rows, Count all_columns) const {
+    return std::min(std::min(all_rows, Count(rows)) * std::min(all_columns, Count(columns)),
+                    Count(words));
+  }
+};
+inline constexpr AtATime kByRows{.rows = kRegisterRows};
+inline constexpr AtATime kByColumns{.columns = 2 * kRegisterColumns};
+inline constexpr AtATime kInRegisters{.words = kRegisterCharge};
+
 // What a walk borrows of a tile: the part in which it is. The rows and columns of the tile begin at
 // these of the walk's. Of an empty tile nothing.
 struct Near {
@@ -55,6 +71,12 @@ struct Near {
   Axis rows, columns;
   Use use;
   Index first_row, first_column;
+  AtATime at_a_time = {};  // where steps are apart
+  [[nodiscard]] Near passing(const AtATime& some) const {
+    Near near = *this;
+    near.at_a_time = some;
+    return near;
+  }
 };
 
 // Which sums a level has had before, by the first row or column that stays.
@@ -87,15 +109,15 @@ struct NearTile {
 using NearSteps = std::vector<std::vector<Near>>;
 
 // A walk through the inner levels of a machine. Where a plan has several steps apart
-// (LevelBlocks::apart), each of them borrows in the innermost level what it takes, and gives it
-// back; else that level, too, borrows what all of them take.
+// (LevelBlocks::apart), each of them borrows in the innermost level what it takes, or some of it at
+// a time, and gives it back; else that level, too, borrows what all of them take.
 class LevelWalk {
  public:
   // Which blocks of a level stay, and which pass.
   using Step = Index LevelBlocks::*;
   // `begun` is of what is summed up. Requires: `levels` and it outlive the walk.
-  LevelWalk(Machine& machine, const Levels& levels, Step staying, Step passing, NearSteps steps,
-            Begun* begun = nullptr);
+  LevelWalk(Machine& machine, const Levels& levels, Step staying, Step passing,
+            const NearSteps& steps, Begun* begun = nullptr);
 
   // Calls visit(staying, passing) for what the innermost level works on at a time. Of what passes
   // some of what stays, narrow(staying, passing) is the part that comes, perhaps none.
@@ -117,10 +139,8 @@ class LevelWalk {
       arithmetic();
       return;
     }
-    const std::size_t before = taken_.size();
-    borrow(0, staying, passing, steps_[number]);
+    const Borrowed borrowed(*this, 0, staying, passing, of_steps_[number]);
     arithmetic();
-    give_back(before);
   }
 
  private:
@@ -132,7 +152,6 @@ class LevelWalk {
       return;
     }
     const std::size_t level = levels - 1;
-    const bool borrows = level > 0 || !apart_;
     for (const Range part : blocks(staying.size(), levels_[level].*staying_)) {
       const Range S = part_of(staying, part);
       const Range met = narrow(S, passing);
@@ -140,40 +159,50 @@ class LevelWalk {
         continue;
       }
       fresh_.reset();
-      const std::size_t before = taken_.size();
-      if (borrows) {
-        borrow(level, S, met, staying_near_);
-      }
-      const std::size_t with_rows = taken_.size();
+      const Borrowed of_rows(*this, level, S, met, of_levels_[level].staying);
       for (const Range piece : blocks(met.size(), levels_[level].*passing_)) {
         const Range P = part_of(met, piece);
         fresh_.reset();
-        if (borrows) {
-          borrow(level, S, P, passing_near_);
-        }
+        const Borrowed of_passing(*this, level, S, P, of_levels_[level].passing);
         walk(level, S, P, narrow, visit);
-        give_back(with_rows);
       }
-      give_back(before);
     }
   }
 
-  // Takes all of it, and gives back all but the first so many that were taken.
-  void borrow(std::size_t level, Range staying, Range passing, const std::vector<Near>& all);
-  void give_back(std::size_t but);
+  // What a level has of a tile while it is there, next to what says which part that is.
+  struct NearPart {
+    explicit NearPart(const Near& of) : near(of), part(*of.tile) {}
+    Near near;
+    Level::Part part;
+  };
+  using NearParts = std::vector<NearPart>;
+  // Of some tiles those parts, until it dies.
+  class Borrowed {
+   public:
+    Borrowed(LevelWalk& walk, std::size_t level, Range staying, Range passing, NearParts& all);
+    Borrowed(const Borrowed&) = delete;
+    Borrowed& operator=(const Borrowed&) = delete;
+    ~Borrowed() { give_back(); }
+
+   private:
+    Borrowed(Level& in, NearParts& all) : in_(in), all_(all) {}
+    void give_back() noexcept;
+    Level& in_;
+    NearParts& all_;
+    std::size_t taken_ = 0;
+  };
+  void add_to_levels(const Near& near);
 
   Machine& machine_;
   const Levels& levels_;
   Step staying_, passing_;
   bool apart_;
-  NearSteps steps_;
-  std::vector<Near> staying_near_, passing_near_;  // of all steps, each tile once
-  Begun* begun_;
-  struct Taken {
-    Loan loan;
-    bool changed;
+  std::vector<NearParts> of_steps_;  // where they are apart
+  struct OfLevel {
+    NearParts staying, passing;  // of all steps, each tile once
   };
-  std::vector<Taken> taken_;
+  std::vector<OfLevel> of_levels_;
+  Begun* begun_;
   std::optional<bool> fresh_;  // whether what is summed up now begins
 };
 

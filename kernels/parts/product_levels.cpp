@@ -29,12 +29,11 @@ class ProductWalk {
     if (what_ == Stays::C) {
       each(I, by.rows, [&](Range I1) {
         each(J, by.cols, [&](Range J1) {
-          Loan c = sums(in, I1, J1, K);
+          const Loan c = sums(in, I1, J1, K);
           each(K, by.depth, [&](Range K1) {
             const Loan a = borrow(in, a_, I1, K1), b = borrow(in, b_, K1, J1);
             walk(levels - 1, I1, J1, K1);
           });
-          c.write();
         });
       });
       return;
@@ -44,9 +43,8 @@ class ProductWalk {
         const Loan a = borrow(in, a_, I1, K1);
         each(J, by.cols, [&](Range J1) {
           const Loan b = borrow(in, b_, K1, J1);
-          Loan c = sums(in, I1, J1, K1);
+          const Loan c = sums(in, I1, J1, K1);
           walk(levels - 1, I1, J1, K1);
-          c.write();
         });
       });
     });
@@ -60,12 +58,13 @@ class ProductWalk {
     }
   }
   static Loan borrow(Level& in, const Placed<const Tile>& tile, Range rows, Range columns) {
-    return in.borrow(tile.tile, tile.rows(rows, columns), tile.columns(rows, columns));
+    return {in, tile.tile, tile.rows(rows, columns), tile.columns(rows, columns),
+            Level::How::reads};
   }
   // Those of the first of the depth are made anew.
   Loan sums(Level& in, Range I, Range J, Range K) const {
     const Range rows = c_.rows(I, J), columns = c_.columns(I, J);
-    return K.begin == 0 ? in.begin(c_.tile, rows, columns) : in.borrow(c_.tile, rows, columns);
+    return {in, c_.tile, rows, columns, K.begin == 0 ? Level::How::makes : Level::How::changes};
   }
 
   Machine& machine_;

@@ -75,17 +75,19 @@ void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
   Tile& Z = sums_.Z;
   const OnlineSoftmax::OfRows kept = sums_.normaliser.of_rows();
   const auto steps = [&]() -> NearSteps {
-    return {{columns_of(s_t), of_keys(keys, a2)},
+    return {{columns_of(s_t), of_keys(keys, a2).passing(kByRows)},
             {rows_of(Z, Use::sums), rows_of(kept.maximum, Use::sums), rows_of(kept.sum, Use::sums),
-             of_keys(keys, a3)}};
+             of_keys(keys, a3).passing(kByColumns)}};
   };
   each_live_strip(machine_, by_, keys, I, steps, begun_,
                   [&](Range K, const LivePairs& live, Range at, const auto& step) {
                     const View e_t = strip_.tile.part({0, at.size()}, {0, K.size()});
-                    step(0, [&] { multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t); });
+                    step(0, [&] {
+                      multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t, by_.passing_rows());
+                    });
                     step(1, [&] {
                       sums_.normaliser.apply(transposed(e_t), K, live, factors_.tile, {Z.part(K)});
-                      multiply_add(transposed(e_t), a3.part(at), Z.part(K));
+                      multiply_add(transposed(e_t), a3.part(at), Z.part(K), by_.passing_columns());
                     });
                   });
 }
@@ -103,7 +105,8 @@ LevelSums ValueSums::in_level(const RowPlan& by, Words r) {
           .summed = of_row(by),
           .passing = by.problem.key_words(),
           .strips = strips(by, r),
-          .steps = {{.read = d, .passing = d}, {.summed = of_row(by), .passing = dv}}};
+          .steps = {{.read = d, .passing = d, .passing_at_a_time = kByRows},
+                    {.summed = of_row(by), .passing = dv, .passing_at_a_time = kByColumns}}};
 }
 
 GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
@@ -124,8 +127,8 @@ void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Til
   const OnlineSoftmax::OfRows kept = softmax_.of_rows();
   const Tile& mean = mean_.of_rows();
   const auto steps = [&]() -> NearSteps {
-    return {{columns_of(s_t), of_keys(keys, a2)},
-            {columns_of(g_t), rows_of(mean, Use::reads), of_keys(keys, a3)},
+    return {{columns_of(s_t), of_keys(keys, a2).passing(kByRows)},
+            {columns_of(g_t), rows_of(mean, Use::reads), of_keys(keys, a3).passing(kByRows)},
             {rows_of(U_, Use::sums), rows_of(Z_, Use::sums), rows_of(kept.maximum, Use::sums),
              rows_of(kept.sum, Use::sums), rows_of(mean, Use::sums), of_keys(keys, a2)}};
   };
@@ -134,9 +137,12 @@ void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Til
                     NearTile delta(machine_, machine_.initialize("delta", K.size()));
                     const View e_t = e_strip_.tile.part({0, at.size()}, {0, K.size()});
                     const View q_t = q_strip_.tile.part({0, at.size()}, {0, K.size()});
-                    step(0, [&] { multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t); });
+                    step(0, [&] {
+                      multiply(a2.part(at), s_t.part({0, s_t.rows()}, K), e_t, by_.passing_rows());
+                    });
                     step(1, [&] {
-                      shifted_product(a3.part(at), g_t.part({0, g_t.rows()}, K), mean_.of(K), q_t);
+                      shifted_product(a3.part(at), g_t.part({0, g_t.rows()}, K), mean_.of(K), q_t,
+                                      by_.passing_rows());
                     });
                     live.set_dead(transposed(e_t), kDeadScore);
                     live.set_dead(transposed(q_t), 0);
@@ -177,8 +183,8 @@ LevelSums GradientSums::in_level(const RowPlan& by, Words r) {
           .summed = of_row(by),
           .passing = by.problem.key_words(),
           .strips = strips(by, r),
-          .steps = {{.read = d, .passing = d},
-                    {.read = dv + RunningMean::kWords, .passing = dv},
+          .steps = {{.read = d, .passing = d, .passing_at_a_time = kByRows},
+                    {.read = dv + RunningMean::kWords, .passing = dv, .passing_at_a_time = kByRows},
                     {.summed = of_row(by), .passing = d}}};
 }
 
@@ -198,9 +204,9 @@ void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, cons
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
   const auto steps = [&]() -> NearSteps {
-    return {{columns_of(s_t), rows_of(L_, Use::reads), of_keys(keys, a2)},
-            {columns_of(g_t), rows_of(v_, Use::reads), of_keys(keys, a3)},
-            {rows_of(W_, Use::sums), of_keys(keys, a2)}};
+    return {{columns_of(s_t), rows_of(L_, Use::reads), of_keys(keys, a2).passing(kByRows)},
+            {columns_of(g_t), rows_of(v_, Use::reads), of_keys(keys, a3).passing(kByRows)},
+            {rows_of(W_, Use::sums).passing(kInRegisters), of_keys(keys, a2).passing(kByColumns)}};
   };
   each_live_strip(machine_, by_, keys, I, steps, begun_,
                   [&](Range K, const LivePairs& live, Range at, const auto& step) {
@@ -208,24 +214,27 @@ void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, cons
                     const ConstView of_s = s_t.part({0, s_t.rows()}, K);
                     const ConstView of_g = g_t.part({0, g_t.rows()}, K);
                     const bool normalised = by_.problem.normalised();
+                    const Index passing = by_.passing_rows();
                     step(0, [&] {
                       if (normalised) {
-                        exponentiated_product(a2.part(at), of_s, L_.part(K), p_t);
+                        exponentiated_product(a2.part(at), of_s, L_.part(K), p_t, passing);
                       } else {
-                        multiply(a2.part(at), of_s, p_t);
+                        multiply(a2.part(at), of_s, p_t, passing);
                         activation_slope(by_.problem.activation, p_t, p_t);
                       }
                     });
                     step(1, [&] {
                       if (normalised) {
                         softmax_gradient_product(a3.part(at), of_g, v_.part(K), p_t,
-                                                 registers_.tile);
+                                                 registers_.tile, passing);
                       } else {
-                        multiplied_product(a3.part(at), of_g, p_t, registers_.tile);
+                        multiplied_product(a3.part(at), of_g, p_t, registers_.tile, passing);
                       }
                     });
                     live.set_dead(transposed(p_t), 0);
-                    step(2, [&] { multiply_add(transposed(p_t), a2.part(at), W_.part(K)); });
+                    step(2, [&] {
+                      multiply_add(transposed(p_t), a2.part(at), W_.part(K), by_.passing_columns());
+                    });
                   });
 }
 
@@ -243,9 +252,12 @@ LevelSums KnownGradientSums::in_level(const RowPlan& by, Words r) {
           .summed = d,
           .passing = by.problem.key_words(),
           .strips = strips(by, r),
-          .steps = {{.read = d + one, .passing = d},
-                    {.read = dv + one, .passing = dv},
-                    {.summed = d, .passing = d}}};
+          .steps = {{.read = d + one, .passing = d, .passing_at_a_time = kByRows},
+                    {.read = dv + one, .passing = dv, .passing_at_a_time = kByRows},
+                    {.summed = d,
+                     .passing = d,
+                     .passing_at_a_time = kByColumns,
+                     .sums_at_a_time = kInRegisters}}};
 }
 
 SumsFromNothing::SumsFromNothing(Machine& machine, const RowPlan& by, Index rows) {

@@ -53,6 +53,12 @@ struct RowPlan {
   Levels inner = {};  // from the innermost level out
 
   [[nodiscard]] Blocks blocks() const;
+  [[nodiscard]] bool steps_apart() const { return !inner.empty() && inner.front().apart; }
+  // Rows or columns of what passes in a product that the innermost level has at a time.
+  [[nodiscard]] Index passing_rows() const { return steps_apart() ? kByRows.rows : kAllOfIt; }
+  [[nodiscard]] Index passing_columns() const {
+    return steps_apart() ? kByColumns.columns : kAllOfIt;
+  }
   // What is in the innermost level at a time.
   [[nodiscard]] Index near_keys() const {
     return inner.empty() ? keys : std::min(keys, inner.front().keys);
@@ -73,7 +79,7 @@ struct RowPlan {
   // gain less by width, and M has better uses for it. No strip straddles two panels in part. Where
   // steps are apart a strip is all that stays.
   [[nodiscard]] Index strip() const {
-    if (!inner.empty() && inner.front().apart) {
+    if (steps_apart()) {
       return inner.front().rows;
     }
     const Index near = near_keys();
@@ -84,6 +90,11 @@ struct RowPlan {
   [[nodiscard]] Words strip_rows(Words r) const {
     const Index most = inner.empty() ? strip() : std::min(inner.front().rows, strip());
     return std::min(r, Words(most));
+  }
+  // Of r rows of the innermost level, those that v = rowsum(a * b) takes at a time: one panel where
+  // its blocks are whole ones.
+  [[nodiscard]] Words rows_of_dots(Words r) const {
+    return inner.empty() || inner.front().rows % kPanel != 0 ? r : std::min(r, Words(kPanel));
   }
   [[nodiscard]] Index strip_keys() const { return std::min(near_keys(), problem.shape.m); }
 };

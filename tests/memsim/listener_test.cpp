@@ -169,12 +169,11 @@ TEST(Listener, HearsALevel) {
   machine.listen(of_machine);
   level.listen(of_level);
   {
-    const Loan part = level.borrow(a, {0, 2}, {0, 3});
-    Loan fresh = level.begin(a, {2, 4}, {0, 4});
-    fresh.write();
+    const Loan part(level, a, {0, 2}, {0, 3}, Level::How::reads);
+    const Loan fresh(level, a, {2, 4}, {0, 4}, Level::How::makes);
   }
   level.silence(of_level);
-  static_cast<void>(level.borrow(a, {0, 1}, {0, 1}));
+  const Loan unheard(level, a, {0, 1}, {0, 1}, Level::How::reads);
   EXPECT_EQ(of_level.lines(),
             (std::vector<std::string>{"read A#0 2x3 live 6", "initialize A#0 2x4 live 14",
                                       "write A#0 2x4 live 14", "remove A#0 2x4 live 6",
