@@ -1,9 +1,11 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <span>
 #include <type_traits>
 
 #include "kernels/arithmetic/telling.hpp"
@@ -45,7 +47,7 @@ constexpr int rows_of(int) {
 #elif HWY_TARGET == HWY_AVX3
 constexpr int kPanels = 4;
 constexpr int rows_of(int panels) {
-  return panels == 1 ? 12 : 24 / panels;
+  return panels == kPanels ? 6 : 8;
 }
 #else
 constexpr int kPanels = 1;
@@ -221,7 +223,6 @@ HWY_INLINE void accumulate(Vector (&sum)[R][G * kVectors], const Rows& row,
 // The broadcast factor, by its rows: each runs through panels, of which the last may be narrow.
 class Straight {
  public:
-  static constexpr bool kTurned = false;
   explicit Straight(const ConstView& a)
       : a_(a),
         whole_(a.cols() / kPanel),
@@ -261,7 +262,6 @@ class Straight {
 // By its columns, which lie side by side in a panel.
 class Turned {
  public:
-  static constexpr bool kTurned = true;
   explicit Turned(const ConstView& a)
       : a_(a),
         alike_(Unchecked(a).stride(a.panels() - 1) == kPanel ? a.cols()
@@ -339,6 +339,7 @@ struct SoftmaxGradient {
 // Panels p .. p + G of b and of c.
 template <int G>
 struct Passed {
+  Passed() = default;
   Passed(const ConstView& b, const View& c, Index p) : first(p), stride(Unchecked(b).stride(p)) {
     for (int g = 0; g < G; ++g) {
       line[g] = Unchecked(b).at(0, p + g);
@@ -404,27 +405,33 @@ HWY_INLINE void register_tile(const Left& a, const Passed<G>& of, Index i, const
   }
 }
 
-// Panels p .. p + G for some rows: the panels of b stay in the nearest cache, a passes, as many
+template <int R, int G, class Left, class Finish>
+HWY_INLINE void tiles_of_rows(const Left& a, std::span<const Passed<G>> groups, Index i,
+                              const Finish& finish) {
+  for (const Passed<G>& of : groups) {
+    register_tile<R, G>(a, of, i, finish);
+  }
+}
+
+// Some groups of panels for some rows: the panels of b stay in the nearest cache, a passes, as many
 // rows at a time as registers hold, then fewer.
 template <int G, class Left, class Finish>
-void panels(const Left& a, const ConstView& b, const View& c, Index p, Range rows,
-            const Finish& finish) {
-  constexpr int kRows = Left::kTurned && rows_of(G) > 8 ? 8 : rows_of(G);
+void panels(const Left& a, std::span<const Passed<G>> groups, Range rows, const Finish& finish) {
+  constexpr int kRows = rows_of(G);
   static_assert(kRows * G * kPanel <= kRegisterCharge && kRows <= kRegisterRows);
-  const Passed<G> of(b, c, p);
   Index i = rows.begin;
   for (const Index end : {std::min(a.alike(), rows.end), rows.end}) {
     for (; end - i >= kRows; i += kRows) {
-      register_tile<kRows, G>(a, of, i, finish);
+      tiles_of_rows<kRows>(a, groups, i, finish);
     }
     for (; kRows > 4 && end - i >= 4; i += 4) {
-      register_tile < kRows<4 ? 1 : 4, G>(a, of, i, finish);
+      tiles_of_rows < kRows<4 ? 1 : 4>(a, groups, i, finish);
     }
     for (; kRows > 2 && end - i >= 2; i += 2) {
-      register_tile < kRows<2 ? 1 : 2, G>(a, of, i, finish);
+      tiles_of_rows < kRows<2 ? 1 : 2>(a, groups, i, finish);
     }
     for (; i < end; ++i) {
-      register_tile<1, G>(a, of, i, finish);
+      tiles_of_rows<1>(a, groups, i, finish);
     }
   }
 }
@@ -442,7 +449,8 @@ void panels_together(Index count, const Left& a, const ConstView& b, const View&
       return panels_together<G - 1>(count, a, b, c, p, rows, finish);
     }
   }
-  panels<G>(a, b, c, p, rows, finish);
+  const Passed<G> group(b, c, p);
+  panels<G>(a, std::span(&group, 1), rows, finish);
 }
 
 // The panels of the same stride: a narrow one, which is the last, has another.
@@ -476,6 +484,15 @@ void product_of_passing(const ConstView& a, Index rows, const ConstView& b, cons
   if (rows >= a.rows() || count == b.panels()) {
     return product(Straight{a}, b, c, finish);
   }
+  constexpr Index kFew = 4;
+  if (kPanels == 1 && b.panels() <= kFew) {  // known before rows come
+    std::array<Passed<1>, kFew> groups;
+    for (Index p = 0; p < b.panels(); ++p) {
+      groups[static_cast<std::size_t>(p)] = Passed<1>(b, c, p);
+    }
+    const std::span<const Passed<1>> all(groups.data(), static_cast<std::size_t>(b.panels()));
+    return panels<1>(Straight{a}, all, {0, a.rows()}, finish);
+  }
   const Index in_registers = rows_of(static_cast<int>(count));
   for (const Range some : blocks(a.rows(), rows / in_registers * in_registers)) {
     product_of_rows(Straight{a}, b, c, some, kPanels, finish);
@@ -489,7 +506,7 @@ void multiply_add(const ConstView& a, const ConstView& b, const View& c) {
 }
 
 void multiply_add_transposed(const ConstView& a, const ConstView& b, const View& c, Index columns) {
-  product(Turned{a}, b, c, Accumulate{}, std::min<Index>(columns, 3 * kPanel));
+  product(Turned{a}, b, c, Accumulate{}, columns);
 }
 
 void multiply(const ConstView& a, const ConstView& b, const View& c, Index rows) {

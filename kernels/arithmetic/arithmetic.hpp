@@ -22,7 +22,7 @@ namespace redblue {
 // In a product, what passes does so in its order, and at most so many of its rows, or columns, need
 // be there at a time: at least as many as registers hold.
 inline constexpr Index kAllOfIt = std::numeric_limits<Index>::max();
-inline constexpr Index kRegisterRows = 12, kRegisterColumns = kPanel;
+inline constexpr Index kRegisterRows = 8, kRegisterColumns = kPanel;
 // The most words that a product keeps in registers.
 inline constexpr Index kRegisterCharge = 384;
 
