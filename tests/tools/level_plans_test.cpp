@@ -35,7 +35,7 @@ class LevelPlans : public Cli {
   }
 };
 
-std::vector<Json> all_choices(const Json& plan) {
+std::vector<Json> choices_in_levels(const Json& plan) {
   std::vector<Json> all = {plan["plan"]};
   all.insert(all.end(), plan["runners_up"].begin(), plan["runners_up"].end());
   return all;
@@ -57,7 +57,7 @@ TEST_F(LevelPlans, ListWhatCountSays) {
         same += " " + of;
       }
       const Json plan = json("plan " + task);
-      const std::vector<Json> all = all_choices(plan);
+      const std::vector<Json> all = choices_in_levels(plan);
       for (const Json& choice : all) {
         EXPECT_GE(choice["weighted"], all.front()["weighted"]);
         const std::vector<Index> words = counted(choice, [&] {
@@ -124,7 +124,7 @@ TEST_F(LevelPlans, TableAndCsv) {
   EXPECT_NE(table.find(plan["reason"].get<std::string>()), std::string::npos) << table;
   const std::vector<CsvRow> rows = parse_csv(data("plan --format csv" + size));
   std::size_t k = 0;
-  for (const Json& choice : all_choices(plan)) {
+  for (const Json& choice : choices_in_levels(plan)) {
     for (std::size_t level = 0; level < 2; ++level, ++k) {
       ASSERT_LT(k, rows.size());
       EXPECT_EQ(rows[k].at("kernel"), choice["kernel"]);

@@ -247,6 +247,13 @@ TEST_F(Schemas, OfRanks) {
                           "plot ranks backward/rows --n 2 --d 9 --M 900 --ranks 2"});
 }
 
+TEST_F(Schemas, OfCurves) {
+  expect_keep("curve", {"curve --n 90 --d 8 --words 9K", "curve --problem product --n 20 --d 3",
+                        "curve --problem gradients --given nothing --d 8 --mask causal --heads 4 "
+                        "--kv-heads 2 --M 900 --over n --from 9 --to 90",
+                        "curve --problem forward --n 30 --d 6 --make A1=random:3"});
+}
+
 // Of a small grid: that of the command takes seconds.
 TEST_F(Schemas, OfTable1) {
   expect_kept("table1", Json::parse(to_json(report_table1(small_sparse_laws()))));

@@ -32,6 +32,7 @@
 #include "tools/options/problem.hpp"
 #include "tools/options/ranks.hpp"
 #include "tools/options/swept.hpp"
+#include "tools/options/tabled.hpp"
 #include "tools/options/task.hpp"
 #include "tools/options/unit.hpp"
 
@@ -294,36 +295,6 @@ Action roofline(CLI::App& app) {
   return drawn<SweepOptions>(app, [](const SweepOptions& options, const Sweep& sweep) {
     return roofline_picture(options.points(sweep));
   });
-}
-
-// A table, which needs no gnuplot, and a picture of the same report where a file for it is named.
-template <class Asked, class Report>
-Action tabled(CLI::App& app, Report (*report_of)(const Asked&),
-              Picture (*picture_of)(const Report&)) {
-  struct Options {
-    explicit Options(CLI::App& command)
-        : asked(command),
-          format(command, "--format", "of the table: table, json or csv", "FORMAT"),
-          picture(command) {}
-    Asked asked;
-    TextOption format;
-    PictureOptions picture;
-  };
-  const auto options = std::make_shared<Options>(app);
-  return [options, &app, report_of, picture_of] {
-    const Format format = parse_format(options->format);
-    const auto out = options->picture.out.get();
-    std::optional<PictureFile> file;
-    if (out) {
-      file.emplace(options->picture);
-    }
-    const Report report = report_of(options->asked);
-    if (file) {
-      file->draw(picture_of(report), app);
-    }
-    print(report, format, beside(out && out->text == "-"));
-    return 0;
-  };
 }
 
 struct DividingAsked {

@@ -22,6 +22,8 @@ int run_redblue(int argc, char** argv, Transport* transport, const Complaint& co
       {"store", "matrices in a store on disk: see them, verify them, in and out", add_store},
       {"bounds", "how few words a problem can move, and how near our kernels come", add_bounds},
       {"plan", "the kernel that moves the fewest words, and the others", add_plan},
+      {"curve", "words of all kernels and their bound against M, n or d; the M for so few words",
+       add_curve},
       {"measure", "run a kernel and measure a cache meanwhile", add_measure},
       {"calibrate", "find the M for this machine's caches, for --M auto",
        [transport](CLI::App& app) { return add_calibrate(app, transport); }},

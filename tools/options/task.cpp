@@ -156,13 +156,30 @@ void TaskOptions::forget_sums(Task& task) const {
   }
 }
 
-void TaskOptions::fill_memory(Request& request) const {
-  M_.fill(request);
-  word_costs_.fill(request);
+void TaskOptions::fill_memory(Request& request, const Sizes& sizes) const {
+  if (!sizes.M) {
+    M_.fill(request);
+    word_costs_.fill(request);
+    return;
+  }
+  for (const TextOption* other : M_.options()) {
+    refuse(*other, sizes.by);
+  }
+  refuse(word_costs_.option(), sizes.by);
+  request.M = *sizes.M;
 }
 
-Task TaskOptions::task(Request& request) const {
+Task TaskOptions::task_at(const Sizes& sizes, Request& request) const {
   shape_.fill(request);
+  const auto set = [&](const char* flag, std::optional<Index>& size,
+                       const std::optional<Index>& to) {
+    if (to && size) {
+      throw UsageError(fmt::format("{} {}: {}", request.said(flag), *size, sizes.by));
+    }
+    size = to ? to : size;
+  };
+  set("--n", request.n, sizes.n);
+  set("--d", request.d, sizes.d);
   Task task = kind();
   inputs_.fill(request);
   if (task.pass == Pass::logsumexp || asks_for_sparse(request)) {
@@ -173,7 +190,7 @@ Task TaskOptions::task(Request& request) const {
     activation_.fill(request);
     task.problem = sparse_problem(task.pass, request.kernel, request, &task.heads);
     forget_sums(task);
-    fill_memory(request);
+    fill_memory(request, sizes);
     if (!request.inner.empty()) {
       throw UsageError(
           fmt::format("{}: kernels of sparse operands have one level of fast memory: give one size",
@@ -208,7 +225,7 @@ Task TaskOptions::task(Request& request) const {
     task.problem.wanted = requested_results(request, requested_kernel(request));
   }
   fill_heads(task, request);
-  fill_memory(request);
+  fill_memory(request, sizes);
   task.memory = request.memory_of_plan();
   return task;
 }

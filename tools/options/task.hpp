@@ -1,6 +1,8 @@
 #pragma once
 // The options that describe a task, for any kernel, shared by the subcommands that bound and plan.
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/theory/bounds.hpp"
@@ -13,7 +15,14 @@ class TaskOptions {
  public:
   explicit TaskOptions(CLI::App& app);
   // The task. The request receives the origin of M. Throws: UsageError.
-  [[nodiscard]] Task task(Request& request) const;
+  [[nodiscard]] Task task(Request& request) const { return task_at({}, request); }
+  // With sizes in place of those that options give, which must then not be there: `by` says what
+  // gives them. Throws: UsageError.
+  struct Sizes {
+    std::optional<Index> n = {}, d = {}, M = {};
+    std::string by = {};
+  };
+  [[nodiscard]] Task task_at(const Sizes& sizes, Request& request) const;
   // The problem of the kernel that `said` names: an option, or the kernel's own name. `shows` says
   // what is shown of one head. The request receives M and its origin. Throws: UsageError.
   [[nodiscard]] Problem problem_of(const std::string& said, const char* shows,
@@ -24,7 +33,8 @@ class TaskOptions {
 
  private:
   // M, its levels and what a word costs in them. Throws: UsageError.
-  void fill_memory(Request& request) const;
+  void fill_memory(Request& request) const { fill_memory(request, {}); }
+  void fill_memory(Request& request, const Sizes& sizes) const;
   // The task without shape and M.
   [[nodiscard]] Task kind() const;
   // The activation of the request that this fills, for such a kernel. Throws: RequestError.

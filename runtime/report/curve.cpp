@@ -1,0 +1,284 @@
+#include "runtime/report/curve.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "memsim/errors.hpp"
+#include "runtime/report/bounds_report.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/report/plan_report.hpp"
+#include "runtime/text/cells.hpp"
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr Index kMostPower = 60;
+constexpr Index kMostM = Index{1} << kMostPower;  // in which everything fits that fits at all
+
+Task with_M(Task task, Index M) {
+  task.memory = M;
+  return task;
+}
+
+std::optional<Choice> first_choice(const Task& task, Index M) {
+  std::vector<Choice> all = choices(with_M(task, M));
+  return all.empty() ? std::nullopt : std::optional(std::move(all.front()));
+}
+
+bool moves_at_most(const std::optional<Choice>& choice, Words words) {
+  return choice && choice->words <= words;
+}
+
+// In an M that is enough for anything. Throws: FastMemoryTooSmall.
+Choice choice_in_all(const Task& task) {
+  std::optional<Choice> choice = first_choice(task, kMostM);
+  if (!choice) {
+    throw no_kernel_fits(with_M(task, kMostM));
+  }
+  return std::move(*choice);
+}
+
+// "backward/rows", or with the kernel that makes O and L for it.
+std::string name_of(const Choice& choice) {
+  return spelled(choice.plan) + (choice.forward ? " + " + spelled(*choice.forward) : "");
+}
+
+Index size_of(const Curve& report, const Task& task) {
+  const Shape shape = task.problem.one_head().shape;
+  return report.over == Curve::Over::M   ? task.memory.M
+         : report.over == Curve::Over::n ? shape.n
+                                         : shape.d;
+}
+
+// Without what it is drawn against.
+std::string problem_text(const Curve& report) {
+  std::string text = to_words(report.points.front().task);
+  const auto drop = [&](const std::string& name) {
+    const std::size_t at = text.find(" " + name + "=");
+    text.erase(at, text.find_first_of(" ,", at + 1) - at);
+  };
+  drop(std::string(to_string(report.over)));
+  const bool square = std::ranges::all_of(report.points, [](const Curve::Point& point) {
+    const Shape shape = point.task.problem.one_head().shape;
+    return shape.n == shape.m;
+  });
+  if (report.over == Curve::Over::n && square) {
+    drop("m");
+  }
+  return text;
+}
+
+// Of a point: its first choice.
+Cells first_cells(const Curve& report, const Curve::Point& point) {
+  const bool fits = !point.choices.empty();
+  const auto of_first = [&](const auto& value) -> CellValue {
+    return fits ? CellValue(value(point.choices.front())) : absent();
+  };
+  return {{in_table(std::string(to_string(report.over))), size_of(report, point.task)},
+          {in_table("fewest words"), of_first([](const Choice& its) { return its.words.value(); })},
+          {in_table("by"), of_first(name_of)},
+          {in_table("any algorithm"), point.bound.words},
+          {in_table("over it"),
+           decimals(fits ? std::optional(static_cast<double>(point.choices.front().words.value()) /
+                                         static_cast<double>(point.bound.words))
+                         : std::nullopt,
+                    3)}};
+}
+
+Cells kernel_words(const Choice& choice) {
+  return {{in_json_and_csv("kernel"), spelled(choice.plan)},
+          {in_json_and_csv("forward"), choice.forward ? Json(spelled(*choice.forward)) : Json()},
+          {in_json_and_csv("words"), choice.words.value()},
+          {in_json_and_csv("ratio"), over_bound(choice)}};
+}
+
+// The least power of two in which a kernel moves at most so many words: these never rise with M.
+Index least_power_for(const Task& task, Words words) {
+  if (const Choice in_all = choice_in_all(task); in_all.words > words) {
+    throw FastMemoryTooSmall(fmt::format("no M is enough for {} words: the fewest are {}, of {}",
+                                         grouped(words.value()), grouped(in_all.words.value()),
+                                         name_of(in_all)));
+  }
+  Index too_small = -1, enough = kMostPower;
+  while (enough - too_small > 1) {
+    const Index tried = (too_small + enough) / 2;
+    (moves_at_most(first_choice(task, Index{1} << tried), words) ? enough : too_small) = tried;
+  }
+  return Index{1} << enough;
+}
+
+std::string reached_text(const Curve& report) {
+  const auto& [asked, choice] = *report.reached;
+  return fmt::format("at most {} words: from M = {} on, where {} moves {}\n{}\n",
+                     grouped(asked.value()), grouped(choice.plan.M), name_of(choice),
+                     grouped(choice.words.value()),
+                     to_string(choice.plan, report.points.front().task.heads));
+}
+
+}  // namespace
+
+std::string_view to_string(Curve::Over over) {
+  return over == Curve::Over::M ? "M" : over == Curve::Over::n ? "n" : "d";
+}
+
+std::vector<Index> curve_sizes(Index from, Index to) {
+  std::set<Index> sizes = {from, to};
+  for (Index power = 1; power <= to / 2; power *= 2) {
+    for (const Index size : {2 * power, 3 * power}) {
+      if (from < size && size < to) {
+        sizes.insert(size);
+      }
+    }
+  }
+  constexpr int kFewest = 9;
+  for (int k = 1; k < kFewest - 1 && sizes.size() < kFewest; ++k) {
+    sizes.insert(from + (to - from) * k / (kFewest - 1));
+  }
+  return {sizes.begin(), sizes.end()};
+}
+
+std::vector<Index> curve_memories(const Task& task) {
+  const Choice in_all = choice_in_all(task);
+  const Index from = least_memory(task).M;
+  return curve_sizes(from, std::max(from, least_power_for(task, in_all.words)));
+}
+
+Curve report_curve(const std::vector<Task>& tasks, Curve::Over over) {
+  Curve report{.over = over, .points = {}};
+  const auto any_fits = [&] {
+    return std::ranges::any_of(report.points,
+                               [](const Curve::Point& point) { return !point.choices.empty(); });
+  };
+  for (const Task& task : tasks) {
+    report.points.push_back(
+        {.task = task,
+         .choices = choices(task),
+         .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing})});
+  }
+  if (!any_fits()) {
+    throw no_kernel_fits(tasks.back());
+  }
+  return report;
+}
+
+Curve::Reached least_M_for(const Task& task, Words words) {
+  Index enough = least_power_for(task, words), too_small = enough / 2;
+  std::optional<Choice> there = first_choice(task, enough);
+  while (enough - too_small > 1) {
+    const Index tried = too_small + (enough - too_small) / 2;
+    std::optional<Choice> its = first_choice(task, tried);
+    if (moves_at_most(its, words)) {
+      enough = tried;
+      there = std::move(its);
+    } else {
+      too_small = tried;
+    }
+  }
+  return {.asked = words, .choice = std::move(*there)};
+}
+
+std::string to_table(const Curve& report) {
+  return fmt::format(
+      "{}   (reads + writes, in words)\n\n{}{}", problem_text(report),
+      table_of(rows_of(report.points,
+                       [&](const Curve::Point& point) { return first_cells(report, point); })),
+      report.reached ? "\n" + reached_text(report) : "");
+}
+
+std::string to_json(const Curve& report) {
+  const Task& task = report.points.front().task;
+  Json json = task_json(task, std::nullopt);
+  json["over"] = to_string(report.over);
+  for (const Curve::Point& point : report.points) {
+    Json its = {{std::string(to_string(report.over)), size_of(report, point.task)},
+                {"lower_bound", bound_json(point.bound)},
+                {"choices", json_of(rows_of(point.choices, kernel_words))}};
+    json["points"].push_back(std::move(its));
+  }
+  if (report.reached) {
+    const auto& [asked, choice] = *report.reached;
+    json["reached"] = {{"at_most", asked.value()}, {"M", choice.plan.M}};
+    json["reached"].update(json_of(kernel_words(choice)));
+    json["reached"]["blocks"] = blocks_json(choice.plan.blocks);
+  }
+  return json.document();
+}
+
+std::string to_csv(const Curve& report) {
+  std::vector<Cells> rows;
+  for (const Curve::Point& point : report.points) {
+    for (const Choice& choice : point.choices) {
+      rows.push_back(joined(joined(task_cells(point.task, true), kernel_words(choice)),
+                            {{in_csv("lower_bound"), point.bound.words}}));
+    }
+  }
+  return csv_of(rows);
+}
+
+// Those that come first somewhere have a line and a name; the others are grey.
+Picture curve_picture(const Curve& report) {
+  const std::string over(to_string(report.over));
+  Picture picture{.title = "Words of kernels: " + problem_text(report),
+                  .x_label = report.over == Curve::Over::M ? "M, words of fast memory" : over,
+                  .y_label = "words, reads and writes",
+                  .caption = {},
+                  .data = {},
+                  .commands = {}};
+  std::vector<std::string> first;  // in the order of sizes
+  std::map<std::string, std::string> lines;
+  std::string bound;
+  double least = 0, most = 0;
+  const auto line = [&](Index size, Index words) {
+    const auto at = static_cast<double>(words);
+    least = least == 0 ? at : std::min(least, at);
+    most = std::max(most, at);
+    return fmt::format("{} {}\n", size, words);
+  };
+  for (const Curve::Point& point : report.points) {
+    const Index size = size_of(report, point.task);
+    bound += line(size, point.bound.words);
+    for (const Choice& choice : point.choices) {
+      lines[spelled(choice.plan)] += line(size, choice.words.value());
+    }
+    if (!point.choices.empty()) {
+      const std::string name = spelled(point.choices.front().plan);
+      if (std::ranges::find(first, name) == first.end()) {
+        first.push_back(name);
+      }
+    }
+  }
+  std::string plot;
+  const auto draw = [&](std::string points, const std::string& style, const std::string& title) {
+    const std::string block = fmt::format("$lines{}", picture.data.size());
+    picture.data.emplace_back(block, std::move(points));
+    plot += fmt::format("{}{} using 1:2 with {} {}", plot.empty() ? "plot " : ", ", block, style,
+                        title.empty() ? "notitle" : "title " + gnuplot_text(title));
+  };
+  bool named = false;
+  for (const auto& [name, points] : lines) {
+    if (std::ranges::find(first, name) == first.end()) {
+      draw(points, "lines dashtype 1 linecolor rgb '#b0b0b0' linewidth 1",
+           named ? "" : "other kernels");
+      named = true;
+    }
+  }
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    draw(lines[first[k]], fmt::format("lines linetype {} linewidth 2", k + 1),
+         first[k].substr(first[k].find('/') + 1));
+  }
+  draw(std::move(bound), "lines dashtype 1 linecolor black linewidth 3", "lower bound");
+  const auto from = static_cast<double>(size_of(report, report.points.front().task));
+  const auto to = static_cast<double>(size_of(report, report.points.back().task));
+  picture.commands =
+      fmt::format("set logscale x 2\nset logscale y\nset xrange [{}:{}]\nset yrange [{}:{}]\n",
+                  from / 1.1, to * 1.1, least / 1.4, most * 1.4) +
+      gnuplot_size_tics('x', from, to, 10) + gnuplot_log_tics('y', least / 1.4, most * 1.4) + plot +
+      "\n";
+  return picture;
+}
+
+}  // namespace redblue

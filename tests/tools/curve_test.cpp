@@ -1,0 +1,116 @@
+// Curves of words: at each size they are those that `plan` says there, and the M that is found for
+// so many words is enough where a word less is not.
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/support/cli.hpp"
+
+namespace redblue {
+namespace {
+
+class CurveCommand : public Cli {
+ protected:
+  // Each point has the kernels, words, ratios and bound of a plan of that size.
+  void expect_plans(const std::string& problem, const std::string& over,
+                    const std::string& range = "") {
+    SCOPED_TRACE(problem + " over " + over);
+    const Json curve = json(fmt::format("curve {} --over {}{}", problem, over, range));
+    EXPECT_EQ(curve["over"], over);
+    ASSERT_GE(curve["points"].size(), 3U);
+    for (std::size_t k = 0; k < curve["points"].size(); k += 5) {
+      const Json& point = curve["points"][k];
+      const Index size = point[over].get<Index>();
+      const Outcome outcome =
+          redblue(fmt::format("plan --format json {} --{} {}", problem, over, size));
+      if (point["choices"].empty()) {
+        EXPECT_NE(outcome.code, 0) << size;
+        continue;
+      }
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+      const Json plan = Json::parse(outcome.out);
+      EXPECT_EQ(point["lower_bound"], plan["lower_bound"]);
+      std::vector<Json> choices = {plan["plan"]};
+      choices.insert(choices.end(), plan["runners_up"].begin(), plan["runners_up"].end());
+      ASSERT_EQ(point["choices"].size(), choices.size()) << size;
+      for (std::size_t c = 0; c < choices.size(); ++c) {
+        for (const char* key : {"kernel", "forward", "words", "ratio"}) {
+          EXPECT_EQ(point["choices"][c][key], choices[c][key]) << size << " " << key;
+        }
+      }
+    }
+  }
+
+  // The fewest words of all kernels in M, or more than any.
+  [[nodiscard]] Index fewest(const std::string& problem, Index M) const {
+    const Outcome outcome = redblue(fmt::format("plan --format json {} --M {}", problem, M));
+    return outcome.code == 0 ? Json::parse(outcome.out)["plan"]["words"].get<Index>()
+                             : std::numeric_limits<Index>::max();
+  }
+};
+
+TEST_F(CurveCommand, HasTheWordsOfPlans) {
+  for (const char* problem :
+       {"--problem backward --n 90 --m 70 --d 8",
+        "--problem gradients --given nothing --n 60 --d 5 --mask causal",
+        "--problem attention --n 50 --d 4 --dv 7 --heads 6 --kv-heads 2",
+        "--problem product --n 40 --d 9", "--problem forward --n 30 --d 6 --make A1=random:3"}) {
+    expect_plans(problem, "M");
+  }
+  expect_plans("--problem backward --d 8 --M 900", "n", " --from 5 --to 3K");
+  expect_plans("--problem forward --n 90 --M 900", "d", " --from 1 --to 200");
+}
+
+TEST_F(CurveCommand, FindsTheLeastM) {
+  for (const char* problem : {"--problem backward --n 90 --m 70 --d 8",
+                              "--problem gradients --n 60 --d 5 --given nothing",
+                              "--problem attention --n 50 --d 4 --heads 3"}) {
+    for (const Index words : {50'000, 20'000, 9'000}) {
+      const Json found = json(fmt::format("curve {} --words {}", problem, words))["reached"];
+      const Index M = found["M"].get<Index>();
+      EXPECT_EQ(found["at_most"], words);
+      EXPECT_LE(found["words"], words);
+      EXPECT_EQ(fewest(problem, M), found["words"]);
+      if (M > 1) {
+        EXPECT_GT(fewest(problem, M - 1), words) << problem << " in M = " << M - 1;
+      }
+    }
+  }
+  EXPECT_EQ(json("curve --n 90 --d 8 --bytes 80004B")["reached"],
+            json("curve --n 90 --d 8 --words 20001")["reached"]);
+}
+
+// From formulas alone.
+TEST_F(CurveCommand, TakesLessThanASecond) {
+  EXPECT_LT(seconds_after_start("curve --n 64K --d 128 --words 100M", kSlowdown), kSlowdown);
+}
+
+TEST_F(CurveCommand, SaysWhatItCannotAnswer) {
+  const auto refused = [&](const std::string& line, const std::string& message, int code = 2) {
+    expect_refused(process("curve " + line), code, message);
+  };
+  refused("--n 9 --d 3 --M 4K",
+          "--M '4K': words are against M: leave it out, or give --over n or --over d");
+  refused("--n 9 --d 3 --over k", "--over 'k': expected M, n or d");
+  refused("--n 9 --d 3 --over n --M 1K --from 2 --to 9",
+          "--n 9: words are against n: leave it out");
+  refused("--d 3 --over n --M 1K --to 9", "--from is missing: a size, with --over n");
+  refused("--n 9 --over d --M 1K --from 9 --to 3",
+          "--to 3: from 9 on there is nothing up to it: give a larger one");
+  refused("--n 9 --d 3 --words 5 --bytes 8B",
+          "--bytes 8B: --words says how many; give one of the two");
+  refused("--n 9 --d 3 --bytes 3B",
+          "--bytes: \"3B\" is no whole number of words; expected a multiple of 4 bytes");
+  refused("--over d --n 9 --M 1K --from 1 --to 3 --words 9",
+          "--words: it finds an M, and --over d asks about one");
+  refused("--over d --n 9 --M 1K,2K --from 1 --to 3",
+          "--M: a curve is of one level of fast memory: give one size");
+  refused("--n 90 --d 8 --words 100",
+          "no M is enough for 100 words: the fewest are 3,072, of backward/naive", 2);
+  refused("--over n --d 64 --M 2 --from 1K --to 2K", "no kernel fits in M = 2 words:.*", 2);
+}
+
+}  // namespace
+}  // namespace redblue

@@ -1,0 +1,137 @@
+// redblue curve: the words of all kernels that solve a problem, and of no algorithm fewer, against
+// M, n or d; and the least M in which so few words move, and by which kernel.
+
+#include "runtime/report/curve.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tools/cli/command.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/options/tabled.hpp"
+#include "tools/options/task.hpp"
+
+namespace redblue {
+namespace {
+
+struct CurveAsked {
+  explicit CurveAsked(CLI::App& command)
+      : task(command),
+        over(command, "--over", "what the words are against: M, n or d; M", "WHAT"),
+        from(command, "--from",
+             "the least of it; of M the least in which a kernel fits, where left out", "SIZE"),
+        to(command, "--to",
+           "the most of it; of M the power of two in which words no longer fall, where left out",
+           "SIZE"),
+        words(command, "--words", "find the least M in which a kernel moves at most so many words",
+              "WORDS"),
+        bytes(command, "--bytes", "the same in bytes, as 64MiB", "BYTES") {}
+  TaskOptions task;
+  TextOption over, from, to, words, bytes;
+};
+
+Curve::Over over_of(const TextOption& option) {
+  const auto given = option.get();
+  if (!given) {
+    return Curve::Over::M;
+  }
+  for (const Curve::Over over : {Curve::Over::M, Curve::Over::n, Curve::Over::d}) {
+    if (given->text == to_string(over)) {
+      return over;
+    }
+  }
+  throw UsageError(fmt::format("{} '{}': expected M, n or d", given->from, given->text));
+}
+
+std::optional<Index> size_of(const TextOption& option) {
+  const auto given = option.get();
+  return given ? std::optional(parse_size(given->text, given->from)) : std::nullopt;
+}
+
+// The words that are asked for, if any are.
+std::optional<Words> words_of(const CurveAsked& asked) {
+  const auto words = asked.words.get(), bytes = asked.bytes.get();
+  if (words && bytes) {
+    throw UsageError(fmt::format("{} {}: {} says how many; give one of the two", bytes->from,
+                                 bytes->text, words->from));
+  }
+  if (bytes) {
+    return Words(parse_bytes(bytes->text, bytes->from) / Index{sizeof(float)});
+  }
+  return words ? std::optional<Words>(parse_size(words->text, words->from)) : std::nullopt;
+}
+
+// From the first to the last of these sizes, or of what is asked for.
+std::vector<Index> sizes_of(const CurveAsked& asked, const std::optional<std::vector<Index>>& all) {
+  const std::optional<Index> from = size_of(asked.from), to = size_of(asked.to);
+  const auto end = [&](const TextOption& option, const std::optional<Index>& size, bool first) {
+    if (!size && !all) {
+      throw UsageError(fmt::format("{} is missing: a size, with {} {}", option.flag(),
+                                   asked.over.said(), asked.over.get()->text));
+    }
+    return size ? *size : first ? all->front() : all->back();
+  };
+  const Index least = end(asked.from, from, true), most = end(asked.to, to, false);
+  if (most < least) {
+    throw UsageError(fmt::format("{} {}: from {} on there is nothing up to it: give a larger one",
+                                 to ? asked.to.said() : std::string(asked.to.flag()), most, least));
+  }
+  return curve_sizes(least, most);
+}
+
+Curve curve_of(const CurveAsked& asked) {
+  const Curve::Over over = over_of(asked.over);
+  const std::optional<Words> words = words_of(asked);
+  TaskOptions::Sizes sizes;
+  const auto task = [&](std::optional<Index> TaskOptions::Sizes::*size, Index value) {
+    sizes.*size = value;
+    Request request;
+    Task its = asked.task.task_at(sizes, request);
+    if (!request.inner.empty()) {
+      throw UsageError(fmt::format("{}: a curve is of one level of fast memory: give one size",
+                                   request.said("--M")));
+    }
+    return its;
+  };
+  std::vector<Task> tasks;
+  std::optional<Curve::Reached> reached;
+  if (over == Curve::Over::M) {
+    sizes.by = "words are against M: leave it out, or give --over n or --over d";
+    Task of_any = task(&TaskOptions::Sizes::M, 1);
+    if (words) {
+      reached = least_M_for(of_any, *words);
+    }
+    const bool all_given = asked.from.get() && asked.to.get();
+    for (const Index M :
+         sizes_of(asked, all_given ? std::nullopt : std::optional(curve_memories(of_any)))) {
+      of_any.memory = M;
+      tasks.push_back(of_any);
+    }
+  } else {
+    if (words) {
+      throw UsageError(fmt::format("{}: it finds an M, and {} {} asks about one",
+                                   asked.words.get() ? asked.words.said() : asked.bytes.said(),
+                                   asked.over.said(), asked.over.get()->text));
+    }
+    const bool is_n = over == Curve::Over::n;
+    sizes.by = fmt::format("words are against {}: leave it out", to_string(over));
+    for (const Index size : sizes_of(asked, std::nullopt)) {
+      tasks.push_back(task(is_n ? &TaskOptions::Sizes::n : &TaskOptions::Sizes::d, size));
+    }
+  }
+  Curve curve = report_curve(tasks, over);
+  curve.reached = std::move(reached);
+  return curve;
+}
+
+}  // namespace
+
+Action add_curve(CLI::App& app) {
+  return tabled(app, curve_of, curve_picture);
+}
+
+}  // namespace redblue

@@ -1,0 +1,43 @@
+#pragma once
+// Reports that are a table, which needs no gnuplot, and a picture where a file for it is named.
+
+#include <memory>
+#include <optional>
+
+#include "runtime/text/gnuplot.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/options/picture.hpp"
+
+namespace redblue {
+
+template <class Asked, class Report>
+Action tabled(CLI::App& app, Report (*report_of)(const Asked&),
+              Picture (*picture_of)(const Report&)) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : asked(command),
+          format(command, "--format", "of the table: table, json or csv", "FORMAT"),
+          picture(command) {}
+    Asked asked;
+    TextOption format;
+    PictureOptions picture;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options, &app, report_of, picture_of] {
+    const Format format = parse_format(options->format);
+    const auto out = options->picture.out.get();
+    std::optional<PictureFile> file;
+    if (out) {
+      file.emplace(options->picture);
+    }
+    const Report report = report_of(options->asked);
+    if (file) {
+      file->draw(picture_of(report), app);
+    }
+    print(report, format, beside(out && out->text == "-"));
+    return 0;
+  };
+}
+
+}  // namespace redblue
