@@ -52,7 +52,7 @@ class PassingProduct : public testing::TestWithParam<std::string> {
 TEST_P(PassingProduct, HasAFewRowsAtATime) {
   constexpr Index kBehind = kRegisterRows;
   for (const Index rows : {1, 12, 13, 40}) {
-    for (const Index cols : {16, 48, 80, 112, 121}) {  // also more panels than go together
+    for (const Index cols : {1, 16, 40, 48, 80, 112, 121}) {  // also more panels than go together
       SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
       const Tile b = tile(cols, cols), column = tile(cols, 1), registers = tile(kRegisterCharge, 1);
       const std::vector<std::function<void(const ConstView&, const View&)>> products = {
@@ -85,7 +85,7 @@ TEST_P(PassingProduct, HasAFewRowsAtATime) {
 TEST_P(PassingProduct, HasAFewColumnsAtATime) {
   constexpr Index kBehind = 2 * kRegisterColumns;
   for (const Index depth : {1, 13, 48}) {
-    for (const Index cols : {16, 64, 97, 130}) {
+    for (const Index cols : {1, 16, 40, 64, 97, 130}) {
       SCOPED_TRACE(std::to_string(depth) + " x " + std::to_string(cols));
       const Tile a = tile(depth, depth);
       Tile both = tile(depth, cols + kBehind);
