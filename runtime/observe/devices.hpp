@@ -11,6 +11,7 @@
 
 #include "memsim/words.hpp"
 #include "runtime/observe/topology.hpp"
+#include "runtime/text/known_file.hpp"
 
 namespace redblue {
 
@@ -56,10 +57,6 @@ Device device_of(const Topology& topology);
 const std::vector<Device>& devices();
 
 // Their files, as this program was built with them.
-struct DeviceFile {
-  const char* name;
-  std::string_view text;
-};
-const std::vector<DeviceFile>& known_device_files();
+const std::vector<KnownFile>& known_device_files();
 
 }  // namespace redblue

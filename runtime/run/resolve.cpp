@@ -767,6 +767,9 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
                     request.prefetch, spelled(kernel.name, problem.sharing),
                     names_of([](const Kernel& other) { return other.streams_keys(); })));
   }
+  if (request.whole_blocks) {
+    return kernel.plan(problem, request.M, *request.whole_blocks);
+  }
   if (request.printed_blocks) {
     if (kernel.fitting.printed == nullptr) {
       throw RequestError(fmt::format(

@@ -77,6 +77,8 @@ struct Request {
   // Block sizes that replace those of the plan; or the paper's block sizes.
   std::map<std::string, Index> blocks;
   bool printed_blocks = false;
+  // All blocks of a plan, whether they fit in M or not: of a count.
+  std::optional<Blocks> whole_blocks;
 
   // The names by which options were given, for messages: "--n" -> "REDBLUE_N". An option that is
   // not here was given by its flag.

@@ -1,11 +1,13 @@
 // Curves of words: at each size they are those that `plan` says there, and the M that is found for
 // so many words is enough where a word less is not.
 
+#include <limits>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "memsim/words.hpp"
 #include "tests/support/cli.hpp"
 
 namespace redblue {

@@ -247,6 +247,12 @@ TEST_F(Schemas, OfRanks) {
                           "plot ranks backward/rows --n 2 --d 9 --M 900 --ranks 2"});
 }
 
+TEST_F(Schemas, OfOtherTiles) {
+  expect_keep("as", {"count --as all --n 900 --d 64 --M 48K",
+                     "count --as all --problem gradients --n 90 --d 8 --M 4K --mask causal",
+                     "count --as pytorch-cpu --n 90 --d 8 --dv 5 --heads 4 --kv-heads 2 --M 4K"});
+}
+
 TEST_F(Schemas, OfCurves) {
   expect_keep("curve", {"curve --n 90 --d 8 --words 9K", "curve --problem product --n 20 --d 3",
                         "curve --problem gradients --given nothing --d 8 --mask causal --heads 4 "

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "kernels/kernel.hpp"
+#include "runtime/report/as_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/device_figures.hpp"
 #include "runtime/text/cells.hpp"
@@ -99,9 +100,11 @@ Action add_list(CLI::App& app) {
         : shape(command),
           devices(command, "--devices",
                   "in place of kernels: the devices that --device and plan --cache know by name"),
+          as(command, "--as",
+             "in place of kernels: the schedules that count --as knows, with tiles and sources"),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ShapeOptions shape;
-    Switch devices;
+    Switch devices, as;
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
@@ -109,7 +112,12 @@ Action add_list(CLI::App& app) {
     Request request;
     options->shape.fill(request);
     const Format format = parse_format(options->format);
-    if (const auto from = options->devices.from()) {
+    const auto devices_from = options->devices.from(), as_from = options->as.from();
+    if (devices_from && as_from) {
+      throw UsageError(
+          fmt::format("{}: {} lists devices; give one of the two", *as_from, *devices_from));
+    }
+    if (const auto from = devices_from ? devices_from : as_from) {
       for (const auto& [flag, size] : {std::pair("--n", request.n), std::pair("--m", request.m),
                                        std::pair("--d", request.d)}) {
         if (size) {
@@ -117,10 +125,17 @@ Action add_list(CLI::App& app) {
                                        request.said(flag), *size, *from));
         }
       }
-      print(format == Format::table ? list_table(devices())
-            : format == Format::csv
-                ? list_csv(devices())
-                : Json{{"schema", kSchema}, {"devices", list_json(devices())}}.document());
+      const auto print_list = [&](const char* key, const auto& all) {
+        print(format == Format::table ? list_table(all)
+              : format == Format::csv
+                  ? list_csv(all)
+                  : Json{{"schema", kSchema}, {key, list_json(all)}}.document());
+      };
+      if (devices_from) {
+        print_list("devices", devices());
+      } else {
+        print_list("as", known_schedules());
+      }
       return 0;
     }
     std::optional<Shape> shape;

@@ -480,8 +480,16 @@ ProblemOptions::ProblemOptions(CLI::App& app)
       wanted_(app) {}
 
 void ProblemOptions::fill(Request& request) const {
-  check_kernel(kernel_.get(), true);
-  request.kernel = kernel_.get();
+  const std::optional<std::string> kernel = kernel_.get();
+  if (!kernel) {
+    throw UsageError("kernel is required");
+  }
+  check_kernel(*kernel, true);
+  request.kernel = *kernel;
+  fill_problem(request);
+}
+
+void ProblemOptions::fill_problem(Request& request) const {
   shape_.fill(request);
   if (const auto threads = size_of(threads_, request)) {
     if (*threads > kMostWorkers) {

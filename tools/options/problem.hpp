@@ -169,9 +169,14 @@ class ProblemOptions {
   explicit ProblemOptions(CLI::App& app);
   // Throws: UsageError; for an unknown kernel it has the names nearest to it.
   void fill(Request& request) const;
+  // All but the kernel.
+  void fill_problem(Request& request) const;
+  // The kernel and the blocks, which a caller may refuse. Nothing where they are left out.
+  [[nodiscard]] std::optional<std::string> kernel() const { return kernel_.get(); }
+  [[nodiscard]] const TextOption& blocks() const { return blocks_; }
 
  private:
-  Argument kernel_;
+  OptionalArgument kernel_;
   ShapeOptions shape_;
   FastMemoryOption M_;
   TextOption blocks_;

@@ -135,7 +135,7 @@ TEST(Devices, ThoseKnownByNameAreFilesOfTheirNames) {
     EXPECT_GT(device.levels.back().bytes, before) << "smallest first";
     before = device.levels.back().bytes;
     const auto file = std::ranges::find(known_device_files(), device.name + ".json",
-                                        [](const DeviceFile& of) { return std::string(of.name); });
+                                        [](const KnownFile& of) { return std::string(of.name); });
     ASSERT_NE(file, known_device_files().end());
     EXPECT_EQ(parse_device(file->text, file->name).levels.size(), device.levels.size());
   }

@@ -1,6 +1,6 @@
-# The source of known_device_files(): the text of each file of a directory. They are compiled in, so
-# that the command works wherever it is copied to.
-function(add_known_devices target directory)
+# The source of a function that returns the name and text of each JSON file of a directory, which a
+# header declares. They are compiled in, so that the command works wherever it is copied to.
+function(add_known_files target directory header function)
   file(GLOB files CONFIGURE_DEPENDS ${directory}/*.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
   set(texts "")
@@ -9,16 +9,16 @@ function(add_known_devices target directory)
     file(READ ${file} text)
     string(APPEND texts "      {\"${name}\", R\"json(${text})json\"},\n")
   endforeach()
-  set(made ${PROJECT_BINARY_DIR}/generated/runtime/observe/known_device_files.cpp)
+  set(made ${PROJECT_BINARY_DIR}/generated/${function}.cpp)
   file(CONFIGURE OUTPUT ${made} @ONLY CONTENT [[
-// Made by tools/cmake/known_devices.cmake.
+// Made by tools/cmake/known_files.cmake.
 
-#include "runtime/observe/devices.hpp"
+#include "@header@"
 
 namespace redblue {
 
-const std::vector<DeviceFile>& known_device_files() {
-  static const std::vector<DeviceFile> files = {
+const std::vector<KnownFile>& @function@() {
+  static const std::vector<KnownFile> files = {
 @texts@  };
   return files;
 }
