@@ -15,6 +15,7 @@
 #include "runtime/run/run.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
 #include "tools/options/problem.hpp"
 #include "tools/options/ranks.hpp"
 
