@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "kernels/registry.hpp"
+#include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
+#include "runtime/theory/planner.hpp"
 
 namespace redblue {
 namespace {
@@ -138,8 +141,11 @@ AsReport report_as(const Request& asked, Pass pass,
 
 std::string to_table(const AsReport& report) {
   const Report& best = report.best;
-  std::string text = fmt::format("{}   (reads + writes, in words)\n\n{}\n",
-                                 to_string(best.kernel.plan, best.kernel.team.heads),
+  const Plan& plan = best.kernel.plan;
+  Task task = task_of(find_kernel(plan.kernel), plan.problem, plan.M);
+  task.heads = best.kernel.team.heads;
+  task.known = Known::O_and_L;
+  std::string text = fmt::format("{}   (reads + writes, in words)\n\n{}\n", to_words(task),
                                  table_of(rows_of(report.rows, as_cells)));
   for (const AsReport::Row& row : report.rows) {
     text += fmt::format("{}: {}", row.schedule->name, row.schedule->title);
@@ -150,9 +156,10 @@ std::string to_table(const AsReport& report) {
                 : fmt::format("; {}\n", row.missing);
   }
   const std::optional<double> ratio = over_bound_of(best);
-  return text + fmt::format("\nof all kernels {} moves the fewest, {} words{}\n",
-                            spelled(best.kernel.plan), grouped(best.kernel.io()),
-                            ratio ? fmt::format(": {:.3f} times its bound", *ratio) : "");
+  return text + fmt::format("\nof all kernels {} moves the fewest, {} words{}\n{}\n", spelled(plan),
+                            grouped(best.kernel.io()),
+                            ratio ? fmt::format(": {:.3f} times its bound", *ratio) : "",
+                            to_string(plan, task.heads));
 }
 
 std::string to_json(const AsReport& report) {

@@ -101,6 +101,8 @@ TEST_F(CurveCommand, SaysWhatItCannotAnswer) {
   refused("--d 3 --over n --M 1K --to 9", "--from is missing: a size, with --over n");
   refused("--n 9 --over d --M 1K --from 9 --to 3",
           "--to 3: from 9 on there is nothing up to it: give a larger one");
+  refused("--n 90 --d 8 --from 1M",
+          "--from 1048576: words no longer fall beyond 2048: give a --to, too");
   refused("--n 9 --d 3 --words 5 --bytes 8B",
           "--bytes 8B: --words says how many; give one of the two");
   refused("--n 9 --d 3 --bytes 3B",

@@ -76,9 +76,13 @@ std::vector<Index> sizes_of(const CurveAsked& asked, const std::optional<std::ve
     return size ? *size : first ? all->front() : all->back();
   };
   const Index least = end(asked.from, from, true), most = end(asked.to, to, false);
+  if (most < least && !to) {
+    throw UsageError(fmt::format("{} {}: words no longer fall beyond {}: give a {}, too",
+                                 asked.from.said(), least, most, asked.to.flag()));
+  }
   if (most < least) {
     throw UsageError(fmt::format("{} {}: from {} on there is nothing up to it: give a larger one",
-                                 to ? asked.to.said() : std::string(asked.to.flag()), most, least));
+                                 asked.to.said(), most, least));
   }
   return curve_sizes(least, most);
 }
