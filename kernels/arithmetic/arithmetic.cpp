@@ -436,7 +436,8 @@ void panels(const Left& a, std::span<const Passed<G>> groups, Range rows, const 
   }
 }
 
-// As many of the panels that are left as go together, at most so many: none is left over alone.
+// As many of the panels that are left as go together, at most so many: none of more than two is
+// left over alone.
 constexpr Index together(Index left, Index most) {
   return left > most && left < 2 * most - 1 ? most - 1 : std::min(left, most);
 }

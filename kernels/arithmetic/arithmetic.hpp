@@ -52,7 +52,7 @@ void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View&
                   const Transposed<ConstView>& q_t, const View& dots);
 // sum_i += sum_j a_ij.
 void add_row_sums(const ConstView& a, const View& sum);
-// sum_i += sum_j a_ij b_ij.
+// sum_i += sum_j a_ij b_ij. Transposed they pass by panels of columns.
 void add_row_dots(const ConstView& a, const ConstView& b, const View& sum);
 void add_row_dots(const Transposed<ConstView>& a_t, const Transposed<ConstView>& b_t,
                   const View& sum);

@@ -69,8 +69,8 @@ Words strips(const RowPlan& by, Words c, KeySums sums) {
 // What each step takes of a key and of a query: f; p; dK; dV.
 std::vector<LevelSums::Step> steps(const Problem& problem, KeySums sums) {
   const Words d = problem.shape.d, dv = problem.shape.dv, one = problem.row_words();
-  const auto scores = [](Words width, Words columns) -> LevelSums::Step {
-    return {.read = width, .passing = width + columns, .passing_at_a_time = kByRows};
+  const auto scores = [&](Words width) -> LevelSums::Step {  // with L or v of all queries
+    return {.read = width, .passing = width, .beside = one, .passing_at_a_time = kByRows};
   };
   const auto sum = [](Words changed, Words summed) -> LevelSums::Step {
     return {.changed = changed,
@@ -79,9 +79,9 @@ std::vector<LevelSums::Step> steps(const Problem& problem, KeySums sums) {
             .passing_at_a_time = kByColumns,
             .sums_at_a_time = kInRegisters};
   };
-  std::vector<LevelSums::Step> steps = {scores(d, one)};
+  std::vector<LevelSums::Step> steps = {scores(d)};
   if (sums.needs_p()) {
-    steps.push_back(scores(dv, one));
+    steps.push_back(scores(dv));
     steps.push_back(sum(0, d));
   }
   if (sums.dV && sums.one_of_keys) {  // into dK
@@ -234,26 +234,28 @@ class PassInside {
 
   void pass(const PassingQueries& queries) {
     const Staying of = tiles();
-    const auto passing = [&](const Tile& tile, const AtATime& some) {
-      return Near(tile, Axis::passing, Axis::whole, Use::reads, queries.I.begin).passing(some);
+    const auto passing = [&](const Tile& tile) {
+      return Near{tile, Axis::passing, Axis::whole, Use::reads, queries.I.begin};
     };
     const auto staying = [](const Tile& tile) {
       return Near{tile, Axis::whole, Axis::staying, Use::reads};
     };
     const auto summed = [](const Tile& tile, Use use = Use::sums) {
-      return Near(tile, Axis::staying, Axis::whole, use).passing(kInRegisters);
+      return Near(tile, Axis::staying, Axis::whole, use).at_a_time(kInRegisters);
     };
-    NearSteps steps = {{staying(of.k_t), passing(queries.q, kByRows), passing(queries.L, kByRows)}};
+    // L and v are used once for each panel of scores, when these are there.
+    NearSteps steps = {
+        {staying(of.k_t), passing(queries.q).at_a_time(kByRows), passing(queries.L)}};
     if (sums_.needs_p()) {
-      steps.push_back({staying(of.v_t), passing(queries.dO, kByRows), passing(queries.v, kByRows)});
-      steps.push_back({summed(of.dk), passing(queries.q, kByColumns)});
+      steps.push_back(
+          {staying(of.v_t), passing(queries.dO).at_a_time(kByRows), passing(queries.v)});
+      steps.push_back({summed(of.dk), passing(queries.q).at_a_time(kByColumns)});
     }
     if (sums_.dV) {
       steps.push_back({summed(of.dv, sums_.one_of_keys ? Use::changes : Use::sums),
-                       passing(queries.dO, kByColumns)});
+                       passing(queries.dO).at_a_time(kByColumns)});
     }
-    LevelWalk walk(machine_, by_.inner, &LevelBlocks::rows, &LevelBlocks::keys, std::move(steps),
-                   &begun_);
+    LevelWalk walk(machine_, by_.inner, &LevelBlocks::rows, &LevelBlocks::keys, steps, &begun_);
     walk.each(
         {0, of.J.size()}, queries.I,
         [&](Range C, Range met) { return keys_near(problem_, part_of(of.J, C), met); },

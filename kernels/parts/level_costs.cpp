@@ -84,7 +84,7 @@ PhaseCost level_row_dots_cost(std::string path, PlanLevel in, const Units::Sum& 
   return {.path = std::move(path),
           .reads = 2 * dv * rows,
           .writes = rows,
-          .peak = (2 * dv + 1) * (in.level == 0 ? in.by.rows_of_dots(r) : r),
+          .peak = 2 * (in.level == 0 ? kByPanels : AtATime()).of(dv, r) + r,
           .flops = 0};
 }
 
@@ -188,7 +188,7 @@ PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const Lev
   PhaseCost cost{.path = std::move(path), .reads = 0, .writes = 0, .peak = passes.peak, .flops = 0};
   for (const LevelSums::Step& step : steps) {
     cost.reads += passes.rows * (step.read + step.changed) + passes.again * step.summed +
-                  passes.keys * step.passing;
+                  passes.keys * (step.passing + step.beside);
     cost.writes += passes.rows * (step.changed + step.summed);
   }
   return cost;

@@ -45,16 +45,16 @@ PhaseCost level_row_dots_cost(std::string path, PlanLevel in, const Units::Sum& 
 
 // Keys pass rows: words of a row that are read, and that are summed up; those of a key; and what is
 // beside them in fast memory, strips of scores. And the same of each step of the arithmetic, where
-// what an earlier step has summed up is changed; a level may have a part of what passes, and of
-// what is summed up or changed.
+// what an earlier step has summed up is changed; a level may have a part of what passes, beside
+// which `beside` words of each key are whole, and of what is summed up or changed.
 struct LevelSums {
   Words read, summed, passing, strips;
   struct Step {
-    Words read = {}, changed = {}, summed = {}, passing = {};
+    Words read = {}, changed = {}, summed = {}, passing = {}, beside = {};
     AtATime passing_at_a_time = {}, sums_at_a_time = {};
     [[nodiscard]] Words words(Index rows, Index keys) const {
       return rows * read + sums_at_a_time.of(Words(rows), changed + summed) +
-             passing_at_a_time.of(Words(keys), passing);
+             passing_at_a_time.of(Words(keys), passing) + keys * beside;
     }
   };
   std::vector<Step> steps;

@@ -35,6 +35,7 @@ LevelWalk::LevelWalk(Machine& machine, const Levels& levels, Step staying, Step 
       staying_(staying),
       passing_(passing),
       apart_(steps.size() > 1 && !levels.empty() && levels.front().apart),
+      one_step_(steps.size() == 1),
       of_levels_(levels.size()),
       begun_(begun) {
   if (levels_.empty()) {
@@ -58,7 +59,7 @@ void LevelWalk::add_to_levels(const Near& near) {
     const auto known =
         std::ranges::find(all, near.tile, [](const NearPart& its) { return its.near.tile; });
     if (known == all.end()) {
-      all.emplace_back(near.passing({}));
+      all.emplace_back(level == 0 && one_step_ ? near : near.at_a_time({}));
     } else {
       known->near.use = std::max(known->near.use, near.use);
     }
@@ -67,7 +68,8 @@ void LevelWalk::add_to_levels(const Near& near) {
 
 LevelWalk::Borrowed::Borrowed(LevelWalk& walk, std::size_t level, Range staying, Range passing,
                               NearParts& all)
-    : Borrowed(walk.machine_.inner()[level], all) {  // what was taken goes back if the rest fails
+    : Borrowed(walk.machine_.inner()[level], all) {
+  // If the rest does not fit, what was taken goes back, as written where it changes: the run ends.
   for (auto& [near, part] : all) {
     const auto along = [&](Axis axis, Index first, Index extent) -> Range {
       const Range of = axis == Axis::staying ? staying : passing;
@@ -83,7 +85,7 @@ LevelWalk::Borrowed::Borrowed(LevelWalk& walk, std::size_t level, Range staying,
              near.use == Use::reads ? Level::How::reads
              : anew                 ? Level::How::makes
                                     : Level::How::changes,
-             near.at_a_time.of(rows.size(), columns.size()));
+             near.some.of(rows.size(), columns.size()));
     ++taken_;
   }
 }

@@ -56,6 +56,7 @@ struct AtATime {
 inline constexpr AtATime kByRows{.rows = kRegisterRows};
 inline constexpr AtATime kByColumns{.columns = 2 * kRegisterColumns};
 inline constexpr AtATime kInRegisters{.words = kRegisterCharge};
+inline constexpr AtATime kByPanels{.columns = kPanel};  // of transposed rows, down their columns
 
 // What a walk borrows of a tile: the part in which it is. The rows and columns of the tile begin at
 // these of the walk's. Of an empty tile nothing.
@@ -71,10 +72,10 @@ struct Near {
   Axis rows, columns;
   Use use;
   Index first_row, first_column;
-  AtATime at_a_time = {};  // where steps are apart
-  [[nodiscard]] Near passing(const AtATime& some) const {
+  AtATime some = {};  // in the innermost level, where one step of the arithmetic takes it
+  [[nodiscard]] Near at_a_time(const AtATime& of) const {
     Near near = *this;
-    near.at_a_time = some;
+    near.some = of;
     return near;
   }
 };
@@ -196,7 +197,7 @@ class LevelWalk {
   Machine& machine_;
   const Levels& levels_;
   Step staying_, passing_;
-  bool apart_;
+  bool apart_, one_step_;
   std::vector<NearParts> of_steps_;  // where they are apart
   struct OfLevel {
     NearParts staying, passing;  // of all steps, each tile once

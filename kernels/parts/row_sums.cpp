@@ -75,9 +75,9 @@ void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
   Tile& Z = sums_.Z;
   const OnlineSoftmax::OfRows kept = sums_.normaliser.of_rows();
   const auto steps = [&]() -> NearSteps {
-    return {{columns_of(s_t), of_keys(keys, a2).passing(kByRows)},
+    return {{columns_of(s_t), of_keys(keys, a2).at_a_time(kByRows)},
             {rows_of(Z, Use::sums), rows_of(kept.maximum, Use::sums), rows_of(kept.sum, Use::sums),
-             of_keys(keys, a3).passing(kByColumns)}};
+             of_keys(keys, a3).at_a_time(kByColumns)}};
   };
   each_live_strip(machine_, by_, keys, I, steps, begun_,
                   [&](Range K, const LivePairs& live, Range at, const auto& step) {
@@ -119,7 +119,8 @@ GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
       mean_(machine, rows),
       e_strip_(strip_of(machine, by, "e", rows)),
       q_strip_(strip_of(machine, by, "q", rows)),
-      factors_(machine, machine.initialize("rescale", strip_rows(by, rows))) {}
+      factors_(machine, machine.initialize("rescale", strip_rows(by, rows))),
+      delta_(machine, machine.initialize("delta", strip_rows(by, rows))) {}
 
 void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
   const Tile& a2 = keys.a2;
@@ -127,14 +128,13 @@ void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Til
   const OnlineSoftmax::OfRows kept = softmax_.of_rows();
   const Tile& mean = mean_.of_rows();
   const auto steps = [&]() -> NearSteps {
-    return {{columns_of(s_t), of_keys(keys, a2).passing(kByRows)},
-            {columns_of(g_t), rows_of(mean, Use::reads), of_keys(keys, a3).passing(kByRows)},
+    return {{columns_of(s_t), of_keys(keys, a2).at_a_time(kByRows)},
+            {columns_of(g_t), rows_of(mean, Use::reads), of_keys(keys, a3).at_a_time(kByRows)},
             {rows_of(U_, Use::sums), rows_of(Z_, Use::sums), rows_of(kept.maximum, Use::sums),
              rows_of(kept.sum, Use::sums), rows_of(mean, Use::sums), of_keys(keys, a2)}};
   };
   each_live_strip(machine_, by_, keys, I, steps, begun_,
                   [&](Range K, const LivePairs& live, Range at, const auto& step) {
-                    NearTile delta(machine_, machine_.initialize("delta", K.size()));
                     const View e_t = e_strip_.tile.part({0, at.size()}, {0, K.size()});
                     const View q_t = q_strip_.tile.part({0, at.size()}, {0, K.size()});
                     step(0, [&] {
@@ -149,7 +149,9 @@ void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Til
                     step(2, [&] {
                       softmax_.raise(transposed(e_t), K, factors_.tile.part({0, K.size()}),
                                      {U_.part(K), Z_.part(K)});
-                      mean_.follow(softmax_, K, e_t, q_t, delta.tile, U_.part(K), Z_.part(K));
+                      const View delta = delta_.tile.part({0, K.size()});
+                      fill_in_row(transposed(delta), 0, {0, K.size()}, 0);
+                      mean_.follow(softmax_, K, e_t, q_t, delta, U_.part(K), Z_.part(K));
                       multiply_add(transposed(e_t), a2.part(at), Z_.part(K));
                       multiply_add(transposed(q_t), a2.part(at), U_.part(K));
                     });
@@ -204,9 +206,10 @@ void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, cons
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
   const auto steps = [&]() -> NearSteps {
-    return {{columns_of(s_t), rows_of(L_, Use::reads), of_keys(keys, a2).passing(kByRows)},
-            {columns_of(g_t), rows_of(v_, Use::reads), of_keys(keys, a3).passing(kByRows)},
-            {rows_of(W_, Use::sums).passing(kInRegisters), of_keys(keys, a2).passing(kByColumns)}};
+    return {
+        {columns_of(s_t), rows_of(L_, Use::reads), of_keys(keys, a2).at_a_time(kByRows)},
+        {columns_of(g_t), rows_of(v_, Use::reads), of_keys(keys, a3).at_a_time(kByRows)},
+        {rows_of(W_, Use::sums).at_a_time(kInRegisters), of_keys(keys, a2).at_a_time(kByColumns)}};
   };
   each_live_strip(machine_, by_, keys, I, steps, begun_,
                   [&](Range K, const LivePairs& live, Range at, const auto& step) {

@@ -76,7 +76,7 @@ class GradientSums {
   Tile U_, Z_;
   OnlineSoftmax softmax_;
   RunningMean mean_;
-  NearTile e_strip_, q_strip_, factors_;
+  NearTile e_strip_, q_strip_, factors_, delta_;
 };
 
 // W = p A2 with L and v known, or with an activation that has neither: three products of n m d.

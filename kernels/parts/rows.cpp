@@ -109,16 +109,12 @@ Tile scaled_rows(Machine& machine, const RowPlan& by, const SlowMatrix& Q, Range
   return q_t;
 }
 
-// Some panels at a time: a word of v needs no others, and few rows leave room for wide ones.
 void add_row_dots(Machine& machine, const RowPlan& by, const Tile& a_t, const Tile& b_t, Tile& v) {
-  Levels levels = by.inner;
-  if (!levels.empty()) {
-    levels.front().rows = by.rows_of_dots(levels.front().rows).value();
-  }
-  each_rows(machine, levels, &LevelBlocks::rows, v.rows(),
-            {{a_t, Axis::whole, Axis::staying, Use::reads},
-             {b_t, Axis::whole, Axis::staying, Use::reads},
-             {v, Axis::staying, Axis::whole, Use::makes}},
+  const auto panels_of = [](const Tile& tile) {
+    return Near(tile, Axis::whole, Axis::staying, Use::reads).at_a_time(kByPanels);
+  };
+  each_rows(machine, by.inner, &LevelBlocks::rows, v.rows(),
+            {panels_of(a_t), panels_of(b_t), {v, Axis::staying, Axis::whole, Use::makes}},
             [&](Range S) {
               const Range all{0, a_t.rows()};
               add_row_dots(transposed(a_t.part(all, S)), transposed(b_t.part(all, S)), v.part(S));

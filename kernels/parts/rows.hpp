@@ -91,11 +91,6 @@ struct RowPlan {
     const Index most = inner.empty() ? strip() : std::min(inner.front().rows, strip());
     return std::min(r, Words(most));
   }
-  // Of r rows of the innermost level, those that v = rowsum(a * b) takes at a time: one panel where
-  // its blocks are whole ones.
-  [[nodiscard]] Words rows_of_dots(Words r) const {
-    return inner.empty() || inner.front().rows % kPanel != 0 ? r : std::min(r, Words(kPanel));
-  }
   [[nodiscard]] Index strip_keys() const { return std::min(near_keys(), problem.shape.m); }
 };
 

@@ -3,11 +3,13 @@
 //
 // Of a home in memory they are its own words, all begun at once. Those of a home on disk pass
 // through buffers, of a few at a time: what is sent is read when it begins, and what has come is
-// written when it is over. Ranks have their messages in rounds, of which each rank knows its own:
-// in a round it receives one message at most, and then sends one. It begins those of two rounds,
+// written when it is over. A message has the same place at both ends: its order, its distance in
+// ranks, and its number among such. A rank has its messages in rounds, one for each place at which
+// it receives one, or sends one, or both, in the order of places. It begins those of two rounds,
 // and one more when the first is over, and waits for its messages in their order alone: what is
-// sent is over when the other rank has waited for it. The first round that is not over on all ranks
-// is then begun, and waited for, at both ends of each of its messages, and no rank waits for ever.
+// sent is over when the other rank has waited for it. At the first place that is not over
+// everywhere its ranks have all before it over: its messages are begun and waited for at both ends,
+// and no rank waits for ever.
 
 #include <array>
 #include <cstddef>

@@ -65,17 +65,6 @@ RankHome::RankHome(const RankPart& part, Store* store) : store_(store) {
   }
 }
 
-Words RankHome::file_bytes(const RankPart& part, const Store& store,
-                           const std::vector<std::string>* some) {
-  Words bytes;
-  for (const HomeMatrix& matrix : home_of(part)) {
-    if (some == nullptr || std::ranges::find(*some, matrix.name) != some->end()) {
-      bytes += StoredMatrix::file_bytes(layout_for(part, matrix, store));
-    }
-  }
-  return bytes;
-}
-
 std::vector<std::string> RankHome::handed_over(const RankPart& part) {
   std::vector<std::string> names;
   for (const Signature& result : part.of().kernel().returned(part.plan().problem)) {
@@ -83,6 +72,26 @@ std::vector<std::string> RankHome::handed_over(const RankPart& part) {
     names.push_back(dead_name(result.name));
   }
   return names;
+}
+
+RankHome::Files RankHome::files(const RankPart& part) {
+  const std::vector<std::string> results = handed_over(part);
+  Files files;
+  for (const HomeMatrix& matrix : home_of(part)) {
+    ++files.home;
+    files.handed_over += std::ranges::count(results, matrix.name);
+  }
+  return files;
+}
+
+Words RankHome::file_bytes(const RankPart& part, const Store& store, Index heads) {
+  const std::vector<std::string> results = handed_over(part);
+  Words bytes;
+  for (const HomeMatrix& matrix : home_of(part)) {
+    const bool stays = std::ranges::find(results, matrix.name) != results.end();
+    bytes += StoredMatrix::file_bytes(layout_for(part, matrix, store)) * (stays ? heads : 1);
+  }
+  return bytes;
 }
 
 RankHome::Held& RankHome::held(std::string_view matrix) {

@@ -23,11 +23,15 @@ class RankHome {
   // file, laid out for the kernel, that has no name and vanishes with the process. Throws: as
   // Store::create().
   explicit RankHome(const RankPart& part, Store* store = nullptr);
-  // Bytes of such files, of all matrices of a home or of some; and the matrices that a run of a
-  // part hands over.
-  static Words file_bytes(const RankPart& part, const Store& store,
-                          const std::vector<std::string>* some = nullptr);
+  // The matrices that a run of a part hands over; and how many these are, or all of a home.
   static std::vector<std::string> handed_over(const RankPart& part);
+  struct Files {
+    Index home = 0, handed_over = 0;
+  };
+  static Files files(const RankPart& part);
+  // The bytes of such files in the homes of so many heads, one after the other, of which those
+  // before the last keep what is handed over.
+  static Words file_bytes(const RankPart& part, const Store& store, Index heads);
 
   [[nodiscard]] bool in_memory() const { return store_ == nullptr; }
   [[nodiscard]] std::vector<std::string> names() const;

@@ -22,20 +22,12 @@ std::optional<double> over_bound_of(const Report& report) {
                       : std::nullopt;
 }
 
-std::string text_of(const Blocks& blocks) {
-  std::string text;
-  for (const auto& [name, size] : blocks) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, size);
-  }
-  return text;
-}
-
 // A schedule with its tiles, and the same loops with blocks that fit.
 Cells as_cells(const AsReport::Row& row) {
   const auto of = [](const std::optional<Report>& report, const auto& value) -> CellValue {
     return report ? CellValue(value(*report)) : CellValue(nullptr);
   };
-  const auto blocks_text = [](const Report& its) { return text_of(its.kernel.plan.blocks); };
+  const auto text = [](const Report& its) { return blocks_text(its.kernel.plan.blocks); };
   const auto blocks = [](const Report& its) { return blocks_json(its.kernel.plan.blocks); };
   const auto words = [](const Report& its) { return its.kernel.io(); };
   const std::optional<double> ratio = row.counted ? over_bound_of(*row.counted) : std::nullopt;
@@ -43,9 +35,9 @@ Cells as_cells(const AsReport::Row& row) {
   return {{{"as", "as"}, row.schedule->name},
           {{"loops of", "kernel"},
            of(row.counted, [](const Report& its) { return spelled(its.kernel.plan); })},
-          {in_table("its blocks"), of(row.counted, blocks_text)},
+          {in_table("its blocks"), of(row.counted, text)},
           {in_json("blocks"), of(row.counted, blocks)},
-          {in_csv("blocks"), of(row.counted, blocks_text)},
+          {in_csv("blocks"), of(row.counted, text)},
           {"words", of(row.counted, words)},
           {{"over the bound", "ratio"}, decimals(ratio, 3)},
           {{"needs M", "peak"}, of(row.counted, peak_of)},
@@ -53,7 +45,7 @@ Cells as_cells(const AsReport::Row& row) {
           {in_table("planned"), of(row.planned, words)},
           {in_table("over it"), decimals(planned, 3)},
           {in_json("planned.blocks"), of(row.planned, blocks)},
-          {in_csv("planned_blocks"), of(row.planned, blocks_text)},
+          {in_csv("planned_blocks"), of(row.planned, text)},
           {{"", "planned.words", "planned_words"}, of(row.planned, words)},
           {{"", "planned.ratio", "planned_ratio"}, decimals(planned, 3)},
           {in_json("missing"), row.missing.empty() ? absent() : CellValue(row.missing)},
@@ -84,8 +76,8 @@ Cells list_cells(const KnownSchedule& schedule, const KnownSchedule::OfPass& of,
           {{"to d", "most_d"}, least(tiles.most_d, 0)},
           {"causal", tiles.causal ? CellValue(*tiles.causal) : CellValue(nullptr)},
           {in_json("blocks"), blocks_json(tiles.blocks)},
-          {in_csv("blocks"), text_of(tiles.blocks)},
-          {in_table("blocks"), text_of(tiles.blocks)},
+          {in_csv("blocks"), blocks_text(tiles.blocks)},
+          {in_table("blocks"), blocks_text(tiles.blocks)},
           {"source", of.source}};
 }
 
@@ -149,11 +141,11 @@ std::string to_table(const AsReport& report) {
                                  table_of(rows_of(report.rows, as_cells)));
   for (const AsReport::Row& row : report.rows) {
     text += fmt::format("{}: {}", row.schedule->name, row.schedule->title);
-    text += row.counted
-                ? fmt::format(
-                      "\n  {}\n  planned in M = {}: {}\n", row.schedule->of(report.pass)->source,
-                      grouped(row.planned->kernel.plan.M), text_of(row.planned->kernel.plan.blocks))
-                : fmt::format("; {}\n", row.missing);
+    text += row.counted ? fmt::format("\n  {}\n  planned in M = {}: {}\n",
+                                      row.schedule->of(report.pass)->source,
+                                      grouped(row.planned->kernel.plan.M),
+                                      blocks_text(row.planned->kernel.plan.blocks))
+                        : fmt::format("; {}\n", row.missing);
   }
   const std::optional<double> ratio = over_bound_of(best);
   return text + fmt::format("\nof all kernels {} moves the fewest, {} words{}\n{}\n", spelled(plan),

@@ -202,10 +202,18 @@ bool has_statements(const Task& task) {
 
 }  // namespace
 
-std::string to_words(const Task& task) {
-  const auto [n, m, d] = task.problem.one_head().shape;
-  std::string text =
-      fmt::format("{} n={} m={} d={} M={}", to_string(task.pass), n, m, d, commas(task.memory));
+std::string to_words(const Task& task, std::string_view without) {
+  const Shape shape = task.problem.one_head().shape;
+  std::string text(to_string(task.pass));
+  const auto add = [&](char name, const auto& size) {
+    text += without.find(name) == std::string_view::npos ? fmt::format(" {}={}", name, size) : "";
+  };
+  add('n', shape.n);
+  add('m', shape.m);
+  add('d', shape.d);
+  text += shape.dv != shape.d ? fmt::format(" dv={}", shape.dv) : "";
+  add('M', commas(task.memory));
+  const bool has_pairs = without.find('n') == std::string_view::npos;
   if (const Index heads = task.problem.stacked * task.heads; heads > 1) {
     text += fmt::format(", {} heads", heads);
     text += task.problem.stacked > 1 ? fmt::format(", {} of keys", task.heads) : "";
@@ -225,14 +233,14 @@ std::string to_words(const Task& task) {
     text += fmt::format(", wanted {}", task.problem.wanted.text());
   }
   if (!task.problem.mask.spec().empty()) {
-    text += fmt::format(", mask {}: {} live pairs", task.problem.mask.spec(),
-                        grouped(task.problem.pairs().value()));
+    text += fmt::format(", mask {}", task.problem.mask.spec());
+    text += has_pairs ? fmt::format(": {} live pairs", grouped(task.problem.pairs().value())) : "";
   }
   if (!task.problem.sparsity.dense()) {
-    text += task.pass == Pass::product
-                ? std::string(", sparse")
-                : fmt::format(", sparse: {} live pairs",
-                              grouped(task.problem.sparsity.pairs().value()));
+    text += ", sparse";
+    text += task.pass != Pass::product && has_pairs
+                ? fmt::format(": {} live pairs", grouped(task.problem.sparsity.pairs().value()))
+                : "";
   }
   return text;
 }

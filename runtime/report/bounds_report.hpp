@@ -56,7 +56,7 @@ struct BoundReport {
 BoundReport report_bounds(const Task& task);
 
 // "backward n=512 m=512 d=64 M=8192, given O and L", on one line.
-std::string to_words(const Task& task);
+std::string to_words(const Task& task, std::string_view without = {});
 // A kernel, and the kernel that makes O and L for it: "backward/rows after forward/rows".
 std::string to_words(const Choice& choice);
 std::string to_table(const BoundReport& report);

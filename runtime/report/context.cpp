@@ -102,6 +102,14 @@ Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M) {
           {in_json_and_csv("M"), M}};
 }
 
+std::string blocks_text(const Blocks& blocks) {
+  std::string text;
+  for (const auto& [name, size] : blocks) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, size);
+  }
+  return text.empty() ? "-" : text;
+}
+
 Json blocks_json(const Blocks& blocks) {
   Json json = Json::object();
   for (const auto& [name, size] : blocks) {

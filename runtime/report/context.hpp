@@ -34,8 +34,9 @@ Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from);
 Cells heads_cells(Pass pass, const Problem& problem, Index kv_heads);
 Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M);
 
-// {Br: 64, Bc: 8}
+// {Br: 64, Bc: 8}; and "Br=64 Bc=8", of none "-".
 Json blocks_json(const Blocks& blocks);
+std::string blocks_text(const Blocks& blocks);
 // The mask of a problem, of all pairs too: {spec, fingerprint, pairs, live_queries, live_keys}
 Json mask_json(const Problem& problem);
 // Of sparse operands: {A1: {stored, from}, ..., S: {stored}, pairs}. `sources` are the

@@ -54,22 +54,15 @@ Index size_of(const Curve& report, const Task& task) {
                                          : shape.d;
 }
 
-// Without what it is drawn against.
+// Without what varies.
 std::string problem_text(const Curve& report) {
-  std::string text = to_words(report.points.front().task);
-  const auto drop = [&](const std::string& name) {
-    const std::size_t at = text.find(" " + name + "=");
-    text.erase(at, text.find_first_of(" ,", at + 1) - at);
-  };
-  drop(std::string(to_string(report.over)));
-  const bool square = std::ranges::all_of(report.points, [](const Curve::Point& point) {
-    const Shape shape = point.task.problem.one_head().shape;
-    return shape.n == shape.m;
-  });
-  if (report.over == Curve::Over::n && square) {
-    drop("m");
-  }
-  return text;
+  const bool square =
+      report.points.size() > 1 && std::ranges::all_of(report.points, [](const Curve::Point& point) {
+        const Shape shape = point.task.problem.one_head().shape;
+        return shape.n == shape.m;
+      });
+  const bool with_n = report.over == Curve::Over::n;
+  return to_words(report.points.front().task, with_n && square ? "nm" : to_string(report.over));
 }
 
 // Of a point: its first choice.
@@ -136,7 +129,8 @@ std::vector<Index> curve_sizes(Index from, Index to) {
   }
   constexpr int kFewest = 9;
   for (int k = 1; k < kFewest - 1 && sizes.size() < kFewest; ++k) {
-    sizes.insert(from + (to - from) * k / (kFewest - 1));
+    sizes.insert(from + (to - from) / (kFewest - 1) * k +
+                 (to - from) % (kFewest - 1) * k / (kFewest - 1));
   }
   return {sizes.begin(), sizes.end()};
 }
@@ -149,17 +143,14 @@ std::vector<Index> curve_memories(const Task& task) {
 
 Curve report_curve(const std::vector<Task>& tasks, Curve::Over over) {
   Curve report{.over = over, .points = {}};
-  const auto any_fits = [&] {
-    return std::ranges::any_of(report.points,
-                               [](const Curve::Point& point) { return !point.choices.empty(); });
-  };
   for (const Task& task : tasks) {
     report.points.push_back(
         {.task = task,
          .choices = choices(task),
          .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing})});
   }
-  if (!any_fits()) {
+  if (std::ranges::all_of(report.points,
+                          [](const Curve::Point& point) { return point.choices.empty(); })) {
     throw no_kernel_fits(tasks.back());
   }
   return report;
@@ -194,9 +185,17 @@ std::string to_json(const Curve& report) {
   Json json = task_json(task, std::nullopt);
   json["over"] = to_string(report.over);
   for (const Curve::Point& point : report.points) {
-    Json its = {{std::string(to_string(report.over)), size_of(report, point.task)},
-                {"lower_bound", bound_json(point.bound)},
-                {"choices", json_of(rows_of(point.choices, kernel_words))}};
+    const Shape shape = point.task.problem.one_head().shape;
+    Json its = {
+        {"n", shape.n},
+        {"m", shape.m},
+        {"d", shape.d},
+        {"dv", shape.dv},
+        {"M", point.task.memory.M},
+        {"pairs",
+         point.task.problem.sparsity.dense() ? Json(point.task.problem.pairs().value()) : Json()},
+        {"lower_bound", bound_json(point.bound)},
+        {"choices", json_of(rows_of(point.choices, kernel_words))}};
     json["points"].push_back(std::move(its));
   }
   if (report.reached) {

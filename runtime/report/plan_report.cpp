@@ -20,14 +20,6 @@ double over_bound(const LevelChoice& level) {
   return static_cast<double>(level.words().value()) / static_cast<double>(level.bound.words);
 }
 
-std::string blocks_text(const Blocks& blocks) {
-  std::string text;
-  for (const auto& [name, size] : blocks) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, size);
-  }
-  return text.empty() ? "-" : text;
-}
-
 std::string to_ms(double seconds) {
   return fmt::format("{:.2f}", 1e3 * seconds);
 }

@@ -414,16 +414,16 @@ RankStore* RanksHome::store_of(Index rank) {
 }
 
 // Of the ranks in this process: a file for each matrix of one head, and for each result of the
-// others.
+// others; and those of the store: its folder, room that is held, queues of requests.
 void RanksHome::allow_files(const Part& part) const {
+  constexpr Index kOfStore = 8;
   Words files;
   for (const GridPlan& of : of_) {
     for (Index rank = of.ranks().begin; rank < of.ranks().end; ++rank) {
       if (on_.transport == nullptr || on_.transport->rank() == rank) {
-        const RankPart its(of, rank);
-        files += std::ssize(home_of(its));
-        files +=
-            Words(std::ssize(RankHome::handed_over(its))) * heads_of_set(set_of_rank(rank)).size();
+        const RankHome::Files its = RankHome::files(RankPart(of, rank));
+        const Index others = std::max<Index>(heads_of_set(set_of_rank(rank)).size() - 1, 0);
+        files += its.home + Words(its.handed_over) * others + kOfStore;
       }
     }
   }
@@ -439,11 +439,13 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   RankStore* const store = store_of(transport.rank());
   const RankPart its(of, transport.rank());
   const std::vector<std::string> handed_over = RankHome::handed_over(its);
-  if (store != nullptr) {
-    store->store().reserve(RankHome::file_bytes(its, store->store()) +
-                           RankHome::file_bytes(its, store->store(), &handed_over) *
-                               std::max<Index>(heads.size() - 1, 0));
-  }
+  // Room for the heads that are left, before each: what one gave back is held for the next.
+  const auto reserve_for = [&](Index left) {
+    if (store != nullptr && left > 0) {
+      store->store().reserve(RankHome::file_bytes(its, store->store(), left));
+    }
+  };
+  reserve_for(heads.size());
   std::vector<RankHome> homes;
   RankCounts counts;
   for (Index head = heads.begin; head < heads.end; ++head) {
@@ -454,6 +456,7 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
       store->note_buffered(buffered);
       homes.back().keep(handed_over);
     }
+    reserve_for(heads.end - head - 1);
   }
   const std::vector<std::string> all = transport.gather(to_text(counts));
   const std::lock_guard lock(mutex_);

@@ -22,8 +22,8 @@ Index open_now() {
 
 }  // namespace
 
-void allow_open_files(const Words& more, std::string_view who, std::string_view remedy) {
-  constexpr Index kOthers = 64;  // threads, queues, outputs
+void allow_open_files(const Words& more, std::string_view what, std::string_view remedy) {
+  constexpr Index kOthers = 64;  // operands, outputs
   const Words wanted = more + open_now() + kOthers;
   struct rlimit limit {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -32,13 +32,14 @@ void allow_open_files(const Words& more, std::string_view who, std::string_view 
   constexpr rlim_t kMost = std::numeric_limits<Index>::max();
   if (wanted > Words(static_cast<Index>(std::min(limit.rlim_max, kMost)))) {
     throw std::runtime_error(fmt::format(
-        "{} need {} open files, and this process may have {}: {}, or raise the limit (ulimit -n)",
-        who, more.value(), limit.rlim_max, remedy));
+        "{}: {} open files are needed, and this process may have {}: {}, or raise the limit "
+        "(ulimit -n)",
+        what, wanted.value(), limit.rlim_max, remedy));
   }
   const auto needed = static_cast<rlim_t>(wanted.value());
   if (limit.rlim_cur < needed) {
     limit.rlim_cur = needed;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
+    ::setrlimit(RLIMIT_NOFILE, &limit);  // up to its maximum everybody may
   }
 }
 

@@ -22,4 +22,13 @@ inline Keys keys(const nlohmann::json& object) {
   return found;
 }
 
+// "Br=64,Bc=8": the blocks of a report as --blocks takes them.
+inline std::string blocks_of(const nlohmann::json& report) {
+  std::string text;
+  for (const auto& [name, size] : report["blocks"].items()) {
+    text += (text.empty() ? "" : ",") + name + "=" + size.dump();
+  }
+  return text;
+}
+
 }  // namespace redblue

@@ -18,13 +18,6 @@ class CountAs : public Cli {
   [[nodiscard]] Json row(const std::string& name, const std::string& line) const {
     return json("count --as " + name + " " + line)["as"][0];
   }
-  static std::string blocks_of(const Json& row) {
-    std::string text;
-    for (const auto& [name, size] : row["blocks"].items()) {
-      text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, size.get<Index>());
-    }
-    return text;
-  }
 };
 
 TEST_F(CountAs, TilesAreThoseOfTheShape) {

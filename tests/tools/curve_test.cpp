@@ -84,6 +84,31 @@ TEST_F(CurveCommand, FindsTheLeastM) {
             json("curve --n 90 --d 8 --words 20001")["reached"]);
 }
 
+// Of what varies a heading says nothing, and each point all; sizes may be as large as they can.
+TEST_F(CurveCommand, SaysWhichProblemEachPointIs) {
+  EXPECT_TRUE(data("curve --d 8 --mask causal --over n --M 1K --from 8 --to 32")
+                  .starts_with("backward d=8 M=1024, given O and L, mask causal   ("));
+  const std::string varied =
+      "curve --problem attention --n 9 --dv 7 --M 1K --over d --from 7 --to 9";
+  EXPECT_TRUE(data(varied).starts_with("attention n=9 m=9 M=1024"));
+  for (const Json& point :
+       json("curve --d 8 --mask causal --over n --M 1K --from 8 --to 32")["points"]) {
+    const Index n = point["n"].get<Index>();
+    EXPECT_EQ(point["m"], n);
+    EXPECT_EQ(point["pairs"], n * (n + 1) / 2);
+  }
+  for (const Json& point : json(varied)["points"]) {
+    EXPECT_EQ(point["dv"], 7);
+  }
+  Index before = 0;
+  for (const Json& point :
+       json("curve --n 64 --d 8 --from 4700000000000000000 --to 9200000000000000000")["points"]) {
+    EXPECT_GT(point["M"].get<Index>(), before);
+    before = point["M"].get<Index>();
+    EXPECT_GE(before, 4700000000000000000);
+  }
+}
+
 // From formulas alone.
 TEST_F(CurveCommand, TakesLessThanASecond) {
   EXPECT_LT(seconds_after_start("curve --n 64K --d 128 --words 100M", kSlowdown), kSlowdown);
@@ -113,6 +138,10 @@ TEST_F(CurveCommand, SaysWhatItCannotAnswer) {
           "--M: a curve is of one level of fast memory: give one size");
   refused("--n 90 --d 8 --words 100",
           "no M is enough for 100 words: the fewest are 3,072, of backward/naive", 2);
+  refused("--over n --d 3 --M 1K --from 4 --to 9 --mask documents:f.npy",
+          "--mask 'documents:f.npy': a file has a mask of one n, and --over n asks about several");
+  refused("--over n --d 3 --m 32 --sharing self --M 1K --from 16 --to 40",
+          "--m 32 is not --over n 16: with --sharing self, queries and keys are one");
   refused("--over n --d 64 --M 2 --from 1K --to 2K", "no kernel fits in M = 2 words:.*", 2);
 }
 

@@ -182,8 +182,8 @@ TEST_F(RanksOnDisk, OpenAFileForEachResult) {
   const Outcome refused = limited("ulimit -n 100");
   EXPECT_EQ(refused.code, 1);
   EXPECT_TRUE(std::regex_match(
-      refused.err, std::regex("redblue: homes on disk of forward/rows .* need [0-9]+ open files, "
-                              "and this process may have 100: take fewer heads.*\n")))
+      refused.err, std::regex("redblue: homes on disk of forward/rows .*: [0-9]+ open files are "
+                              "needed, and this process may have 100: take fewer heads.*\n")))
       << refused.err;
   EXPECT_FALSE(std::filesystem::exists(directory_ / "o.npy"));
   EXPECT_FALSE(std::filesystem::exists(disk_ / "st"));

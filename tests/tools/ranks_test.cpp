@@ -18,16 +18,7 @@ namespace {
 constexpr const char* kKernels[] = {"forward/rows", "backward/rows", "attention/rows",
                                     "backward/rows-shared", "attention/rows-shared"};
 
-class RanksCommand : public Cli {
- protected:
-  static std::string blocks_of(const Json& report) {
-    std::string blocks;
-    for (const auto& [name, size] : report["blocks"].items()) {
-      blocks += fmt::format("{}{}={}", blocks.empty() ? "" : ",", name, size.get<Index>());
-    }
-    return blocks;
-  }
-};
+class RanksCommand : public Cli {};
 
 // Counted words are those of the formulas, rank by rank and link by link; all results have the bits
 // of one machine with the same plan.

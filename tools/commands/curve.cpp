@@ -87,6 +87,17 @@ std::vector<Index> sizes_of(const CurveAsked& asked, const std::optional<std::ve
   return curve_sizes(least, most);
 }
 
+// A mask of a file is of one shape.
+void refuse_files(const TextOption& mask, const std::string& over) {
+  const auto given = mask.get();
+  for (const char* of_file : {"documents:", "blocks:", "pattern:"}) {
+    if (given && given->text.find(of_file) != std::string::npos) {
+      throw UsageError(fmt::format("{} '{}': a file has a mask of one n, and {} asks about several",
+                                   given->from, given->text, over));
+    }
+  }
+}
+
 Curve curve_of(const CurveAsked& asked) {
   const Curve::Over over = over_of(asked.over);
   const std::optional<Words> words = words_of(asked);
@@ -104,7 +115,7 @@ Curve curve_of(const CurveAsked& asked) {
   std::vector<Task> tasks;
   std::optional<Curve::Reached> reached;
   if (over == Curve::Over::M) {
-    sizes.by = "words are against M: leave it out, or give --over n or --over d";
+    sizes.why = "words are against M: leave it out, or give --over n or --over d";
     Task of_any = task(&TaskOptions::Sizes::M, 1);
     if (words) {
       reached = least_M_for(of_any, *words);
@@ -122,7 +133,11 @@ Curve curve_of(const CurveAsked& asked) {
                                    asked.over.said(), asked.over.get()->text));
     }
     const bool is_n = over == Curve::Over::n;
-    sizes.by = fmt::format("words are against {}: leave it out", to_string(over));
+    sizes.said = fmt::format("{} {}", asked.over.said(), to_string(over));
+    sizes.why = fmt::format("words are against {}: leave it out", to_string(over));
+    if (is_n) {
+      refuse_files(asked.task.mask(), sizes.said);
+    }
     for (const Index size : sizes_of(asked, std::nullopt)) {
       tasks.push_back(task(is_n ? &TaskOptions::Sizes::n : &TaskOptions::Sizes::d, size));
     }

@@ -163,9 +163,9 @@ void TaskOptions::fill_memory(Request& request, const Sizes& sizes) const {
     return;
   }
   for (const TextOption* other : M_.options()) {
-    refuse(*other, sizes.by);
+    refuse(*other, sizes.why);
   }
-  refuse(word_costs_.option(), sizes.by);
+  refuse(word_costs_.option(), sizes.why);
   request.M = *sizes.M;
 }
 
@@ -174,9 +174,12 @@ Task TaskOptions::task_at(const Sizes& sizes, Request& request) const {
   const auto set = [&](const char* flag, std::optional<Index>& size,
                        const std::optional<Index>& to) {
     if (to && size) {
-      throw UsageError(fmt::format("{} {}: {}", request.said(flag), *size, sizes.by));
+      throw UsageError(fmt::format("{} {}: {}", request.said(flag), *size, sizes.why));
     }
-    size = to ? to : size;
+    if (to) {
+      size = to;
+      request.said_as[flag] = sizes.said;
+    }
   };
   set("--n", request.n, sizes.n);
   set("--d", request.d, sizes.d);

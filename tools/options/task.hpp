@@ -16,13 +16,14 @@ class TaskOptions {
   explicit TaskOptions(CLI::App& app);
   // The task. The request receives the origin of M. Throws: UsageError.
   [[nodiscard]] Task task(Request& request) const { return task_at({}, request); }
-  // With sizes in place of those that options give, which must then not be there: `by` says what
-  // gives them. Throws: UsageError.
+  // With sizes in place of those that options give, which must then not be there: `why` says so,
+  // and `said` is what gives them. Throws: UsageError.
   struct Sizes {
     std::optional<Index> n = {}, d = {}, M = {};
-    std::string by = {};
+    std::string said = {}, why = {};
   };
   [[nodiscard]] Task task_at(const Sizes& sizes, Request& request) const;
+  [[nodiscard]] const TextOption& mask() const { return mask_.option(); }
   // The problem of the kernel that `said` names: an option, or the kernel's own name. `shows` says
   // what is shown of one head. The request receives M and its origin. Throws: UsageError.
   [[nodiscard]] Problem problem_of(const std::string& said, const char* shows,
