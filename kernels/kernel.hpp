@@ -214,7 +214,7 @@ struct OptionalBlock {
 // A block that each inner level has, of the same name (kernels/parts/levels.hpp), where the plan
 // has that block.
 struct InnerBlock {
-  std::string_view name;
+  std::string name;
   // Cuts tiles: then it is of whole ones of the level inside, so that cuts fall together.
   bool cuts = false;
 };

@@ -30,16 +30,25 @@ namespace {
 // q as it is, and v = rowsum(f q) with f = exp(s - L).
 class Weighed : public ScoreEpilogue {
  public:
-  static constexpr EpilogueCost kCost{.columns = 2,
-                                      .tiles = 1,
-                                      .reads = 1,
-                                      .row_reads = 1,
-                                      .row_reads_again = 1,
-                                      .row_writes = 1,
-                                      .names = {.text = "read s; v += rowsum(exp(s - L) * q)",
-                                                .columns = {"L", "v"},
-                                                .row_reads = "L",
-                                                .row_writes = "v"}};
+  static EpilogueCost cost(const Problem& problem) {
+    const Index dead = problem.mask.full() ? 0 : 1;  // of q
+    return {.columns = 2,
+            .tiles = 1,
+            .reads = 1,
+            .row_reads = 1,
+            .row_reads_again = 1,
+            .row_writes = 1,
+            .names = {.text = "read s; v += rowsum(exp(s - L) * q)",
+                      .columns = {"L", "v"},
+                      .row_reads = "L",
+                      .row_writes = "v"},
+            .near = {.beside = 1,
+                     .of_rows = 2,
+                     .reads = 2,
+                     .writes = 1 + dead,
+                     .row_reads = 2,
+                     .row_writes = 1}};
+  }
   Weighed(const SlowMatrix& s, const SlowMatrix& L, SlowMatrix& v) : s_(s), L_(L), v_(v) {}
   OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows*) override {
     const Range I = pairs.queries();
@@ -53,11 +62,24 @@ class Weighed : public ScoreEpilogue {
   }
   void apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs, OfRows& of,
              Range within) override {
-    Tile f = machine.read(s_.block(pairs.queries(), pairs.keys()));  // s_PJ (p, c)
-    pairs.set_dead(View(f), kDeadScore);
-    pairs.set_dead(q.part(part), 0);
-    exponentiate(f, of.first.part(within), f);
-    add_row_dots(f, q.part(part), of.second.part(within));
+    Tile f = machine.read(s_.block(pairs.queries(), pairs.keys()),
+                          cut_of(levels(), &ProductBlocks::cols));  // s_PJ (p, c)
+    const Use of_q = pairs.problem().mask.full() ? Use::reads : Use::changes;
+    over(
+        machine, pairs, 1,
+        [&]() -> std::vector<Near> {
+          return {of_pairs(q, of_q, part.begin), of_pairs(f, Use::changes),
+                  of_rows(of.first, Use::reads, within.begin),
+                  of_rows(of.second, Use::changes, within.begin)};
+        },
+        [&](Range rows, Range columns) {
+          const View near_f = f.part(rows, columns), near_q = q.part(part_of(part, rows), columns);
+          const LivePairs live = pairs.part(rows, columns);
+          live.set_dead(near_f, kDeadScore);
+          live.set_dead(near_q, 0);
+          exponentiate(near_f, of.first.part(part_of(within, rows)), near_f);
+          add_row_dots(near_f, near_q, of.second.part(part_of(within, rows)));
+        });
   }
   void leave(Machine& machine, OfRows& of, const LivePairs& pairs) override {
     machine.write(of.second,
@@ -159,6 +181,31 @@ PhaseCost both_cost(const Problem& problem, const StationaryBlocks& by) {
                     queries);
 }
 
+PhaseCost both_level_cost(const Problem& problem, const StationaryBlocks& by, std::size_t level) {
+  const auto [n, m, d] = problem.shape;
+  const bool masked = !problem.mask.full();
+  const Index one = problem.row_words();
+  LevelTally tally(by.inner, level);
+  for (const auto& [I, rows] : alike(n, by.rows, masked)) {
+    for (const auto& [J, columns] : alike(m, by.cols, masked)) {
+      for (const auto& [P, pieces] : alike(I.size(), by.piece, masked)) {
+        if (LivePairs(problem, part_of(I, P), J).none()) {
+          continue;
+        }
+        const Words times = Words(rows) * columns * pieces;
+        for (const auto& [K, slices] : alike(d, by.depth, false)) {
+          tally.product({P.size(), J.size(), K.size()}, Stays::C, K.begin == 0, 2 * times * slices);
+        }
+        tally.pass(
+            P.size(), J.size(), &ProductBlocks::cols,
+            {.beside = 1, .of_rows = 2 * one, .reads = 2, .writes = 1 + one, .row_reads = 2 * one},
+            times);
+      }
+    }
+  }
+  return tally.cost("p");
+}
+
 void both_nest(NestWriter& nest, const Problem& problem, const StationaryBlocks& by) {
   const auto [n, m, d] = problem.shape;
   const NestLoop I("I", "queries", n, by.rows);
@@ -201,6 +248,8 @@ void both(Machine& machine, const Plan& plan, const Slow& x) {
   const Phase phase(machine, "p");
   const Problem& problem = plan.problem;
   const auto by = StationaryBlocks::get("p", plan.blocks);
+  const CutEvery cut_cols = cut_of(by.inner, &ProductBlocks::cols);
+  const CutEvery cut_depth = cut_of(by.inner, &ProductBlocks::depth);
   const Units queries = Units::of_queries(problem, by.rows);
   for (const Range I : queries) {
     const Tile index = queries.read_index(machine, I);
@@ -216,20 +265,24 @@ void both(Machine& machine, const Plan& plan, const Slow& x) {
           }
         }
       };
-      Tile s = machine.initialize("s", I.size(), J.size(), Holds::scores);  // s_IJ (r, c)
-      Tile q = machine.initialize("q", I.size(), J.size(), Holds::scores);  // q_IJ (r, c)
+      Tile s = machine.initialize("s", I.size(), J.size(), Holds::scores, cut_cols);  // s_IJ (r, c)
+      Tile q = machine.initialize("q", I.size(), J.size(), Holds::scores, cut_cols);  // q_IJ (r, c)
       for (const Range K : blocks(x.S.cols(), by.depth)) {
-        const Tile a2 = machine.read(transposed(A2->block(J, K)));  // A2_JK^T (s, c)
-        each_piece([&](Range P, const LivePairs& live) {
-          const Ranges met = live.met();
-          {
-            const LiveRows S(x.S, problem.mask, met);
-            const Tile of_S = machine.read(S->block(live.queries(), K));  // S_PK (p, s)
-            multiply_add(of_S, a2, s.part(P));
-          }
-          const LiveRows G(x.G, problem.mask, met);
-          const Tile of_G = machine.read(G->block(live.queries(), K));  // G_PK (p, s)
-          multiply_add(of_G, a2, q.part(P));
+        const Tile a2 = machine.read(transposed(A2->block(J, K)), cut_cols);  // A2_JK^T (s, c)
+        each_piece([&](Range within, const LivePairs& live) {
+          const auto add = [&](const SlowMatrix& all, Tile& sums) {
+            const LiveRows some(all, problem.mask, live.met());
+            const Range P = live.queries();
+            const Tile a = machine.read(some->block(P, K), cut_depth);  // S_PK or G_PK (p, s)
+            if (by.inner.empty()) {
+              multiply_add(a, a2, sums.part(within));
+              return;
+            }
+            add_product(machine, by.inner, Stays::C, {a, P.begin, K.begin}, {a2, K.begin, J.begin},
+                        {sums, I.begin, J.begin}, P, J, K, K.begin == 0);
+          };
+          add(x.S, s);
+          add(x.G, q);
         });
       }
       each_piece([&](Range P, const LivePairs& live) {
@@ -238,8 +291,19 @@ void both(Machine& machine, const Plan& plan, const Slow& x) {
           l = live_column(machine, *x.L, live);
           v = live_column(machine, *x.v, live);
         }
-        make_factor(problem, s.part(P), l);
-        make_p(problem, s.part(P), q.part(P), v, q.part(P));
+        pass_over(
+            machine, by.inner, &ProductBlocks::cols, 1, P.size(), J.size(),
+            [&]() -> std::vector<Near> {
+              return {of_pairs(s, problem.normalised() ? Use::changes : Use::reads, P.begin),
+                      of_pairs(q, Use::changes, P.begin), of_rows(l, Use::reads),
+                      of_rows(v, Use::reads)};
+            },
+            [&](Range rows, Range columns) {
+              const View factor = s.part(part_of(P, rows), columns);
+              const View p = q.part(part_of(P, rows), columns);
+              make_factor(problem, factor, l, rows);
+              make_p(problem, factor, p, v, rows, p);
+            });
       });
       machine.write(q, x.p.block(I, J));
     }
@@ -248,18 +312,21 @@ void both(Machine& machine, const Plan& plan, const Slow& x) {
 
 std::vector<Stage> stages_shared(const Problem& problem) {
   const Products of(problem);
-  const auto cost = [](const Problem& of_pairs) -> StationaryCost {
-    return [=](const StationaryBlocks& by) { return both_cost(of_pairs, by); };
-  };
   std::vector<Stage> stages = {product_stage("S", of.S, {"A1", "X"}),
                                product_stage("G", of.S, {"dO", "Y^T"})};
   if (problem.normalised()) {
     stages.push_back(row_dots_stage(problem));
   }
   stages.push_back(stationary_stage(
-      "p", of.scores, cost(problem),
+      "p", of.scores,
+      {.cost = [=](const StationaryBlocks& by,
+                   const Mask& mask) { return both_cost(problem.with_mask(mask), by); },
+       .level_cost =
+           [=](const StationaryBlocks& by, const Mask& mask, std::size_t level) {
+             return both_level_cost(problem.with_mask(mask), by, level);
+           }},
       [=](NestWriter& nest, const StationaryBlocks& by) { both_nest(nest, problem, by); },
-      all_live_cost(cost(problem.with_mask({})), problem.mask)));
+      problem.mask));
   stages.push_back(product_stage("W", of.W, {"p", "A2"}, problem.mask));
   stages.push_back(product_stage("g", of.g, {"A1^T", "W"}));
   return stages;
@@ -291,13 +358,32 @@ Words intermediates_shared(const Problem& problem, const Blocks&) {
 
 // From nothing: s and q whole, and then p where q was.
 
+// p where q was, and f where s was.
+constexpr PassCost kNearGradient{
+    .beside = 1, .of_rows = 2, .reads = 2, .writes = 2, .row_reads = 2};
+
+PhaseCost score_gradient_level_cost(const Problem& problem, const Blocks& blocks,
+                                    std::size_t level) {
+  const auto [n, m, d] = problem.shape;
+  const bool masked = !problem.mask.full();
+  LevelTally tally(levels_of_pairs("p", blocks), level);
+  for (const auto& [I, rows] : alike(n, blocks["p.rows"], masked)) {
+    for (const auto& [J, columns] : alike(m, blocks["p.cols"], masked)) {
+      if (!LivePairs(problem, I, J).none()) {
+        tally.pass(I.size(), J.size(), &ProductBlocks::cols, kNearGradient, Words(rows) * columns);
+      }
+    }
+  }
+  return tally.cost("p");
+}
+
 Stage score_gradient_stage(const Problem& problem) {
+  const auto put = [=](Memory memory, Objective, Blocks& blocks) {
+    memory.M = std::max<Index>(memory.M - problem.mask.index().live(), 1);
+    plan_pairs("p", problem.shape.n, problem.shape.m, 2, memory, blocks);
+  };
   return {
-      .put =
-          [=](Index M, Objective, Blocks& blocks) {
-            const Index room = std::max<Index>(M - problem.mask.index().live(), 1);
-            plan_pairs("p", problem.shape.n, problem.shape.m, 2, room, blocks);
-          },
+      .put = put,
       .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
         const Words all = problem.pairs();
         const Units::Sum of = Units::of_queries(problem, blocks["p.rows"]).sum();
@@ -327,6 +413,10 @@ Stage score_gradient_stage(const Problem& problem) {
               });
             });
           },
+      .put_levels = put,
+      .level_cost = [=](const Blocks& blocks, std::size_t level) -> std::vector<PhaseCost> {
+        return {score_gradient_level_cost(problem, blocks, level)};
+      },
   };
 }
 
@@ -335,6 +425,8 @@ void score_gradient(Machine& machine, const Plan& plan, const SlowMatrix& s, con
                     const SlowMatrix& v, SlowMatrix& q) {
   const Blocks& by = plan.blocks;
   const Phase phase(machine, "p");
+  const ProductLevels inner = levels_of_pairs("p", by);
+  const CutEvery cut = cut_of(inner, &ProductBlocks::cols);
   const Units queries = Units::of_queries(plan.problem, by["p.rows"]);
   for (const Range I : queries) {
     const Tile index = queries.read_index(machine, I);
@@ -344,10 +436,19 @@ void score_gradient(Machine& machine, const Plan& plan, const SlowMatrix& s, con
       if (LivePairs(plan.problem, I, J).none()) {
         continue;
       }
-      Tile f = machine.read(s.block(I, J));  // s_IJ (r, c)
-      exponentiate(f, l_i, f);
-      Tile p = machine.read(std::as_const(q).block(I, J));  // q_IJ (r, c)
-      softmax_gradient(f, p, v_i, p);
+      Tile f = machine.read(s.block(I, J), cut);                 // s_IJ (r, c)
+      Tile p = machine.read(std::as_const(q).block(I, J), cut);  // q_IJ (r, c)
+      pass_over(
+          machine, inner, &ProductBlocks::cols, kNearGradient.beside, I.size(), J.size(),
+          [&]() -> std::vector<Near> {
+            return {of_pairs(f, Use::changes), of_pairs(p, Use::changes), of_rows(l_i, Use::reads),
+                    of_rows(v_i, Use::reads)};
+          },
+          [&](Range rows, Range columns) {
+            const View near_f = f.part(rows, columns), near_p = p.part(rows, columns);
+            exponentiate(near_f, l_i.part(rows), near_f);
+            softmax_gradient(near_f, near_p, v_i.part(rows), near_p);
+          });
       machine.write(p, q.block(I, J));
     }
   }
@@ -359,9 +460,13 @@ constexpr FactorCost kMadeOfScores{.columns = 2,
                                    .reads = 2,
                                    .row_reads = 2,
                                    .text = "read s, q; p = exp(s - L) (q - v)",
-                                   .column_names = {"L", "v"}};
+                                   .column_names = {"L", "v"},
+                                   .near = kNearGradient};
 
-constexpr FactorCost kMadeOfBareScores{.tiles = 1, .reads = 2, .text = "read s, q; p = phi'(s) q"};
+constexpr FactorCost kMadeOfBareScores{.tiles = 1,
+                                       .reads = 2,
+                                       .text = "read s, q; p = phi'(s) q",
+                                       .near = {.beside = 1, .reads = 2, .writes = 2}};
 
 // With p in the slow store, or made of s and q. Without a softmax p is made as q is, and the first
 // is backward/tiles.
@@ -375,7 +480,8 @@ std::vector<Stage> stages_sq(const Problem& problem, bool stores_p) {
       product_stage("S", of.S, {"A1", "X"}),
       scores_stage("s", problem, {"S", "A2^T"}, normalised ? Measured::kCost : Unchanged::kCost),
       product_stage("h", of.h, {"A3", "Y"}),
-      scores_stage("q", problem, {"dO", "h^T"}, normalised ? Weighed::kCost : Unchanged::kCost),
+      scores_stage("q", problem, {"dO", "h^T"},
+                   normalised ? Weighed::cost(problem) : Unchanged::kCost),
   };
   if (stores_p) {
     stages.push_back(score_gradient_stage(problem));
@@ -444,14 +550,26 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
           Tile l = machine.read(std::as_const(*L).row_block(I));
           return {std::move(l), machine.read(std::as_const(*v).row_block(I))};
         },
-        [&](const Rows& of, const LivePairs& pairs, Range part) {
-          const Range rows = pairs.queries();
-          Tile f = machine.read(std::as_const(s).block(rows, pairs.keys()));  // s_PK (p, s)
-          pairs.set_dead(View(f), kDeadScore);
-          make_factor(problem, f, of.l, part);
-          Tile p = machine.read(std::as_const(q).block(rows, pairs.keys()));  // q_PK (p, s)
-          make_p(problem, f, p, of.v, part, p);
-          pairs.set_dead(View(p), 0);
+        [&](const Rows& of, const LivePairs& pairs, Range part, const ProductLevels& levels) {
+          const Range P = pairs.queries();
+          const CutEvery cut = cut_of(levels, &ProductBlocks::depth);
+          Tile f = machine.read(std::as_const(s).block(P, pairs.keys()), cut);  // s_PK (p, s)
+          Tile p = machine.read(std::as_const(q).block(P, pairs.keys()), cut);  // q_PK (p, s)
+          pass_over(
+              machine, levels, &ProductBlocks::depth, 1, f.rows(), f.cols(),
+              [&]() -> std::vector<Near> {
+                return {of_pairs(f, Use::changes), of_pairs(p, Use::changes),
+                        of_rows(of.l, Use::reads, part.begin),
+                        of_rows(of.v, Use::reads, part.begin)};
+              },
+              [&](Range rows, Range keys) {
+                const View factor = f.part(rows, keys), near_p = p.part(rows, keys);
+                const LivePairs live = pairs.part(rows, keys);
+                live.set_dead(factor, kDeadScore);
+                make_factor(problem, factor, of.l, part_of(part, rows));
+                make_p(problem, factor, near_p, of.v, part_of(part, rows), near_p);
+                live.set_dead(near_p, 0);
+              });
           return p;
         });
   }
@@ -477,6 +595,7 @@ Kernel from_nothing(std::string_view name, std::string_view summary, bool stores
                              code_sq(machine, plan, io, workspace, stores_p);
                            }},
           .formula = {.cost = cost_of(stages),
+                      .level_cost = level_cost_of(stages),
                       .intermediates =
                           [stores_p](const Problem& problem, const Blocks& blocks) {
                             return stores_p && !problem.normalised()
@@ -484,7 +603,7 @@ Kernel from_nothing(std::string_view name, std::string_view summary, bool stores
                                        : intermediates_sq(problem, blocks);
                           },
                       .nest = nest_of(stages)},
-          .fitting = fitting_of(stages),
+          .fitting = level_fitting_of(stages),
           .numerics = {.rescales = rescales_by_tiles}};
 }
 
@@ -509,13 +628,14 @@ Kernel backward_tiles() {
                                                                          workspace);
                            }},
           .formula = {.cost = cost_of(stages_of),
+                      .level_cost = level_cost_of(stages_of),
                       .intermediates =
                           [=](const Problem& problem, const Blocks& blocks) {
                             return (shared(problem) ? intermediates_shared : intermediates)(problem,
                                                                                             blocks);
                           },
                       .nest = nest_of(stages_of)},
-          .fitting = fitting_of(stages_of),
+          .fitting = level_fitting_of(stages_of),
           .numerics = {.Y_meets_rows_if_shared = true}};
 }
 

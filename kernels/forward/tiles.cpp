@@ -21,8 +21,12 @@ namespace redblue {
 namespace {
 
 // exp(s - L): L of a block's rows stays with it.
-constexpr FactorCost kFactor{
-    .columns = 1, .reads = 1, .row_reads = 1, .text = "f = exp(s - L)", .column_names = {"L"}};
+constexpr FactorCost kFactor{.columns = 1,
+                             .reads = 1,
+                             .row_reads = 1,
+                             .text = "f = exp(s - L)",
+                             .column_names = {"L"},
+                             .near = {.of_rows = 1, .reads = 1, .writes = 1, .row_reads = 1}};
 
 std::vector<Stage> stages(const Problem& problem) {
   const Products of(problem);
@@ -35,7 +39,7 @@ std::vector<Stage> stages(const Problem& problem) {
   };
   if (problem.inputs == Inputs::plain) {
     return {
-        scores_stage("s", problem, {"c Q", "K^T"}, of_scores),
+        scores_stage("s", problem, {"c Q", "K^T"}, of_scores.times_scale()),
         product_of_f(of.O, {"f", names.values}),
     };
   }
@@ -88,11 +92,19 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   generated_product(
       machine, "O", plan, h ? *h : io.in(names.values), io.out("O"),
       [&](Range I) { return machine.read(L.row_block(I)); },
-      [&](const Tile& l, const LivePairs& pairs, Range part) {
-        Tile f =
-            machine.read(std::as_const(s).block(pairs.queries(), pairs.keys()));  // s_PK (p, s)
-        pairs.set_dead(View(f), kDeadScore);
-        exponentiate(f, l.part(part), f);
+      [&](const Tile& l, const LivePairs& pairs, Range part, const ProductLevels& levels) {
+        Tile f = machine.read(std::as_const(s).block(pairs.queries(), pairs.keys()),
+                              cut_of(levels, &ProductBlocks::depth));  // s_PK (p, s)
+        pass_over(
+            machine, levels, &ProductBlocks::depth, 0, f.rows(), f.cols(),
+            [&]() -> std::vector<Near> {
+              return {of_pairs(f, Use::changes), of_rows(l, Use::reads, part.begin)};
+            },
+            [&](Range rows, Range keys) {
+              const View near = f.part(rows, keys);
+              pairs.part(rows, keys).set_dead(near, kDeadScore);
+              exponentiate(near, l.part(part_of(part, rows)), near);
+            });
         return f;
       });
 }
@@ -118,8 +130,11 @@ Kernel forward_tiles() {
       .shares_keys = true,
       .takes_activations = true,
       .schedule = {.code = code},
-      .formula = {.cost = cost_of(stages), .intermediates = intermediates, .nest = nest_of(stages)},
-      .fitting = fitting_of(stages),
+      .formula = {.cost = cost_of(stages),
+                  .level_cost = level_cost_of(stages),
+                  .intermediates = intermediates,
+                  .nest = nest_of(stages)},
+      .fitting = level_fitting_of(stages),
       .numerics = {.rescales = rescales_by_tiles}};
 }
 

@@ -14,6 +14,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/parts/generated_product.hpp"
+#include "kernels/parts/product_levels.hpp"
 #include "kernels/parts/stages.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -34,7 +35,20 @@ Mask transposed(const Mask& mask) {
 }
 
 // f^T of an activation, as s is read.
-constexpr FactorCost kActivated{.reads = 1, .text = "f = phi(s)"};
+constexpr FactorCost kActivated{
+    .reads = 1, .text = "f = phi(s)", .near = {.reads = 1, .writes = 1}};
+
+void activate_near(Machine& machine, const ProductLevels& levels, Activation phi,
+                   const LivePairs& pairs, Tile& f_t) {
+  pass_over(
+      machine, levels, &ProductBlocks::depth, 0, f_t.rows(), f_t.cols(),
+      [&]() -> std::vector<Near> { return {of_pairs(f_t, Use::changes)}; },
+      [&](Range keys, Range queries) {
+        const View near = f_t.part(keys, queries);
+        activate(phi, near, near);
+        pairs.part(keys, queries).set_dead(near, 0);
+      });
+}
 
 // With keys for queries, and the other way round.
 Plan transposed(Plan plan) {
@@ -50,6 +64,36 @@ PhaseCost joined_cost(const ProductShape& of, const StationaryBlocks& by, const 
   cost.reads += met_by_blocks(live_t, of.rows, by.rows, of.depth) * of.cols;
   cost.flops += 2 * all_pairs(live_t, of.rows, of.depth) * of.cols;
   return cost;
+}
+
+PhaseCost joined_level_cost(const Problem& problem, const ProductShape& of,
+                            const StationaryBlocks& by, const Mask& live_t, std::size_t level) {
+  const bool masked = !live_t.full();
+  Problem pairs(of.rows, of.depth, 1);
+  pairs.mask = live_t;
+  LevelTally tally(by.inner, level);
+  for (const auto& [I, rows] : alike(of.rows, by.rows, masked)) {
+    for (const auto& [piece, pieces] : alike(I.size(), by.piece, masked)) {
+      const Range P = part_of(I, piece);
+      bool begins = true;
+      for (const auto& [K, slices] : alike(of.depth, by.depth, masked)) {
+        if (LivePairs(pairs, P, K).none()) {
+          continue;
+        }
+        const Words times = Words(rows) * pieces * slices;
+        for (const auto& [J, columns] : alike(of.cols, by.cols, false)) {
+          if (!problem.normalised()) {
+            tally.pass(P.size(), K.size(), &ProductBlocks::depth, kActivated.near, times * columns);
+          }
+          const ProductShape step{P.size(), J.size(), K.size()};
+          tally.product(step, Stays::C, begins, times * columns);
+          tally.product(step, Stays::C, false, times * columns);
+        }
+        begins = false;
+      }
+    }
+  }
+  return tally.cost("dK");
 }
 
 void joined_nest(NestWriter& nest, const Problem& problem, const ProductShape& of,
@@ -87,15 +131,18 @@ Stage joined_stage(const Problem& problem) {
   const auto [n, m, d] = problem.shape;
   const ProductShape of{m, d, n};
   const Mask live_t = transposed(problem.mask);
-  const auto cost = [=](const Mask& mask) -> StationaryCost {
-    return [=](const StationaryBlocks& by) { return joined_cost(of, by, mask); };
-  };
   return stationary_stage(
-      "dK", of, cost(live_t),
+      "dK", of,
+      {.cost = [=](const StationaryBlocks& by,
+                   const Mask& mask) { return joined_cost(of, by, mask); },
+       .level_cost =
+           [=](const StationaryBlocks& by, const Mask& mask, std::size_t level) {
+             return joined_level_cost(problem, of, by, mask, level);
+           }},
       [=](NestWriter& nest, const StationaryBlocks& by) {
         joined_nest(nest, problem, of, by, live_t);
       },
-      all_live_cost(cost({}), live_t));
+      live_t);
 }
 
 // dK + dV, with keys for the queries of the plan. Of another activation than softmax f comes as s.
@@ -104,6 +151,8 @@ void joined_product(Machine& machine, const Plan& of_keys, const Operands& io, c
   const Phase phase(machine, "dK");
   const Problem& problem = of_keys.problem;
   const auto by = StationaryBlocks::get("dK", of_keys.blocks);
+  const CutEvery cut_cols = cut_of(by.inner, &ProductBlocks::cols);
+  const CutEvery cut_depth = cut_of(by.inner, &ProductBlocks::depth);
   const Units keys = Units::of_queries(problem, by.rows);
   SlowMatrix& dK = io.out("dK");
   for (const Range I : keys) {
@@ -112,25 +161,35 @@ void joined_product(Machine& machine, const Plan& of_keys, const Operands& io, c
     const LiveRows Q(io.in("Q"), problem.mask, met);
     for (const Range J : blocks(dK.cols(), by.cols)) {
       const Tile index = keys.read_index(machine, I);
-      Tile sum = machine.initialize("dK", I.size(), J.size());  // dK_IJ (r, c)
+      Tile sum =
+          machine.initialize("dK", I.size(), J.size(), Holds::sums, cut_cols);  // dK_IJ (r, c)
+      std::vector<bool> begun(static_cast<std::size_t>(ceil_div(I.size(), by.piece)));
       for (const Range K : blocks(Q->rows(), by.depth)) {
         if (LivePairs(problem, I, K).none()) {
           continue;
         }
         for (const bool of_values : {true, false}) {
-          const Tile b = machine.read((of_values ? *dO : *Q).block(K, J));  // (s, c)
+          const Tile b = machine.read((of_values ? *dO : *Q).block(K, J), cut_cols);  // (s, c)
           for (const Range P : blocks(I.size(), by.piece)) {
             const LivePairs pairs(problem, part_of(I, P), K);
             if (pairs.none()) {
               continue;
             }
-            Tile a = machine.read(
-                transposed((of_values ? f : p).block(pairs.keys(), pairs.queries())));  // (p, s)
+            Tile a =
+                machine.read(transposed((of_values ? f : p).block(pairs.keys(), pairs.queries())),
+                             cut_depth);  // (p, s)
             if (of_values && !problem.normalised()) {
-              activate(problem.activation, a, a);
-              pairs.set_dead(View(a), 0);
+              activate_near(machine, by.inner, problem.activation, pairs, a);
             }
-            multiply_add(a, b, sum.part(P));
+            if (by.inner.empty()) {
+              multiply_add(a, b, sum.part(P));
+              continue;
+            }
+            auto has_begun = begun[static_cast<std::size_t>(P.begin / by.piece)];
+            add_product(machine, by.inner, Stays::C, {a, pairs.queries().begin, K.begin},
+                        {b, K.begin, J.begin}, {sum, I.begin, J.begin}, pairs.queries(), J, K,
+                        !has_begun);
+            has_begun = true;
           }
         }
       }
@@ -150,8 +209,9 @@ std::vector<Stage> stages(const Problem& problem) {
   const ProductShape of_dV{m, dv, n};
   std::vector<Stage> stages;
   if (problem.sharing != Sharing::none) {
-    stages = {scores_stage(problem.normalised() ? "f" : "s", problem, {"c Q", "K^T"},
-                           problem.normalised() ? Exponentiated::kCost : Unchanged::kCost)};
+    stages = {scores_stage(
+        problem.normalised() ? "f" : "s", problem, {"c Q", "K^T"},
+        (problem.normalised() ? Exponentiated::kCost : Unchanged::kCost).times_scale())};
     if (problem.normalised()) {
       stages.push_back(row_dots_stage(problem));
     }
@@ -161,10 +221,10 @@ std::vector<Stage> stages(const Problem& problem) {
     return stages;
   }
   if (problem.normalised()) {
-    stages = {scores_stage("f", problem, {"c Q", "K^T"}, Exponentiated::kCost),
+    stages = {scores_stage("f", problem, {"c Q", "K^T"}, Exponentiated::kCost.times_scale()),
               product_stage("dV", of_dV, {"f^T", "dO"}, live_t), row_dots_stage(problem)};
   } else {
-    stages = {scores_stage("s", problem, {"c Q", "K^T"}, Unchanged::kCost),
+    stages = {scores_stage("s", problem, {"c Q", "K^T"}, Unchanged::kCost.times_scale()),
               generated_product_stage("dV", of_dV, {"f^T", "dO"}, kActivated, live_t)};
   }
   stages.push_back(scores_stage("p", of_values, {"dO", "V^T"}, gradient_cost(problem)));
@@ -178,10 +238,10 @@ void activated_dV(Machine& machine, const Plan& plan, const Operands& io, const 
   const Activation phi = plan.problem.activation;
   generated_product(
       machine, "dV", transposed(plan), io.in("dO"), io.out("dV"), [](Range) { return Tile(); },
-      [&](const Tile&, const LivePairs& pairs, Range) {
-        Tile f_t = machine.read(transposed(s.block(pairs.keys(), pairs.queries())));
-        activate(phi, f_t, f_t);
-        pairs.set_dead(View(f_t), 0);
+      [&](const Tile&, const LivePairs& pairs, Range, const ProductLevels& levels) {
+        Tile f_t = machine.read(transposed(s.block(pairs.keys(), pairs.queries())),
+                                cut_of(levels, &ProductBlocks::depth));
+        activate_near(machine, levels, phi, pairs, f_t);
         return f_t;
       });
 }
@@ -256,6 +316,7 @@ Kernel gradients_tiles() {
           .kin = "backward/tiles",
           .schedule = {.code = code},
           .formula = {.cost = cost_of(stages),
+                      .level_cost = level_cost_of(stages),
                       .intermediates =
                           [](const Problem& problem, const Blocks&) {
                             const Index scores = problem.sharing == Sharing::none ? 1 : 2;
@@ -263,7 +324,7 @@ Kernel gradients_tiles() {
                                    Words(problem.shape.n) * problem.row_words();
                           },
                       .nest = nest_of(stages)},
-          .fitting = fitting_of(stages)};
+          .fitting = level_fitting_of(stages)};
 }
 
 }  // namespace redblue

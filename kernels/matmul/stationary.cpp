@@ -44,22 +44,27 @@ Kernel kernel(std::string_view name, std::string_view summary, Stays what) {
                 });
                 return nest.lines();
               }},
-      .fitting = {.fit =
-                      [what](const Problem& problem, const Memory& memory, Objective objective) {
-                        const ProductShape of = extents(problem);
-                        Blocks blocks;
-                        if (!memory.inner.empty()) {
-                          fit_stationary_levels(of, memory, objective, what).put("", blocks);
-                          return blocks;
-                        }
-                        fit_stationary(of, memory.M, objective, [&](const StationaryBlocks& by) {
-                          return stationary_cost("", of, by, what);
-                        }).put("", blocks);
-                        return blocks;
-                      },
-                  .inner_blocks = {{.name = "rows", .cuts = true},
-                                   {.name = "cols", .cuts = true},
-                                   {.name = "depth", .cuts = true}}}};
+      .fitting = {
+          .fit =
+              [what](const Problem& problem, const Memory& memory, Objective objective) {
+                const ProductShape of = extents(problem);
+                Blocks blocks;
+                if (!memory.inner.empty()) {
+                  const auto cost = [&](const StationaryBlocks& by, std::size_t level) {
+                    return level < by.inner.size() ? stationary_level_cost("", of, by, what, level)
+                                                   : stationary_cost("", of, by, what);
+                  };
+                  fit_stationary_levels(of, memory, objective, {what}, cost).put("", blocks);
+                  return blocks;
+                }
+                fit_stationary(of, memory.M, objective, [&](const StationaryBlocks& by) {
+                  return stationary_cost("", of, by, what);
+                }).put("", blocks);
+                return blocks;
+              },
+          .inner_blocks = {{.name = "rows", .cuts = true},
+                           {.name = "cols", .cuts = true},
+                           {.name = "depth", .cuts = true}}}};
 }
 
 }  // namespace

@@ -168,8 +168,9 @@ namespace {
 // Blocks of all levels in the making, from the innermost out; the machine's are the last.
 class LevelFit {
  public:
-  LevelFit(const ProductShape& of, const Memory& memory, Stays what)
-      : of_(of), memory_(memory), what_(what), sides_(sides_of<ProductBlocks>(what)) {}
+  LevelFit(const ProductShape& of, const Memory& memory, Stays what,
+           const StationaryLevelCost& cost)
+      : of_(of), memory_(memory), cost_(cost), sides_(sides_of<ProductBlocks>(what)) {}
 
   // The words of the blocks in which so much passes each level at a time.
   double fit(const std::vector<Index>& passing) {
@@ -213,6 +214,13 @@ class LevelFit {
     return words();
   }
   [[nodiscard]] const StationaryBlocks& blocks() const { return by_; }
+  [[nodiscard]] bool fits() const {
+    bool all = true;
+    for (std::size_t level = 0; level < memory_.levels(); ++level) {
+      all = all && cost_(by_, level).peak <= Words(memory_.words(level));
+    }
+    return all;
+  }
 
  private:
   static Index multiple(Index size, Index step) { return std::max(size / step, Index{1}) * step; }
@@ -233,25 +241,21 @@ class LevelFit {
                        std::min(by.*sides_.second, of_.*sides_.second_extent);
     by_.piece = by_.inner.back().*(first ? sides_.first : sides_.second);
   }
-  [[nodiscard]] PhaseCost cost(std::size_t level) const {
-    return level < by_.inner.size() ? stationary_level_cost("", of_, by_, what_, level)
-                                    : stationary_cost("", of_, by_, what_);
-  }
   // Levels around it have all there is, or their blocks.
   [[nodiscard]] bool fits(std::size_t level, const ProductBlocks& by) {
     const StationaryBlocks before = by_;
     set(level, by);
-    const bool fits = cost(level).peak <= Words(memory_.words(level));
+    const bool fits = cost_(by_, level).peak <= Words(memory_.words(level));
     by_ = before;
     return fits;
   }
   [[nodiscard]] double words() const {
-    return weighted_words(memory_, [&](std::size_t level) { return cost(level); });
+    return weighted_words(memory_, [&](std::size_t level) { return cost_(by_, level); });
   }
 
   const ProductShape& of_;
   const Memory& memory_;
-  Stays what_;
+  const StationaryLevelCost& cost_;
   SidesOf<ProductBlocks> sides_;
   StationaryBlocks by_;
 };
@@ -261,19 +265,30 @@ class LevelFit {
 // Where a square stays in each of two levels, of M and of more words, M', words are few at both if
 // (M M')^(1/4) pass the second at a time: the search goes from there.
 StationaryBlocks fit_stationary_levels(const ProductShape& of, const Memory& memory,
-                                       Objective objective, Stays what) {
-  LevelFit fit(of, memory, what);
-  const Index extent = of.*sides_of<ProductBlocks>(what).slice_extent;
-  std::vector<Index> passing = {objective == Objective::time ? narrow_slice(memory.inner.front())
-                                                             : 1};
-  for (std::size_t level = 1; level <= memory.inner.size(); ++level) {
-    const double product =
-        static_cast<double>(memory.words(level - 1)) * static_cast<double>(memory.words(level));
-    passing.push_back(std::clamp<Index>(std::llround(std::pow(product, 0.25)), 1, extent));
+                                       Objective objective, std::initializer_list<Stays> what,
+                                       const StationaryLevelCost& cost) {
+  std::optional<StationaryBlocks> best;
+  bool fits = false;
+  double least = 0;
+  for (const Stays tried : what) {
+    LevelFit fit(of, memory, tried, cost);
+    const Index extent = of.*sides_of<ProductBlocks>(tried).slice_extent;
+    std::vector<Index> passing = {objective == Objective::time ? narrow_slice(memory.inner.front())
+                                                               : 1};
+    for (std::size_t level = 1; level <= memory.inner.size(); ++level) {
+      const double product =
+          static_cast<double>(memory.words(level - 1)) * static_cast<double>(memory.words(level));
+      passing.push_back(std::clamp<Index>(std::llround(std::pow(product, 0.25)), 1, extent));
+    }
+    descend(passing, 1, extent, [&](const std::vector<Index>& some) { return fit.fit(some); });
+    const double words = fit.fit(passing);
+    if (!best || (fit.fits() && (!fits || words < least))) {
+      best = fit.blocks();
+      fits = fit.fits();
+      least = words;
+    }
   }
-  descend(passing, 1, extent, [&](const std::vector<Index>& tried) { return fit.fit(tried); });
-  static_cast<void>(fit.fit(passing));
-  return fit.blocks();
+  return *best;
 }
 
 }  // namespace redblue

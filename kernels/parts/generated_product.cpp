@@ -30,6 +30,35 @@ PhaseCost generated_product_cost(std::string path, const ProductShape& of,
       groups, ceil_div(cols, by.cols));
 }
 
+PhaseCost generated_product_level_cost(std::string path, const ProductShape& of,
+                                       const StationaryBlocks& by, const FactorCost& factor,
+                                       std::size_t level, const Mask& live) {
+  const bool masked = !live.full();
+  Problem pairs(of.rows, of.depth, 1);
+  pairs.mask = live;
+  LevelTally tally(by.inner, level);
+  for (const auto& [I, rows] : alike(of.rows, by.rows, masked)) {
+    for (const auto& [piece, pieces] : alike(I.size(), by.piece, masked)) {
+      const Range P = part_of(I, piece);
+      bool begins = true;
+      for (const auto& [K, slices] : alike(of.depth, by.depth, masked)) {
+        if (LivePairs(pairs, P, K).none()) {
+          continue;
+        }
+        const Words times = Words(rows) * pieces * slices;
+        for (const auto& [J, columns] : alike(of.cols, by.cols, false)) {
+          if (factor.near.reads > 0) {
+            tally.pass(P.size(), K.size(), &ProductBlocks::depth, factor.near, times * columns);
+          }
+          tally.product({P.size(), J.size(), K.size()}, Stays::C, begins, times * columns);
+        }
+        begins = false;
+      }
+    }
+  }
+  return tally.cost(std::move(path));
+}
+
 void generated_product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                             const StationaryBlocks& by, const FactorCost& factor,
                             const Mask& live) {

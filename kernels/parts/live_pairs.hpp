@@ -43,6 +43,11 @@ class LivePairs {
   [[nodiscard]] Range keys() const { return J_; }
   [[nodiscard]] const Problem& problem() const { return problem_; }
 
+  // Those of some of the queries and keys, by their places among them.
+  [[nodiscard]] LivePairs part(Range queries, Range keys) const {
+    return {problem_, part_of(I_, queries), part_of(J_, keys)};
+  }
+
   [[nodiscard]] bool none() const { return live_ == Words(0); }
   // The queries that meet some of the keys; of these, those that meet keys before them, or after.
   [[nodiscard]] Ranges met() const { return all() ? Ranges{I_} : meeting({I_}, J_); }

@@ -29,11 +29,13 @@ Tile product_block(Machine& machine, std::string_view name, const Factor& A, con
   const CutEvery cut_cols = inner.empty() ? CutEvery{} : CutEvery{inner.front().cols};
   const CutEvery cut_depth = inner.empty() ? CutEvery{} : CutEvery{inner.front().depth};
   Tile c = machine.initialize(name, I.size(), J.size(), Holds::sums, cut_cols);  // C_IJ (R, C)
+  bool begins = true;
   for (const Range K : depth) {
     const Tile a = read(machine, A, I, K, cut_depth);  // A_IK (R, K)
     const Tile b = read(machine, B, K, J, cut_cols);   // B_KJ (K, C)
     add_product(machine, inner, Stays::C, {a, I.begin, K.begin}, {b, K.begin, J.begin},
-                {c, I.begin, J.begin}, I, J, K);
+                {c, I.begin, J.begin}, I, J, K, begins);
+    begins = false;
   }
   return c;
 }

@@ -1,6 +1,7 @@
 #include "kernels/parts/product_levels.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "kernels/arithmetic/arithmetic.hpp"
@@ -12,8 +13,9 @@ namespace {
 class ProductWalk {
  public:
   ProductWalk(Machine& machine, const ProductLevels& levels, Stays what,
-              const Placed<const Tile>& a, const Placed<const Tile>& b, const Placed<Tile>& c)
-      : machine_(machine), levels_(levels), what_(what), a_(a), b_(b), c_(c) {}
+              const Placed<const Tile>& a, const Placed<const Tile>& b, const Placed<Tile>& c,
+              std::optional<Index> begin)
+      : machine_(machine), levels_(levels), what_(what), a_(a), b_(b), c_(c), begin_(begin) {}
 
   void walk(std::size_t levels, Range I, Range J, Range K) {
     if (levels == 0) {
@@ -61,10 +63,10 @@ class ProductWalk {
     return {in, tile.tile, tile.rows(rows, columns), tile.columns(rows, columns),
             Level::How::reads};
   }
-  // Those of the first of the depth are made anew.
   Loan sums(Level& in, Range I, Range J, Range K) const {
     const Range rows = c_.rows(I, J), columns = c_.columns(I, J);
-    return {in, c_.tile, rows, columns, K.begin == 0 ? Level::How::makes : Level::How::changes};
+    return {in, c_.tile, rows, columns,
+            begin_ == K.begin ? Level::How::makes : Level::How::changes};
   }
 
   Machine& machine_;
@@ -73,6 +75,7 @@ class ProductWalk {
   const Placed<const Tile>& a_;
   const Placed<const Tile>& b_;
   const Placed<Tile>& c_;
+  std::optional<Index> begin_;  // where in the depth sums begin
 };
 
 // A member of each of some blocks.
@@ -88,8 +91,9 @@ std::vector<Index> steps_of(std::span<const ProductBlocks> blocks, Index Product
 
 void add_product(Machine& machine, const ProductLevels& levels, Stays what,
                  const Placed<const Tile>& a, const Placed<const Tile>& b, const Placed<Tile>& c,
-                 Range I, Range J, Range K) {
-  ProductWalk(machine, levels, what, a, b, c).walk(levels.size(), I, J, K);
+                 Range I, Range J, Range K, bool begins) {
+  ProductWalk(machine, levels, what, a, b, c, begins ? std::optional(K.begin) : std::nullopt)
+      .walk(levels.size(), I, J, K);
 }
 
 PhaseCost product_level_cost(std::string path, const ProductShape& of, const ProductLevels& blocks,
@@ -97,7 +101,7 @@ PhaseCost product_level_cost(std::string path, const ProductShape& of, const Pro
   // The pieces of a level, or of the next: of what stays, those of the next.
   const auto count = [&](Index extent, Index ProductBlocks::*block, bool of_next) {
     const std::vector<Index> steps = steps_of(std::span(blocks).subspan(of_next ? 1 : 0), block);
-    return pieces(extent, steps.front(), std::span(steps).subspan(1));
+    return steps.empty() ? 1 : pieces(extent, steps.front(), std::span(steps).subspan(1));
   };
   const auto most = [&](Index extent, Index ProductBlocks::*block) {
     return Words(std::min(extent, std::ranges::min(steps_of(blocks, block))));

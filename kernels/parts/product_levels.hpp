@@ -55,12 +55,14 @@ struct Placed {
   }
 };
 
-// c_IJ += a_IK b_KJ, near the arithmetic. Sums begin where the depth does. Requires: C or A stays.
+// c_IJ += a_IK b_KJ, near the arithmetic. Sums that begin are made anew at first. Requires: C or A
+// stays.
 void add_product(Machine& machine, const ProductLevels& levels, Stays what,
                  const Placed<const Tile>& a, const Placed<const Tile>& b, const Placed<Tile>& c,
-                 Range I, Range J, Range K);
+                 Range I, Range J, Range K, bool begins);
 
-// The words of a level, with its blocks and those around it, the machine's last.
+// The words of a level, with its blocks and those around it, the machine's last; or of a step of
+// the machine in which sums begin, with those of inner levels alone.
 PhaseCost product_level_cost(std::string path, const ProductShape& of, const ProductLevels& blocks,
                              Stays what);
 

@@ -19,13 +19,28 @@ ScoreEpilogue::OfRows Exponentiated::enter(Machine& machine, const LivePairs& pa
   return {live_column(machine, L_, pairs), {}};
 }
 
-void Exponentiated::apply(Machine&, Tile& s, Range part, const LivePairs&, OfRows& of,
+void Exponentiated::apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
                           Range within) {
-  exponentiate(s.part(part), of.first.part(within), s.part(part));
+  over(
+      machine, pairs, 0,
+      [&]() -> std::vector<Near> {
+        return {of_pairs(s, Use::changes, part.begin), of_rows(of.first, Use::reads, within.begin)};
+      },
+      [&](Range rows, Range columns) {
+        const View f = s.part(part_of(part, rows), columns);
+        exponentiate(f, of.first.part(part_of(within, rows)), f);
+      });
 }
 
-void Activated::apply(Machine&, Tile& s, Range part, const LivePairs&, OfRows&, Range) {
-  activate(phi_, s.part(part), s.part(part));
+void Activated::apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows&,
+                      Range) {
+  over(
+      machine, pairs, 0,
+      [&]() -> std::vector<Near> { return {of_pairs(s, Use::changes, part.begin)}; },
+      [&](Range rows, Range columns) {
+        const View f = s.part(part_of(part, rows), columns);
+        activate(phi_, f, f);
+      });
 }
 
 ScoreEpilogue::OfRows ScoreGradient::enter(Machine& machine, const LivePairs& pairs,
@@ -35,11 +50,21 @@ ScoreEpilogue::OfRows ScoreGradient::enter(Machine& machine, const LivePairs& pa
 
 void ScoreGradient::apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs, OfRows& of,
                           Range within) {
-  const Tile f = machine.read(f_.block(pairs.queries(), pairs.keys()));  // f_PJ (p, c)
-  make_p(pairs.problem(), f, q.part(part), of.first, within, q.part(part));
-  if (times_) {
-    redblue::scale(q.part(part), *times_);
-  }
+  const Tile f = machine.read(f_.block(pairs.queries(), pairs.keys()),
+                              cut_of(levels(), &ProductBlocks::cols));  // f_PJ (p, c)
+  over(
+      machine, pairs, kBeside,
+      [&]() -> std::vector<Near> {
+        return {of_pairs(q, Use::changes, part.begin), of_pairs(f, Use::reads),
+                of_rows(of.first, Use::reads, within.begin)};
+      },
+      [&](Range rows, Range columns) {
+        const View p = q.part(part_of(part, rows), columns);
+        make_p(pairs.problem(), f.part(rows, columns), p, of.first, part_of(within, rows), p);
+        if (times_) {
+          redblue::scale(p, *times_);
+        }
+      });
 }
 
 ScoreEpilogue::OfRows Measured::enter(Machine& machine, const LivePairs& pairs,
@@ -58,10 +83,20 @@ ScoreEpilogue::OfRows Measured::enter(Machine& machine, const LivePairs& pairs,
 void Measured::apply(Machine& machine, Tile& scores, Range part, const LivePairs& pairs, OfRows&,
                      Range within) {
   Tile rescale = machine.initialize("rescale", part.size());
-  const View s = scores.part(part);
-  pairs.set_dead(s, kDeadScore);
-  softmax_->raise(s, within, rescale);
-  softmax_->add(s, within);
+  const OnlineSoftmax::OfRows kept = softmax_->of_rows();
+  over(
+      machine, pairs, 0,
+      [&]() -> std::vector<Near> {
+        return {of_pairs(scores, Use::changes, part.begin),
+                of_rows(kept.maximum, Use::changes, within.begin),
+                of_rows(kept.sum, Use::changes, within.begin), of_rows(rescale, Use::makes)};
+      },
+      [&](Range rows, Range columns) {
+        const View s = scores.part(part_of(part, rows), columns);
+        pairs.part(rows, columns).set_dead(s, kDeadScore);
+        softmax_->raise(s, part_of(within, rows), rescale.part(rows));
+        softmax_->add(s, part_of(within, rows));
+      });
 }
 
 void Measured::leave(Machine& machine, OfRows&, const LivePairs& pairs) {
@@ -72,7 +107,8 @@ void Measured::leave(Machine& machine, OfRows&, const LivePairs& pairs) {
     softmax_->write(machine, *LiveRows(L_, mask, after), *LiveRows(sums_, mask, after), I);
   }
   if (const Ranges last = without(pairs.met(), after); !last.empty()) {
-    machine.write(softmax_->log_sum_exp(), LiveRows(L_, mask, last)->row_block(I));
+    machine.write(softmax_->log_sum_exp(pass_levels(levels(), &ProductBlocks::cols, 0)),
+                  LiveRows(L_, mask, last)->row_block(I));
   }
   softmax_.reset();
 }

@@ -9,6 +9,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/fit.hpp"
 #include "kernels/parts/live_pairs.hpp"
+#include "kernels/parts/product_levels.hpp"
 #include "kernels/parts/rows.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/partial.hpp"
@@ -18,15 +19,27 @@ namespace redblue {
 namespace {
 
 // The most columns, up to a piece, whose multiples straddle no panel: a power of two, or whole
-// panels.
-Index column_piece(Index piece) {
-  return piece < kPanel ? static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(piece)))
-                        : piece / kPanel * kPanel;
+// panels; of a tile that is cut, whole cuts.
+Index column_piece(const StationaryBlocks& by) {
+  if (!by.inner.empty()) {
+    const Index cut = by.inner.front().cols;
+    return std::max(by.piece / cut, Index{1}) * cut;
+  }
+  return by.piece < kPanel
+             ? static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(by.piece)))
+             : by.piece / kPanel * kPanel;
+}
+// Rows begin to meet columns at one of these.
+Index column_step(const StationaryBlocks& by) {
+  return by.inner.empty() ? kPanel : by.inner.front().cols;
 }
 
-void scaled(Tile& s, const ScoreEpilogue& epilogue) {
+void scaled(Machine& machine, const StationaryBlocks& by, Tile& s, const ScoreEpilogue& epilogue) {
   if (epilogue.scale) {
-    scale(s, *epilogue.scale);
+    pass_over(
+        machine, by.inner, &ProductBlocks::cols, 0, s.rows(), s.cols(),
+        [&]() -> std::vector<Near> { return {of_pairs(s, Use::changes)}; },
+        [&](Range rows, Range columns) { scale(s.part(rows, columns), *epilogue.scale); });
   }
 }
 
@@ -35,6 +48,8 @@ void scaled(Tile& s, const ScoreEpilogue& epilogue) {
 void tiles(Machine& machine, const StationaryBlocks& by, const Problem& problem,
            const SlowMatrix& all_of_A, const SlowMatrix& all_of_B, ScoreEpilogue& epilogue,
            SlowMatrix& result) {
+  const CutEvery cut_cols = cut_of(by.inner, &ProductBlocks::cols);
+  const CutEvery cut_depth = cut_of(by.inner, &ProductBlocks::depth);
   const bool wide = is_wide({all_of_A.rows(), all_of_B.rows(), all_of_A.cols()}, by);
   const Units queries = Units::of_queries(problem, by.rows);
   for (const Range I : queries) {
@@ -50,27 +65,38 @@ void tiles(Machine& machine, const StationaryBlocks& by, const Problem& problem,
         return !LivePairs(problem, part_of(I, rows), part_of(J, columns)).none();
       };
       const Range rows_of_s{0, I.size()}, columns_of_s{0, J.size()};
-      Tile s = machine.initialize(result.name(), I.size(), J.size(), Holds::scores);  // s_IJ (r, c)
+      Tile s = machine.initialize(result.name(), I.size(), J.size(), Holds::scores,
+                                  cut_cols);  // s_IJ (r, c)
+      const auto add = [&](const Tile& a, const Tile& b, Range rows, Range columns, Range K) {
+        if (by.inner.empty()) {
+          multiply_add(a, b, s.part(rows, columns));
+          return;
+        }
+        const Range of_A = part_of(I, rows), of_B = part_of(J, columns);
+        add_product(machine, by.inner, Stays::C, {a, of_A.begin, K.begin}, {b, K.begin, of_B.begin},
+                    {s, I.begin, J.begin}, of_A, of_B, K, K.begin == 0);
+      };
       for (const Range K : blocks(A->cols(), by.depth)) {
         if (wide) {
-          const Tile a = machine.read(A->block(I, K));  // A_IK (r, s)
-          for (const Range P : blocks(J.size(), column_piece(by.piece))) {
+          const Tile a = machine.read(A->block(I, K), cut_depth);  // A_IK (r, s)
+          for (const Range P : blocks(J.size(), column_piece(by))) {
             if (meets(rows_of_s, P)) {
-              const Tile b = machine.read(transposed(B->block(part_of(J, P), K)));  // B_PK^T (s, p)
-              multiply_add(a, b, s.part(rows_of_s, P));
+              const Tile b =
+                  machine.read(transposed(B->block(part_of(J, P), K)), cut_cols);  // B_PK^T (s, p)
+              add(a, b, rows_of_s, P, K);
             }
           }
         } else {
-          const Tile b = machine.read(transposed(B->block(J, K)));  // B_JK^T (s, c)
+          const Tile b = machine.read(transposed(B->block(J, K)), cut_cols);  // B_JK^T (s, c)
           for (const Range P : blocks(I.size(), by.piece)) {
             if (meets(P, columns_of_s)) {
-              const Tile a = machine.read(A->block(part_of(I, P), K));  // A_PK (p, s)
-              multiply_add(a, b, s.part(P));
+              const Tile a = machine.read(A->block(part_of(I, P), K), cut_depth);  // A_PK (p, s)
+              add(a, b, P, columns_of_s, K);
             }
           }
         }
       }
-      scaled(s, epilogue);
+      scaled(machine, by, s, epilogue);
       if (epilogue.writes_raw) {
         machine.write(s, result.block(I, J));
       }
@@ -94,8 +120,9 @@ void tiles(Machine& machine, const StationaryBlocks& by, const Problem& problem,
 void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, const SlowMatrix& A,
           const SlowMatrix& B, ScoreEpilogue& epilogue, SlowMatrix& result) {
   const bool holds_B = A.cols() <= std::min(A.rows(), by.rows);
+  const CutEvery cut_cols = cut_of(by.inner, &ProductBlocks::cols);
   const auto used = [&](Tile& s, Range I, Range J, ScoreEpilogue::OfRows& of, Index first_row) {
-    scaled(s, epilogue);
+    scaled(machine, by, s, epilogue);
     if (epilogue.writes_raw) {
       machine.write(s, result.block(I, J));
     }
@@ -109,8 +136,11 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
     }
   };
   for (const Range I : blocks(A.rows(), by.rows)) {
-    const Tile a = holds_B ? machine.read(A.row_block(I))               // A_I (r, d)
-                           : machine.read(transposed(A.row_block(I)));  // A_I^T (d, r)
+    const Tile a =
+        holds_B ? machine.read(A.row_block(I), cut_of(by.inner, &ProductBlocks::depth))  // (r, d)
+                : machine.read(transposed(A.row_block(I)),
+                               cut_of(by.inner, &ProductBlocks::rows));  // (d, r)
+    const Placed<const Tile> a_I{a, I.begin, 0, !holds_B};
     const StayingRows staying{
         .tile = a, .transposed = !holds_B, .room = std::min(by.cols, B.rows())};
     const LivePairs of_rows(problem, I, {0, B.rows()});
@@ -120,24 +150,35 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
     for (Index which = 0; which < keys.size(); ++which) {
       const Range J = keys[which];
       if (holds_B) {
-        const Tile b = machine.read(transposed(B.row_block(J)));  // B_J^T (d, c)
+        const Tile b = machine.read(transposed(B.row_block(J)), cut_cols);  // B_J^T (d, c)
         for (const Range P : blocks(I.size(), by.piece)) {
-          const auto live = LivePairs::near(problem, part_of(I, P), J, kPanel);
+          const auto live = LivePairs::near(problem, part_of(I, P), J, column_step(by));
           if (live.none()) {
             continue;
           }
-          const Range met{live.keys().begin - J.begin, live.keys().end - J.begin};
-          Tile s = machine.initialize(result.name(), P.size(), met.size(),
-                                      Holds::scores);  // s_PJ (p, c)
-          multiply(a.part(P), b.part({0, b.rows()}, met), s);
+          const Range met = live.keys();
+          Tile s = machine.initialize(result.name(), P.size(), met.size(), Holds::scores,
+                                      cut_cols);  // s_PJ (p, c)
+          if (by.inner.empty()) {
+            multiply(a.part(P), b.part({0, b.rows()}, {met.begin - J.begin, met.end - J.begin}), s);
+          } else {
+            add_product(machine, by.inner, Stays::C, a_I, {b, 0, J.begin},
+                        {s, live.queries().begin, met.begin}, live.queries(), met, {0, A.cols()},
+                        true);
+          }
           used(s, part_of(I, P), live.keys(), of, I.begin);
         }
       } else {
-        Tile s =
-            machine.initialize(result.name(), I.size(), J.size(), Holds::scores);  // s_IJ (r, c)
+        Tile s = machine.initialize(result.name(), I.size(), J.size(), Holds::scores,
+                                    cut_cols);  // s_IJ (r, c)
         for (const Range P : blocks(A.cols(), by.piece)) {
-          const Tile b = machine.read(transposed(B.block(J, P)));  // B_JP^T (p, c)
-          multiply_add(transposed(a.part(P)), b, s);
+          const Tile b = machine.read(transposed(B.block(J, P)), cut_cols);  // B_JP^T (p, c)
+          if (by.inner.empty()) {
+            multiply_add(transposed(a.part(P)), b, s);
+          } else {
+            add_product(machine, by.inner, Stays::C, a_I, {b, P.begin, J.begin},
+                        {s, I.begin, J.begin}, I, J, P, P.begin == 0);
+          }
         }
         used(s, I, J, of, I.begin);
       }
@@ -186,7 +227,7 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
       .peak = 0,
       .flops = 2 * all * d};
   if (!whole) {
-    const Words passing = is_wide(of, by) ? std::min(c, Words(column_piece(by.piece))) : p;
+    const Words passing = is_wide(of, by) ? std::min(c, Words(column_piece(by))) : p;
     cost.peak = r * c + std::max(s * std::min(r, c) + passing * s, p * epilogue.columns + used);
   } else if (s <= r) {
     cost.peak = r * d + r * epilogue.columns + d * c + p * c + used;
@@ -197,6 +238,123 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
   const Units::Sum of_rows = Units::of_queries(problem, by.rows).sum();
   cost.peak += of_rows.index_live;
   return with_index(std::move(cost), of_rows);
+}
+
+namespace {
+
+// The words of an inner level, step by step of tiles() or rows().
+class ScoreTally {
+ public:
+  ScoreTally(const Problem& problem, const StationaryBlocks& by, const EpilogueCost& epilogue,
+             std::size_t level)
+      : problem_(problem),
+        by_(by),
+        epilogue_(epilogue),
+        masked_(!problem.mask.full()),
+        tally_(by.inner, level) {}
+
+  PhaseCost tiles(std::string path) {
+    const auto [n, m, d] = problem_.shape;
+    const bool wide = is_wide(Products(problem_).scores, by_);
+    for (const auto& [I, rows] : alike(n, by_.rows, masked_)) {
+      for (const auto& [J, columns] : alike(m, by_.cols, masked_)) {
+        if (LivePairs(problem_, I, J).none()) {
+          continue;
+        }
+        const Words tiles = Words(rows) * columns;
+        for (const auto& [P, pieces] : wide ? alike(J.size(), column_piece(by_), masked_)
+                                            : alike(I.size(), by_.piece, masked_)) {
+          const Range queries = wide ? I : part_of(I, P), keys = wide ? part_of(J, P) : J;
+          if (!LivePairs(problem_, queries, keys).none()) {
+            product(queries, keys, by_.depth, tiles * pieces);
+          }
+        }
+        scaled(I, J, tiles);
+        for (const auto& [P, pieces] : alike(I.size(), by_.piece, masked_)) {
+          if (const LivePairs live(problem_, part_of(I, P), J); !live.none()) {
+            pass(P, J, epilogue_.near, tiles * pieces);
+            left(live, tiles * pieces);
+          }
+        }
+      }
+    }
+    return tally_.cost(std::move(path));
+  }
+
+  PhaseCost rows(std::string path) {
+    const auto [n, m, d] = problem_.shape;
+    for (const auto& [I, rows] : alike(n, by_.rows, masked_)) {
+      for (const auto& [J, columns] : keys_of(I)) {
+        const Words tiles = Words(rows) * columns;
+        if (d > std::min(n, by_.rows)) {
+          product(I, J, by_.piece, tiles);
+          scaled(I, J, tiles);
+        }
+        for (const auto& [P, pieces] : alike(I.size(), by_.piece, masked_)) {
+          Range met = J;
+          if (d <= std::min(n, by_.rows)) {
+            const auto live = LivePairs::near(problem_, part_of(I, P), J, column_step(by_));
+            if (live.none()) {
+              continue;
+            }
+            met = live.keys();
+            product(P, met, d, tiles * pieces);
+            scaled(P, met, tiles * pieces);
+          }
+          pass(P, met, epilogue_.near, tiles * pieces);
+        }
+      }
+      left(LivePairs(problem_, I, {0, m}), rows);
+    }
+    return tally_.cost(std::move(path));
+  }
+
+ private:
+  [[nodiscard]] std::vector<Alike> keys_of(Range I) const {
+    if (!masked_) {
+      return alike(problem_.shape.m, by_.cols, false);
+    }
+    std::vector<Alike> keys;
+    for (const Range J : Pieces(problem_.keys(I), by_.cols)) {
+      keys.push_back({J, 1});
+    }
+    return keys;
+  }
+  void product(Range queries, Range keys, Index slice, const Words& times) {
+    for (const auto& [K, slices] : alike(problem_.shape.d, slice, false)) {
+      tally_.product({queries.size(), keys.size(), K.size()}, Stays::C, K.begin == 0,
+                     times * slices);
+    }
+  }
+  void pass(Range queries, Range keys, const PassCost& cost, const Words& times) {
+    if (cost.reads > 0) {
+      tally_.pass(queries.size(), keys.size(), &ProductBlocks::cols, cost, times);
+    }
+  }
+  void scaled(Range queries, Range keys, const Words& times) {
+    pass(queries, keys, {.reads = epilogue_.scaled, .writes = epilogue_.scaled}, times);
+  }
+  // Rows of which these keys are the last.
+  void left(const LivePairs& live, const Words& times) {
+    if (!without(live.met(), live.met_after()).empty()) {
+      tally_.rows(live.queries().size(), epilogue_.leaving, times);
+    }
+  }
+
+  const Problem& problem_;
+  const StationaryBlocks& by_;
+  const EpilogueCost& epilogue_;
+  bool masked_;
+  LevelTally tally_;
+};
+
+}  // namespace
+
+PhaseCost scores_level_cost(std::string path, const Problem& problem, const StationaryBlocks& by,
+                            const EpilogueCost& epilogue, std::size_t level) {
+  ScoreTally tally(problem, by, epilogue, level);
+  return rows_stay(Products(problem).scores, by) ? tally.rows(std::move(path))
+                                                 : tally.tiles(std::move(path));
 }
 
 namespace {
@@ -213,7 +371,7 @@ void tiles_nest(NestWriter& nest, const ProductNames& names, const Problem& prob
   const NestLoop I("I", "queries", of.rows, by.rows);
   const NestLoop J("J", "keys", of.cols, by.cols);
   const NestLoop K("K", "depth", of.depth, by.depth);
-  const NestLoop P = wide ? J.pieces("P", column_piece(by.piece)) : I.pieces("P", by.piece);
+  const NestLoop P = wide ? J.pieces("P", column_piece(by)) : I.pieces("P", by.piece);
   const NestTile a = live({names.left, wide ? I : P, K}, met.rows * of.depth);
   const NestTile b = live({names.right, K, wide ? P : J}, met.columns * of.depth);
   const NestTile& held = wide ? a : b;
@@ -322,6 +480,7 @@ void scores_phase(Machine& machine, std::string_view name, const Plan& plan, con
           "scores = A B^T: the matrices conform");
   const bool whole = rows_stay({A.rows(), B.rows(), A.cols()}, by);
   const Phase phase(machine, name);
+  epilogue.work_in(by.inner);
   if (whole) {
     rows(machine, by, problem, A, B, epilogue, result);
   } else {
@@ -370,15 +529,42 @@ SlowMatrix score_matrix(Workspace& workspace, std::string name, const Problem& p
   return partial(std::move(name), std::move(words), std::move(live)).holding(Holds::scores);
 }
 
-void plan_pairs(std::string_view name, Index rows, Index cols, Index columns, Index M,
+void plan_pairs(std::string_view name, Index rows, Index cols, Index columns, const Memory& memory,
                 Blocks& blocks) {
-  const auto fits = [&](Index r, Index c) {
-    return Words(columns) * r + Words(2) * r * c <= Words(M);
+  const auto sizes = [&](Index M, const ProductBlocks& inside) -> ProductBlocks {
+    const auto fits = [&](Index r, Index c) {
+      return Words(columns) * r + Words(2) * r * c <= Words(M);
+    };
+    const auto most = [](Index extent, Index step, const auto& fit) {
+      return std::max(largest(extent, fit) / step, Index{1}) * step;
+    };
+    const Index c =
+        most(std::min(cols, M), inside.cols, [&](Index tried) { return fits(inside.rows, tried); });
+    const Index r =
+        most(std::min(rows, M), inside.rows, [&](Index tried) { return fits(tried, c); });
+    return {r, c, 1};
   };
-  const Index c = largest(std::min(cols, M), [&](Index tried) { return fits(1, tried); });
-  const Index r = largest(std::min(rows, M), [&](Index tried) { return fits(tried, c); });
-  blocks.add(std::string(name) + ".rows", r);
-  blocks.add(std::string(name) + ".cols", c);
+  const std::string prefix = std::string(name) + ".";
+  const auto [r, c, none] = sizes(memory.M, square(1));
+  blocks.add(prefix + "rows", r);
+  blocks.add(prefix + "cols", c);
+  ProductBlocks inside = square(1);
+  for (std::size_t level = 0; level < memory.inner.size(); ++level) {
+    inside = sizes(memory.inner[level], inside);
+    blocks.add(level_block(level, prefix + "rows"), 2 * inside.rows);  // of which a pass takes half
+    blocks.add(level_block(level, prefix + "cols"), inside.cols);
+  }
+}
+
+ProductLevels levels_of_pairs(std::string_view name, const Blocks& blocks) {
+  const std::string prefix = std::string(name) + ".";
+  ProductLevels levels;
+  for (std::size_t level = 0; blocks.contains(level_block(level, prefix + "rows")); ++level) {
+    levels.push_back({.rows = blocks[level_block(level, prefix + "rows")],
+                      .cols = blocks[level_block(level, prefix + "cols")],
+                      .depth = 1});
+  }
+  return levels;
 }
 
 Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
@@ -388,8 +574,8 @@ Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
   return columns * r + 2 * r * c;
 }
 
-void plan_row_dots(const Problem& problem, Index M, Blocks& blocks) {
-  plan_pairs("v", problem.shape.n, problem.shape.dv, 1, M, blocks);
+void plan_row_dots(const Problem& problem, const Memory& memory, Blocks& blocks) {
+  plan_pairs("v", problem.shape.n, problem.shape.dv, 1, memory, blocks);
 }
 
 PhaseCost row_dots_cost(const Problem& problem, const Blocks& blocks) {
@@ -398,6 +584,18 @@ PhaseCost row_dots_cost(const Problem& problem, const Blocks& blocks) {
           .writes = problem.shape.n,
           .peak = pairs_peak("v", problem.shape.n, problem.shape.dv, 1, blocks),
           .flops = 0};
+}
+
+PhaseCost row_dots_level_cost(const Problem& problem, const Blocks& blocks, std::size_t level) {
+  LevelTally tally(levels_of_pairs("v", blocks), level);
+  for (const auto& [I, rows] : alike(problem.shape.n, blocks["v.rows"], false)) {
+    for (const auto& [K, columns] : alike(problem.shape.dv, blocks["v.cols"], false)) {
+      tally.pass(I.size(), K.size(), &ProductBlocks::cols,
+                 {.beside = 1, .of_rows = 1, .reads = 2, .row_reads = 1, .row_writes = 1},
+                 Words(rows) * columns);
+    }
+  }
+  return tally.cost("v");
 }
 
 void row_dots_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks) {
@@ -415,19 +613,36 @@ void row_dots_nest(NestWriter& nest, const Problem& problem, const Blocks& block
 void row_dots(Machine& machine, const Blocks& by, const SlowMatrix& dO, const SlowMatrix& O,
               SlowMatrix& v) {
   const Phase phase(machine, "v");
+  const ProductLevels inner = levels_of_pairs("v", by);
+  const CutEvery cut = cut_of(inner, &ProductBlocks::cols);
   for (const Range I : blocks(dO.rows(), by["v.rows"])) {
     Tile dots = machine.initialize("v", I.size());  // v_I (r)
     for (const Range K : blocks(dO.cols(), by["v.cols"])) {
-      const Tile a = machine.read(dO.block(I, K));  // dO_IK (r, c)
-      const Tile b = machine.read(O.block(I, K));   // O_IK (r, c)
-      add_row_dots(a, b, dots);
+      const Tile a = machine.read(dO.block(I, K), cut);  // dO_IK (r, c)
+      const Tile b = machine.read(O.block(I, K), cut);   // O_IK (r, c)
+      pass_over(
+          machine, inner, &ProductBlocks::cols, 1, I.size(), K.size(),
+          [&]() -> std::vector<Near> {
+            return {of_pairs(a, Use::reads), of_pairs(b, Use::reads), of_rows(dots, Use::changes)};
+          },
+          [&](Range rows, Range columns) {
+            add_row_dots(a.part(rows, columns), b.part(rows, columns), dots.part(rows));
+          });
     }
     machine.write(dots, v.row_block(I));
   }
 }
 
 Words rescales_by_tiles(const Problem& problem, const Blocks& blocks) {
-  return problem.normalised() ? Words(problem.key_pieces(blocks["s.cols"]) - 1) : Words(0);
+  if (!problem.normalised()) {
+    return 0;
+  }
+  Words pieces = problem.key_pieces(blocks["s.cols"]) - 1;
+  for (const ProductBlocks& in : StationaryBlocks::get("s", blocks).inner) {
+    pieces +=
+        problem.key_pieces(in.cols);  // at most: blocks of a level are cut where these are not
+  }
+  return pieces;
 }
 
 }  // namespace redblue

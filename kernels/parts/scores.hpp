@@ -17,6 +17,7 @@
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/online_softmax.hpp"
 #include "kernels/parts/stationary.hpp"
+#include "kernels/parts/tile_levels.hpp"
 #include "memsim/tile.hpp"
 
 namespace redblue {
@@ -40,6 +41,14 @@ struct EpilogueCost {
   Index row_writes_before = 0;  // for each row, on every leave before its last
   bool writes_raw = false;      // the scores are written as they are, before it; else what it makes
   EpilogueNames names = {};
+  // In inner levels: of its pass over scores, if it makes one; and where it leaves rows.
+  PassCost near = {}, leaving = {};
+  bool scaled = false;  // the scores are multiplied by a factor, in a pass before it
+  [[nodiscard]] EpilogueCost times_scale() const {
+    EpilogueCost cost = *this;
+    cost.scaled = true;
+    return cost;
+  }
 };
 
 // Whether rows of A stay with these blocks, or tiles of scores.
@@ -69,12 +78,25 @@ class ScoreEpilogue {
   virtual void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
                      Range within) = 0;
   virtual void leave(Machine&, OfRows&, const LivePairs&) {}
+  // The inner levels in which it works; they outlive it.
+  void work_in(const ProductLevels& levels) { levels_ = &levels; }
   const bool writes_raw = false;
   const std::optional<float> scale;  // the scores are multiplied by it before anything else
 
  protected:
   explicit ScoreEpilogue(bool raw = false, std::optional<float> times = std::nullopt)
       : writes_raw(raw), scale(times) {}
+  [[nodiscard]] const ProductLevels& levels() const { return *levels_; }
+  // Calls visit(rows, columns) for parts of the scores of these pairs.
+  template <class Borrowed, class Visit>
+  void over(Machine& machine, const LivePairs& pairs, Index beside, const Borrowed& near,
+            const Visit& visit) const {
+    pass_over(machine, levels(), &ProductBlocks::cols, beside, pairs.queries().size(),
+              pairs.keys().size(), near, visit);
+  }
+
+ private:
+  const ProductLevels* levels_ = nullptr;
 };
 
 // A column's words for these rows, of those that meet some of these keys; else 0.
@@ -82,6 +104,8 @@ Tile live_column(Machine& machine, const SlowMatrix& column, const LivePairs& pa
 
 PhaseCost scores_cost(std::string path, const Problem& problem, const StationaryBlocks& by,
                       const EpilogueCost& epilogue);
+PhaseCost scores_level_cost(std::string path, const Problem& problem, const StationaryBlocks& by,
+                            const EpilogueCost& epilogue, std::size_t level);
 // `names` are those of the result, of A and of B^T.
 void scores_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
                  const StationaryBlocks& by, const EpilogueCost& epilogue);
@@ -99,15 +123,17 @@ StationaryBlocks fit_score_rows(const Problem& problem, Index M, Objective objec
 SlowMatrix score_matrix(Workspace& workspace, std::string name, const Problem& problem);
 
 // Two tiles at a time, rows x cols of both, and `columns` words for each row: the largest that fit,
-// as the blocks NAME.rows and NAME.cols.
-void plan_pairs(std::string_view name, Index rows, Index cols, Index columns, Index M,
+// as the blocks NAME.rows and NAME.cols, of inner levels L1.NAME.rows and so on; and these.
+void plan_pairs(std::string_view name, Index rows, Index cols, Index columns, const Memory& memory,
                 Blocks& blocks);
+ProductLevels levels_of_pairs(std::string_view name, const Blocks& blocks);
 Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
                  const Blocks& blocks);
 
 // v = rowsum(dO * O), in a phase v, with blocks v.rows and v.cols.
-void plan_row_dots(const Problem& problem, Index M, Blocks& blocks);
+void plan_row_dots(const Problem& problem, const Memory& memory, Blocks& blocks);
 PhaseCost row_dots_cost(const Problem& problem, const Blocks& blocks);
+PhaseCost row_dots_level_cost(const Problem& problem, const Blocks& blocks, std::size_t level);
 void row_dots_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks);
 void row_dots(Machine& machine, const Blocks& blocks, const SlowMatrix& dO, const SlowMatrix& O,
               SlowMatrix& v);
@@ -132,7 +158,8 @@ class Exponentiated : public ScoreEpilogue {
   static constexpr EpilogueCost kCost{
       .columns = 1,
       .row_reads = 1,
-      .names = {.text = "f = exp(f - L)", .columns = {"L"}, .row_reads = "L"}};
+      .names = {.text = "f = exp(f - L)", .columns = {"L"}, .row_reads = "L"},
+      .near = {.of_rows = 1, .reads = 1, .writes = 1, .row_reads = 1}};
   explicit Exponentiated(const SlowMatrix& L, std::optional<float> times = std::nullopt)
       : ScoreEpilogue(kCost.writes_raw, times), L_(L) {}
   OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
@@ -146,7 +173,8 @@ class Exponentiated : public ScoreEpilogue {
 // f = phi(s) of an activation that is no softmax.
 class Activated : public ScoreEpilogue {
  public:
-  static constexpr EpilogueCost kCost{.names = {.text = "f = phi(s)"}};
+  static constexpr EpilogueCost kCost{.names = {.text = "f = phi(s)"},
+                                      .near = {.reads = 1, .writes = 1}};
   explicit Activated(Activation phi, std::optional<float> times = std::nullopt)
       : ScoreEpilogue(kCost.writes_raw, times), phi_(phi) {}
   OfRows enter(Machine&, const LivePairs&, const StayingRows*) override { return {}; }
@@ -170,15 +198,19 @@ class Unchanged : public ScoreEpilogue {
 // p = f (q - v), or p = phi'(s) q, with f, or s, where p will be; perhaps times a factor.
 class ScoreGradient : public ScoreEpilogue {
  public:
+  static constexpr Index kBeside = 1;  // f
   static EpilogueCost cost(const Problem& problem) {
     const Index of_rows = problem.row_words();
-    return {.columns = of_rows,
-            .tiles = 1,
-            .reads = 1,
-            .row_reads = of_rows,
-            .names = {.text = text_for(problem, "read f; p = f (p - v)", "read s; p = phi'(s) p"),
-                      .columns = {problem.normalised() ? "v" : ""},
-                      .row_reads = "v"}};
+    return {
+        .columns = of_rows,
+        .tiles = 1,
+        .reads = 1,
+        .row_reads = of_rows,
+        .names = {.text = text_for(problem, "read f; p = f (p - v)", "read s; p = phi'(s) p"),
+                  .columns = {problem.normalised() ? "v" : ""},
+                  .row_reads = "v"},
+        .near = {
+            .beside = kBeside, .of_rows = of_rows, .reads = 2, .writes = 1, .row_reads = of_rows}};
   }
   // Without v where there is none.
   ScoreGradient(const SlowMatrix& f, const SlowMatrix* v, std::optional<float> times = std::nullopt)
@@ -206,7 +238,9 @@ class Measured : public ScoreEpilogue {
       .writes_raw = true,
       .names = {.text = "max, sum of exp(s); at last L = max + log sum",
                 .columns = {"max", "sum"},
-                .row_writes = "L"}};
+                .row_writes = "L"},
+      .near = {.of_rows = 3, .reads = 1, .writes = 1, .row_reads = 2, .row_writes = 3},
+      .leaving = {.of_rows = 2, .row_reads = 2, .row_writes = 1}};
   Measured(SlowMatrix& L, SlowMatrix& sums, std::optional<float> times = std::nullopt)
       : ScoreEpilogue(kCost.writes_raw, times), L_(L), sums_(sums) {}
   OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;

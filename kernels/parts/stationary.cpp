@@ -7,6 +7,7 @@
 #include "kernels/parts/levels.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/product_levels.hpp"
+#include "kernels/parts/tile_levels.hpp"
 #include "kernels/units.hpp"
 #include "memsim/machine.hpp"
 
@@ -31,11 +32,6 @@ StationaryBlocks mirrored(const StationaryBlocks& by) {
     other.inner.push_back({.rows = in.cols, .cols = in.rows, .depth = in.depth});
   }
   return other;
-}
-
-// Tiles of which the columns are those of C, or belong to the depth, or are rows of C.
-CutEvery cut(const StationaryBlocks& by, Index ProductBlocks::*block) {
-  return by.inner.empty() ? CutEvery{} : CutEvery{by.inner.front().*block};
 }
 
 Tile read_transposed(Machine& machine, const Factor& A, Range rows, Range cols, CutEvery cut) {
@@ -121,8 +117,8 @@ struct Extent {
 // A slice of B is held, rows of A's pass in pieces.
 void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, const Factor& B,
              const Result& C, const Extent& of_C, const Live& live) {
-  const CutEvery cut_cols = cut(by, &ProductBlocks::cols);
-  const CutEvery cut_depth = cut(by, &ProductBlocks::depth);
+  const CutEvery cut_cols = cut_of(by.inner, &ProductBlocks::cols);
+  const CutEvery cut_depth = cut_of(by.inner, &ProductBlocks::depth);
   const Pieces columns({of_C.cols}, by.cols);
   for (const Range I : Pieces({of_C.rows}, by.rows)) {
     for (const Range J : columns) {
@@ -130,6 +126,7 @@ void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
       const LiveFactors of(live, A, B, I, J);
       Tile c = machine.initialize(C.stored.name(), I.size(), J.size(), Holds::sums,
                                   cut_cols);  // C_IJ (r, c)
+      std::vector<bool> begun(static_cast<std::size_t>(ceil_div(I.size(), by.piece)));
       for (const Range K : blocks(A.cols(), by.depth)) {
         if (live.of(I, J, K).none()) {
           continue;
@@ -142,8 +139,10 @@ void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
             if (by.inner.empty()) {
               multiply_add(a, b, c.part(piece));
             } else {
+              auto has_begun = begun[static_cast<std::size_t>(piece.begin / by.piece)];
               add_product(machine, by.inner, Stays::C, {a, P.begin, K.begin}, {b, K.begin, J.begin},
-                          {c, I.begin, J.begin}, P, J, K);
+                          {c, I.begin, J.begin}, P, J, K, !has_begun);
+              has_begun = true;
             }
           }
         }
@@ -160,7 +159,7 @@ bool holds_slice_of_B(const ProductShape& of, const StationaryBlocks& by) {
 void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, const Factor& B,
              const Result& C, const Extent& of_C, const Live& live) {
   const bool holds_B = holds_slice_of_B({of_C.rows.size(), of_C.cols.size(), A.cols()}, by);
-  const CutEvery cut_cols = cut(by, &ProductBlocks::cols);
+  const CutEvery cut_cols = cut_of(by.inner, &ProductBlocks::cols);
   const Range all = of_C.cols;
   const Pieces columns({all}, by.cols);
   for (const Range I : Pieces({of_C.rows}, by.rows)) {
@@ -172,8 +171,9 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
       }
       const Tile of_depth = live.of_B ? live.index_of_depth(machine, K) : Tile();
       const Tile a =
-          holds_B ? read(machine, of.a, I, K, cut(by, &ProductBlocks::depth))             // (r, s)
-                  : read_transposed(machine, of.a, I, K, cut(by, &ProductBlocks::rows));  // (s, r)
+          holds_B ? read(machine, of.a, I, K, cut_of(by.inner, &ProductBlocks::depth))  // (r, s)
+                  : read_transposed(machine, of.a, I, K,
+                                    cut_of(by.inner, &ProductBlocks::rows));  // (s, r)
       const Placed<const Tile> a_IK{a, I.begin, K.begin, !holds_B};
       for (const Range J : columns) {
         const LivePairs of_IJ = live.of(I, J, K);
@@ -191,13 +191,14 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
                 multiply_add(a.part(P), b, c);
               } else {
                 add_product(machine, by.inner, Stays::A, a_IK, {b, K.begin, J.begin},
-                            {c, rows.begin, J.begin}, rows, J, K);
+                            {c, rows.begin, J.begin}, rows, J, K, of_PJ.met_before().empty());
               }
               write_sums(machine, c, C, rows, J, of_PJ);
             }
           }
         } else {
           Tile c = begin_sums(machine, C, I, J, of_IJ, cut_cols);  // C_IJ (r, c)
+          bool begins = of_IJ.met_before().empty();
           for (const Range piece : blocks(K.size(), by.piece)) {
             const Range P = part_of(K, piece);
             if (!live.of(I, J, P).none()) {
@@ -206,7 +207,8 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
                 multiply_add(transposed(a.part(piece)), b, c);
               } else {
                 add_product(machine, by.inner, Stays::A, a_IK, {b, P.begin, J.begin},
-                            {c, I.begin, J.begin}, I, J, P);
+                            {c, I.begin, J.begin}, I, J, P, begins);
+                begins = false;
               }
             }
           }
@@ -332,9 +334,66 @@ PhaseCost stationary_cost(std::string path, const ProductShape& of, const Statio
   return with_index(std::move(cost), index.groups, index.passes);
 }
 
+namespace {
+
+// Step by step of C_stays(), or of A_stays().
+PhaseCost live_level_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
+                          Stays what, std::size_t level, const Live& live) {
+  LevelTally tally(by.inner, level);
+  const Pieces columns({{0, of.cols}}, by.cols);
+  if (what == Stays::C) {
+    for (const Range I : blocks(of.rows, by.rows)) {
+      for (const Range piece : blocks(I.size(), by.piece)) {
+        const Range P = part_of(I, piece);
+        for (const Range J : columns) {
+          bool begins = true;
+          for (const Range K : blocks(of.depth, by.depth)) {
+            if (!live.of(P, J, K).none()) {
+              tally.product({P.size(), J.size(), K.size()}, what, begins);
+              begins = false;
+            }
+          }
+        }
+      }
+    }
+    return tally.cost(std::move(path));
+  }
+  const bool holds_B = holds_slice_of_B(of, by);
+  for (const Range I : blocks(of.rows, by.rows)) {
+    for (const Range K : blocks(of.depth, by.depth)) {
+      for (const Range J : columns) {
+        bool begins = live.of(I, J, K).met_before().empty();
+        for (const Range piece : blocks(holds_B ? I.size() : K.size(), by.piece)) {
+          const Range rows = holds_B ? part_of(I, piece) : I;
+          const Range depth = holds_B ? K : part_of(K, piece);
+          const LivePairs pairs = live.of(rows, J, depth);
+          if (pairs.none()) {
+            continue;
+          }
+          tally.product({rows.size(), J.size(), depth.size()}, what,
+                        holds_B ? pairs.met_before().empty() : begins);
+          begins = false;
+        }
+      }
+    }
+  }
+  return tally.cost(std::move(path));
+}
+
+}  // namespace
+
 PhaseCost stationary_level_cost(std::string path, const ProductShape& of,
-                                const StationaryBlocks& by, Stays what, std::size_t level) {
-  if (is_mirrored(of, by, what)) {
+                                const StationaryBlocks& by, Stays what, std::size_t level,
+                                const Mask& live) {
+  const bool mirror = is_mirrored(of, by, what);
+  if (!live.full()) {
+    const Live pairs{pairs_of(of, live), mirror};
+    const Stays which = what == Stays::B ? Stays::A : what;
+    return mirror
+               ? live_level_cost(std::move(path), mirrored(of), mirrored(by), which, level, pairs)
+               : live_level_cost(std::move(path), of, by, which, level, pairs);
+  }
+  if (mirror) {
     return stationary_level_cost(std::move(path), mirrored(of), mirrored(by),
                                  what == Stays::B ? Stays::A : what, level);
   }
@@ -462,6 +521,12 @@ PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, cons
                              const Mask& live) {
   const auto by = StationaryBlocks::get(name, blocks);
   return stationary_cost(std::string(name), of, by, stays(of, by), live);
+}
+
+PhaseCost product_phase_level_cost(std::string_view name, const ProductShape& of,
+                                   const Blocks& blocks, std::size_t level, const Mask& live) {
+  const auto by = StationaryBlocks::get(name, blocks);
+  return stationary_level_cost(std::string(name), of, by, stays(of, by), level, live);
 }
 
 void product_phase_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,

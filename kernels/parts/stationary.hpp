@@ -27,6 +27,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -49,9 +50,11 @@ void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what
                         const Factor& B, SlowMatrix& C, const Mask& live = {});
 PhaseCost stationary_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
                           Stays what, const Mask& live = {});
-// Of an inner level, without a mask: pieces are blocks of the machine's, too.
+// Of an inner level: pieces are blocks of the machine's, too. Under a mask a piece with a live pair
+// is near as a whole.
 PhaseCost stationary_level_cost(std::string path, const ProductShape& of,
-                                const StationaryBlocks& by, Stays what, std::size_t level);
+                                const StationaryBlocks& by, Stays what, std::size_t level,
+                                const Mask& live = {});
 void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                      const StationaryBlocks& by, Stays what, const Mask& live = {});
 
@@ -79,9 +82,12 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
                                 const StationaryCost& all_live = nullptr);
 
 // The blocks of all levels, of which the sum of words, each weighed by `word_costs`, is least; as
-// kernels/parts/level_costs.hpp has it.
+// kernels/parts/level_costs.hpp has it. The cost is that of a level, the machine's after the inner
+// ones; one of these matrices stays, where the cost does not say which.
+using StationaryLevelCost = std::function<PhaseCost(const StationaryBlocks&, std::size_t level)>;
 StationaryBlocks fit_stationary_levels(const ProductShape& of, const Memory& memory,
-                                       Objective objective, Stays what);
+                                       Objective objective, std::initializer_list<Stays> what,
+                                       const StationaryLevelCost& cost);
 
 // A product as a phase of a kernel whose plan has blocks of that name: their choice, its cost, and
 // the phase itself.
@@ -89,6 +95,8 @@ void plan_product(std::string_view name, const ProductShape& of, Index M, Object
                   Blocks& blocks, const Mask& live = {});
 PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks,
                              const Mask& live = {});
+PhaseCost product_phase_level_cost(std::string_view name, const ProductShape& of,
+                                   const Blocks& blocks, std::size_t level, const Mask& live = {});
 // The phase has the name of the result.
 void product_phase_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                         const Blocks& blocks, const Mask& live = {});

@@ -199,7 +199,7 @@ TEST_F(LevelPlans, WordCostsAreRefused) {
   expect_refused(
       process("plan --n 300 --d 16 --problem linear --M 1K,8K"), 2,
       "--M 1024,8192: no kernel of linear has several levels of fast memory; .*backward/rows");
-  expect_refused(process("plan --n 300 --d 16 --M 20,8K"), 2, "M = 20 words of level 1");
+  expect_refused(process("plan --n 300 --d 16 --M 2,8K"), 2, "M = 2 words of level 1");
   expect_refused(process("bounds --n 300 --d 16 --M 1K,8K --partition"), 2,
                  "--partition: partitions are of one level of fast memory: give --M one size");
   expect_refused(process("plan --cache 32KiB --d 64 --word-costs 1,2"), 2,

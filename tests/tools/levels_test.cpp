@@ -75,8 +75,8 @@ TEST_F(LevelsCommand, HoldsEachLevelAgainstTheBoundOfItsOwnM) {
 
 // Equal levels are one: each has the words of a machine of so many.
 TEST_F(LevelsCommand, TakesEqualLevelsForOne) {
-  const Json flat = json("count backward/tiles --n 61 --d 7 --M 4K");
-  const Json equal = json("count backward/tiles --n 61 --d 7 --M 4K,4K,16KiB");
+  const Json flat = json("count backward/columns --n 61 --d 7 --M 4K");
+  const Json equal = json("count backward/columns --n 61 --d 7 --M 4K,4K,16KiB");
   ASSERT_EQ(equal["levels"].size(), 3U);
   for (const Json& level : equal["levels"]) {
     EXPECT_EQ(level["M"], 4096);
@@ -141,8 +141,8 @@ TEST_F(LevelsCommand, RefusesWhatNoLevelsAre) {
   refused(rows + "--M 1K,", "--M: \"\" is not a positive whole number of words");
   refused(rows + "--M 1K,,4K", "--M: \"\" is not a positive whole number of words");
   refused(rows + "--M auto,4K", "--M: auto is one level: .*");
-  refused("backward/tiles --n 61 --d 7 --M 1K,4K",
-          "--M 1024,4096: backward/tiles has one level of fast memory; backward/rows, .* have "
+  refused("backward/columns --n 61 --d 7 --M 1K,4K",
+          "--M 1024,4096: backward/columns has one level of fast memory; backward/rows, .* have "
           "several");
   refused(rows + "--M 1K,4K --prefetch 2", "--prefetch 2: with several levels, --M 1024,4096, .*");
   refused(rows + "--M 1K,4K --grid 2x1", "--M 1024,4096: ranks have one level .*");
