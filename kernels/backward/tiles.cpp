@@ -31,7 +31,7 @@ namespace {
 class Weighed : public ScoreEpilogue {
  public:
   static EpilogueCost cost(const Problem& problem) {
-    const Index dead = problem.mask.full() ? 0 : 1;  // of q
+    const Index dead = problem.mask.full() ? 0 : 1;  // words of q are set
     return {.columns = 2,
             .tiles = 1,
             .reads = 1,
@@ -45,7 +45,7 @@ class Weighed : public ScoreEpilogue {
             .near = {.beside = 1,
                      .of_rows = 2,
                      .reads = 2,
-                     .writes = 1 + dead,
+                     .writes = dead,
                      .row_reads = 2,
                      .row_writes = 1}};
   }
@@ -68,7 +68,7 @@ class Weighed : public ScoreEpilogue {
     over(
         machine, pairs, 1,
         [&]() -> std::vector<Near> {
-          return {of_pairs(q, of_q, part.begin), of_pairs(f, Use::changes),
+          return {of_pairs(q, of_q, part.begin), of_pairs(f, Use::reads),
                   of_rows(of.first, Use::reads, within.begin),
                   of_rows(of.second, Use::changes, within.begin)};
         },
@@ -196,10 +196,9 @@ PhaseCost both_level_cost(const Problem& problem, const StationaryBlocks& by, st
         for (const auto& [K, slices] : alike(d, by.depth, false)) {
           tally.product({P.size(), J.size(), K.size()}, Stays::C, K.begin == 0, 2 * times * slices);
         }
-        tally.pass(
-            P.size(), J.size(), &ProductBlocks::cols,
-            {.beside = 1, .of_rows = 2 * one, .reads = 2, .writes = 1 + one, .row_reads = 2 * one},
-            times);
+        tally.pass(P.size(), J.size(), &ProductBlocks::cols,
+                   {.beside = 1, .of_rows = 2 * one, .reads = 2, .writes = 1, .row_reads = 2 * one},
+                   times);
       }
     }
   }
@@ -294,9 +293,8 @@ void both(Machine& machine, const Plan& plan, const Slow& x) {
         pass_over(
             machine, by.inner, &ProductBlocks::cols, 1, P.size(), J.size(),
             [&]() -> std::vector<Near> {
-              return {of_pairs(s, problem.normalised() ? Use::changes : Use::reads, P.begin),
-                      of_pairs(q, Use::changes, P.begin), of_rows(l, Use::reads),
-                      of_rows(v, Use::reads)};
+              return {of_pairs(s, Use::reads, P.begin), of_pairs(q, Use::changes, P.begin),
+                      of_rows(l, Use::reads), of_rows(v, Use::reads)};
             },
             [&](Range rows, Range columns) {
               const View factor = s.part(part_of(P, rows), columns);
@@ -358,9 +356,9 @@ Words intermediates_shared(const Problem& problem, const Blocks&) {
 
 // From nothing: s and q whole, and then p where q was.
 
-// p where q was, and f where s was.
+// p where q was; f, where s was, is of no use after that.
 constexpr PassCost kNearGradient{
-    .beside = 1, .of_rows = 2, .reads = 2, .writes = 2, .row_reads = 2};
+    .beside = 1, .of_rows = 2, .reads = 2, .writes = 1, .row_reads = 2};
 
 PhaseCost score_gradient_level_cost(const Problem& problem, const Blocks& blocks,
                                     std::size_t level) {
@@ -441,7 +439,7 @@ void score_gradient(Machine& machine, const Plan& plan, const SlowMatrix& s, con
       pass_over(
           machine, inner, &ProductBlocks::cols, kNearGradient.beside, I.size(), J.size(),
           [&]() -> std::vector<Near> {
-            return {of_pairs(f, Use::changes), of_pairs(p, Use::changes), of_rows(l_i, Use::reads),
+            return {of_pairs(f, Use::reads), of_pairs(p, Use::changes), of_rows(l_i, Use::reads),
                     of_rows(v_i, Use::reads)};
           },
           [&](Range rows, Range columns) {
@@ -466,7 +464,7 @@ constexpr FactorCost kMadeOfScores{.columns = 2,
 constexpr FactorCost kMadeOfBareScores{.tiles = 1,
                                        .reads = 2,
                                        .text = "read s, q; p = phi'(s) q",
-                                       .near = {.beside = 1, .reads = 2, .writes = 2}};
+                                       .near = {.beside = 1, .reads = 2, .writes = 1}};
 
 // With p in the slow store, or made of s and q. Without a softmax p is made as q is, and the first
 // is backward/tiles.
@@ -558,7 +556,7 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
           pass_over(
               machine, levels, &ProductBlocks::depth, 1, f.rows(), f.cols(),
               [&]() -> std::vector<Near> {
-                return {of_pairs(f, Use::changes), of_pairs(p, Use::changes),
+                return {of_pairs(f, Use::reads), of_pairs(p, Use::changes),
                         of_rows(of.l, Use::reads, part.begin),
                         of_rows(of.v, Use::reads, part.begin)};
               },

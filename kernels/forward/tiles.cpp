@@ -26,7 +26,7 @@ constexpr FactorCost kFactor{.columns = 1,
                              .row_reads = 1,
                              .text = "f = exp(s - L)",
                              .column_names = {"L"},
-                             .near = {.of_rows = 1, .reads = 1, .writes = 1, .row_reads = 1}};
+                             .near = Exponentiated::kCost.near};
 
 std::vector<Stage> stages(const Problem& problem) {
   const Products of(problem);

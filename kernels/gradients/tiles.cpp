@@ -35,8 +35,7 @@ Mask transposed(const Mask& mask) {
 }
 
 // f^T of an activation, as s is read.
-constexpr FactorCost kActivated{
-    .reads = 1, .text = "f = phi(s)", .near = {.reads = 1, .writes = 1}};
+constexpr FactorCost kActivated{.reads = 1, .text = "f = phi(s)", .near = Activated::kCost.near};
 
 void activate_near(Machine& machine, const ProductLevels& levels, Activation phi,
                    const LivePairs& pairs, Tile& f_t) {
@@ -64,36 +63,6 @@ PhaseCost joined_cost(const ProductShape& of, const StationaryBlocks& by, const 
   cost.reads += met_by_blocks(live_t, of.rows, by.rows, of.depth) * of.cols;
   cost.flops += 2 * all_pairs(live_t, of.rows, of.depth) * of.cols;
   return cost;
-}
-
-PhaseCost joined_level_cost(const Problem& problem, const ProductShape& of,
-                            const StationaryBlocks& by, const Mask& live_t, std::size_t level) {
-  const bool masked = !live_t.full();
-  Problem pairs(of.rows, of.depth, 1);
-  pairs.mask = live_t;
-  LevelTally tally(by.inner, level);
-  for (const auto& [I, rows] : alike(of.rows, by.rows, masked)) {
-    for (const auto& [piece, pieces] : alike(I.size(), by.piece, masked)) {
-      const Range P = part_of(I, piece);
-      bool begins = true;
-      for (const auto& [K, slices] : alike(of.depth, by.depth, masked)) {
-        if (LivePairs(pairs, P, K).none()) {
-          continue;
-        }
-        const Words times = Words(rows) * pieces * slices;
-        for (const auto& [J, columns] : alike(of.cols, by.cols, false)) {
-          if (!problem.normalised()) {
-            tally.pass(P.size(), K.size(), &ProductBlocks::depth, kActivated.near, times * columns);
-          }
-          const ProductShape step{P.size(), J.size(), K.size()};
-          tally.product(step, Stays::C, begins, times * columns);
-          tally.product(step, Stays::C, false, times * columns);
-        }
-        begins = false;
-      }
-    }
-  }
-  return tally.cost("dK");
 }
 
 void joined_nest(NestWriter& nest, const Problem& problem, const ProductShape& of,
@@ -137,7 +106,9 @@ Stage joined_stage(const Problem& problem) {
                    const Mask& mask) { return joined_cost(of, by, mask); },
        .level_cost =
            [=](const StationaryBlocks& by, const Mask& mask, std::size_t level) {
-             return joined_level_cost(problem, of, by, mask, level);
+             const FactorCost f{.near = problem.normalised() ? PassCost() : kActivated.near,
+                                .products = 2};
+             return generated_product_level_cost("dK", of, by, f, level, mask);
            }},
       [=](NestWriter& nest, const StationaryBlocks& by) {
         joined_nest(nest, problem, of, by, live_t);

@@ -50,7 +50,9 @@ PhaseCost generated_product_level_cost(std::string path, const ProductShape& of,
           if (factor.near.reads > 0) {
             tally.pass(P.size(), K.size(), &ProductBlocks::depth, factor.near, times * columns);
           }
-          tally.product({P.size(), J.size(), K.size()}, Stays::C, begins, times * columns);
+          const ProductShape step{P.size(), J.size(), K.size()};
+          tally.product(step, Stays::C, begins, times * columns);
+          tally.product(step, Stays::C, false, times * columns * (factor.products - 1));
         }
         begins = false;
       }

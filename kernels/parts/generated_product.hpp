@@ -27,8 +27,9 @@ struct FactorCost {
   // For a nest.
   std::string_view text = {};  // "f = exp(s - L)"
   ColumnNames column_names = {};
-  // In inner levels.
+  // In inner levels; and how many products of this shape are added to C, F in the first.
   PassCost near = {};
+  Index products = 1;
 };
 
 // C is `of.rows` by `of.cols`.

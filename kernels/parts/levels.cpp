@@ -82,9 +82,10 @@ LevelWalk::Borrowed::Borrowed(LevelWalk& walk, std::size_t level, Range staying,
     }
     const bool anew = near.use == Use::makes || (near.use == Use::sums && *walk.fresh_);
     in_.take(part, rows, columns,
-             near.use == Use::reads ? Level::How::reads
-             : anew                 ? Level::How::makes
-                                    : Level::How::changes,
+             near.use == Use::reads     ? Level::How::reads
+             : near.use == Use::scratch ? Level::How::scratch
+             : anew                     ? Level::How::makes
+                                        : Level::How::changes,
              near.some.of(rows.size(), columns.size()));
     ++taken_;
   }

@@ -37,10 +37,11 @@ Index pieces(Index length, Index step, std::span<const Index> outer);
 // The ranges that a walk is in: of what stays, of what passes, or the whole extent.
 enum class Axis : std::uint8_t { whole, staying, passing };
 
-// Words that are made anew each time that they come; that are there; that change; that are summed
-// up, which are made anew the first time, and change after that. A tile of several steps is, of all
-// of them together, what comes last here.
-enum class Use : std::uint8_t { makes, reads, changes, sums };
+// Words that are made anew and used at once; that are made anew each time that they come; that are
+// there, and perhaps change but are not looked at again; that change; that are summed up, which are
+// made anew the first time, and change after that. A tile of several steps is, of all of them
+// together, what comes last here.
+enum class Use : std::uint8_t { scratch, makes, reads, changes, sums };
 
 // How much of a part is in the innermost level at a time, where it passes in one step of the
 // arithmetic: all of it; or some rows or columns, as products take them; or what registers hold.

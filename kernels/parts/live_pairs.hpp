@@ -45,7 +45,8 @@ class LivePairs {
 
   // Those of some of the queries and keys, by their places among them.
   [[nodiscard]] LivePairs part(Range queries, Range keys) const {
-    return {problem_, part_of(I_, queries), part_of(J_, keys)};
+    const bool whole = queries.size() == I_.size() && keys.size() == J_.size();
+    return whole ? *this : LivePairs(problem_, part_of(I_, queries), part_of(J_, keys));
   }
 
   [[nodiscard]] bool none() const { return live_ == Words(0); }

@@ -89,7 +89,7 @@ void Measured::apply(Machine& machine, Tile& scores, Range part, const LivePairs
       [&]() -> std::vector<Near> {
         return {of_pairs(scores, Use::changes, part.begin),
                 of_rows(kept.maximum, Use::changes, within.begin),
-                of_rows(kept.sum, Use::changes, within.begin), of_rows(rescale, Use::makes)};
+                of_rows(kept.sum, Use::changes, within.begin), of_rows(rescale, Use::scratch)};
       },
       [&](Range rows, Range columns) {
         const View s = scores.part(part_of(part, rows), columns);

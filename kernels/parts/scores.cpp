@@ -637,12 +637,10 @@ Words rescales_by_tiles(const Problem& problem, const Blocks& blocks) {
   if (!problem.normalised()) {
     return 0;
   }
-  Words pieces = problem.key_pieces(blocks["s.cols"]) - 1;
-  for (const ProductBlocks& in : StationaryBlocks::get("s", blocks).inner) {
-    pieces +=
-        problem.key_pieces(in.cols);  // at most: blocks of a level are cut where these are not
-  }
-  return pieces;
+  // At most: blocks of the innermost level are cut at those of the machine.
+  const StationaryBlocks by = StationaryBlocks::get("s", blocks);
+  const Index near = by.inner.empty() ? 0 : problem.key_pieces(by.inner.front().cols);
+  return Words(problem.key_pieces(by.cols) - 1) + near;
 }
 
 }  // namespace redblue

@@ -78,7 +78,7 @@ class ScoreEpilogue {
   virtual void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
                      Range within) = 0;
   virtual void leave(Machine&, OfRows&, const LivePairs&) {}
-  // The inner levels in which it works; they outlive it.
+  // The inner levels in which it works until the phase ends; they live as long.
   void work_in(const ProductLevels& levels) { levels_ = &levels; }
   const bool writes_raw = false;
   const std::optional<float> scale;  // the scores are multiplied by it before anything else
@@ -239,7 +239,7 @@ class Measured : public ScoreEpilogue {
       .names = {.text = "max, sum of exp(s); at last L = max + log sum",
                 .columns = {"max", "sum"},
                 .row_writes = "L"},
-      .near = {.of_rows = 3, .reads = 1, .writes = 1, .row_reads = 2, .row_writes = 3},
+      .near = {.of_rows = 3, .reads = 1, .writes = 1, .row_reads = 2, .row_writes = 2},
       .leaving = {.of_rows = 2, .row_reads = 2, .row_writes = 1}};
   Measured(SlowMatrix& L, SlowMatrix& sums, std::optional<float> times = std::nullopt)
       : ScoreEpilogue(kCost.writes_raw, times), L_(L), sums_(sums) {}

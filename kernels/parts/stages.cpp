@@ -19,12 +19,10 @@ Memory beside_index(Memory memory, const Mask& live) {
 Stage stationary_stage(const std::string& name, const ProductShape& of,
                        const StationaryFormula& formula, const StationaryNest& nest,
                        const Mask& live) {
-  const auto cost = [=](const Mask& mask) -> StationaryCost {
-    return [=](const StationaryBlocks& by) { return formula.cost(by, mask); };
-  };
   Stage stage{.put =
                   [=](Index M, Objective objective, Blocks& blocks) {
-                    fit_stationary(of, M, objective, cost(live), all_live_cost(cost({}), live))
+                    fit_stationary(of, M, objective, formula.under(live),
+                                   all_live_cost(formula.under({}), live))
                         .put(name, blocks);
                   },
               .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
@@ -80,26 +78,22 @@ StationaryFormula formula_of_scores(const std::string& name, const Problem& prob
                 return scores_level_cost(name, problem.with_mask(mask), by, epilogue, level);
               }};
 }
-StationaryCost cost_of_scores(const std::string& name, const Problem& problem,
-                              const EpilogueCost& epilogue) {
-  return [=](const StationaryBlocks& by) { return scores_cost(name, problem, by, epilogue); };
-}
 
 }  // namespace
 
 Stage scores_stage(const std::string& name, const Problem& problem, const FactorNames& factors,
                    const EpilogueCost& epilogue) {
+  const StationaryFormula formula = formula_of_scores(name, problem, epilogue);
   Stage stage = stationary_stage(
-      name, Products(problem).scores, formula_of_scores(name, problem, epilogue),
+      name, Products(problem).scores, formula,
       [=](NestWriter& nest, const StationaryBlocks& by) {
         scores_nest(nest, {name, factors.left, factors.right}, problem, by, epilogue);
       },
       problem.mask);
   if (!problem.mask.full()) {
     stage.put = [=](Index M, Objective objective, Blocks& blocks) {
-      fit_live_scores(
-          problem, M, objective, cost_of_scores(name, problem, epilogue),
-          all_live_cost(cost_of_scores(name, problem.with_mask({}), epilogue), problem.mask))
+      fit_live_scores(problem, M, objective, formula.under(problem.mask),
+                      all_live_cost(formula.under({}), problem.mask))
           .put(name, blocks);
     };
   }
@@ -110,7 +104,8 @@ Stage score_rows_stage(const std::string& name, const Problem& problem, const Fa
                        const EpilogueCost& epilogue) {
   Stage stage = scores_stage(name, problem, factors, epilogue);
   stage.put = [=](Index M, Objective objective, Blocks& blocks) {
-    fit_score_rows(problem, M, objective, cost_of_scores(name, problem, epilogue))
+    fit_score_rows(problem, M, objective,
+                   formula_of_scores(name, problem, epilogue).under(problem.mask))
         .put(name, blocks);
   };
   return stage;

@@ -40,6 +40,10 @@ struct StationaryFormula {
   std::function<PhaseCost(const StationaryBlocks& by, const Mask& live)> cost;
   std::function<PhaseCost(const StationaryBlocks& by, const Mask& live, std::size_t level)>
       level_cost = nullptr;
+
+  [[nodiscard]] StationaryCost under(const Mask& live) const {
+    return [cost = cost, live](const StationaryBlocks& by) { return cost(by, live); };
+  }
 };
 
 // One phase with stationary blocks of its name: any; a product_phase; a scores_phase, of which

@@ -507,32 +507,21 @@ StationaryCost all_live_cost(StationaryCost of_all, const Mask& live) {
 }
 
 void plan_product(std::string_view name, const ProductShape& of, Index M, Objective objective,
-                  Blocks& blocks, const Mask& live) {
-  const auto cost = [&of](const Mask& mask) {
-    return [&of, &mask](const StationaryBlocks& by) {
-      return stationary_cost("", of, by, stays(of, by), mask);
-    };
-  };
-  const Mask all;
-  fit_stationary(of, M, objective, cost(live), all_live_cost(cost(all), live)).put(name, blocks);
+                  Blocks& blocks) {
+  fit_stationary(of, M, objective, [&](const StationaryBlocks& by) {
+    return stationary_cost("", of, by, stays(of, by));
+  }).put(name, blocks);
 }
 
-PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks,
-                             const Mask& live) {
+PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks) {
   const auto by = StationaryBlocks::get(name, blocks);
-  return stationary_cost(std::string(name), of, by, stays(of, by), live);
-}
-
-PhaseCost product_phase_level_cost(std::string_view name, const ProductShape& of,
-                                   const Blocks& blocks, std::size_t level, const Mask& live) {
-  const auto by = StationaryBlocks::get(name, blocks);
-  return stationary_level_cost(std::string(name), of, by, stays(of, by), level, live);
+  return stationary_cost(std::string(name), of, by, stays(of, by));
 }
 
 void product_phase_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
-                        const Blocks& blocks, const Mask& live) {
+                        const Blocks& blocks) {
   const auto by = StationaryBlocks::get(names.result, blocks);
-  nest.phase(names.result, [&] { stationary_nest(nest, names, of, by, stays(of, by), live); });
+  nest.phase(names.result, [&] { stationary_nest(nest, names, of, by, stays(of, by)); });
 }
 
 void product_phase(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,

@@ -89,17 +89,14 @@ StationaryBlocks fit_stationary_levels(const ProductShape& of, const Memory& mem
                                        Objective objective, std::initializer_list<Stays> what,
                                        const StationaryLevelCost& cost);
 
-// A product as a phase of a kernel whose plan has blocks of that name: their choice, its cost, and
-// the phase itself.
+// A product as a phase of a kernel whose plan has blocks of that name: their choice, its cost and
+// its loops, without a mask; and the phase itself.
 void plan_product(std::string_view name, const ProductShape& of, Index M, Objective objective,
-                  Blocks& blocks, const Mask& live = {});
-PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks,
-                             const Mask& live = {});
-PhaseCost product_phase_level_cost(std::string_view name, const ProductShape& of,
-                                   const Blocks& blocks, std::size_t level, const Mask& live = {});
+                  Blocks& blocks);
+PhaseCost product_phase_cost(std::string_view name, const ProductShape& of, const Blocks& blocks);
 // The phase has the name of the result.
 void product_phase_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
-                        const Blocks& blocks, const Mask& live = {});
+                        const Blocks& blocks);
 void product_phase(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,
                    const Factor& B, SlowMatrix& C, const Mask& live = {});
 

@@ -1115,10 +1115,10 @@ void check_levels(const Request& request, const Kernel& kernel) {
   if (!kernel.has_levels()) {
     const std::string one =
         request.device ? fmt::format("; give one level of it, as --M {}", request.M) : "";
-    throw RequestError(fmt::format("{}: {} has one level of fast memory; {} have several{}", said,
-                                   request.who(), names_of([&](const Kernel& other) {
-                                     return other.pass == kernel.pass && other.has_levels();
-                                   }),
+    const std::string others = names_of(
+        [&](const Kernel& other) { return other.pass == kernel.pass && other.has_levels(); });
+    throw RequestError(fmt::format("{}: {} has one level of fast memory; {}{}", said, request.who(),
+                                   others.empty() ? "give one size" : others + " have several",
                                    one));
   }
   if (request.prefetch > 1) {
