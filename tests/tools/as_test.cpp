@@ -32,6 +32,11 @@ TEST_F(CountAs, TilesAreThoseOfTheShape) {
          "core.Bc=128,core.Br=64,v.Br=64");
   expect("flash-attention-3", "--n 999 --d 128", "Bc=176,Br=128");
   expect("flash-attention-3", "--n 999 --d 128 --mask causal", "Bc=128,Br=128");
+  expect("flash-attention-3", "--n 999 --d 128 --problem gradients",
+         "core.Bc=128,core.Br=80,v.Br=80");
+  expect("flash-attention-3", "--n 999 --d 128 --problem gradients --mask causal",
+         "core.Bc=128,core.Br=64,v.Br=64");
+  expect("xformers", "--n 999 --d 100", "Bc=128,Br=64");
   expect("pytorch-cpu", "--n 767 --d 300", "Bc=512,Br=64");
   expect("pytorch-cpu", "--n 768 --d 8", "Bc=512,Br=256");
   expect("triton-tutorial", "--n 99 --d 32 --problem gradients",
@@ -94,7 +99,7 @@ TEST_F(CountAs, IsRefusedWhereItHasNoMeaning) {
   const std::string size = " --n 90 --d 8 --M 4K";
   refused("--as cudnn" + size,
           "--as 'cudnn': expected flash-attention-2, flash-attention-3, pytorch-cpu, "
-          "triton-tutorial or all");
+          "triton-tutorial, xformers or all");
   refused("--as all --problem backward" + size,
           "--problem 'backward': expected attention or gradients");
   refused("attention/rows --as all" + size, "attention/rows: --as all names the schedule");
