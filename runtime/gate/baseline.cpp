@@ -59,6 +59,28 @@ std::string lines_of(std::string head, const std::vector<PhaseCounts>& phases,
   return head + "]}";
 }
 
+Json json_of(const Accepted& accepted) {
+  return {{"date", accepted.date},
+          {"who", accepted.who},
+          {"reason", accepted.reason},
+          {"before", accepted.before},
+          {"after", accepted.after}};
+}
+
+// What somebody set, and took: of a point that has it.
+void add_limits(const RecordedPoint& recorded, Json& head) {
+  for (const Budget& budget : recorded.at_most) {
+    head["at_most"][budget.name()] =
+        budget.metric == kOverBound ? Json(budget.over_bound) : Json(budget.words);
+  }
+  if (recorded.bound) {
+    head["bound"] = *recorded.bound;
+  }
+  for (const Accepted& accepted : recorded.accepted) {
+    head["accepted"].push_back(json_of(accepted));
+  }
+}
+
 // A value in a document, with its place for messages.
 class Field {
  public:
@@ -77,6 +99,20 @@ class Field {
     expect(json_.is_number_unsigned() && json_.get<std::uint64_t>() <= std::uint64_t{INT64_MAX},
            "is no number of words");
     return json_.get<Index>();
+  }
+  [[nodiscard]] std::vector<Budget> budgets() const {
+    expect(json_.is_object(), "is no object");
+    std::vector<Budget> budgets;
+    for (const auto& [name, most] : json_.items()) {
+      const Field field(most, fmt::format("{}, {}", place_, shortened(name)));
+      field.expect(most.is_number(), "is no number");
+      try {
+        budgets.push_back(parse_budget(name, most.get<double>()));
+      } catch (const std::invalid_argument& error) {
+        throw InputError(fmt::format("{}: {}", place_, error.what()));
+      }
+    }
+    return budgets;
   }
   [[nodiscard]] bool yes() const {
     expect(json_.is_boolean(), "is neither true nor false");
@@ -137,6 +173,21 @@ RecordedPoint point_of(const Field& field) {
   }
   if (field.has("fingerprints")) {
     recorded.fingerprints = field["fingerprints"].texts();
+  }
+  if (field.has("at_most")) {
+    recorded.at_most = field["at_most"].budgets();
+  }
+  if (field.has("bound")) {
+    recorded.bound = field["bound"].words();
+  }
+  if (field.has("accepted")) {
+    for (const Field& accepted : field["accepted"].items()) {
+      recorded.accepted.push_back({.date = accepted["date"].text(),
+                                   .who = accepted["who"].text(),
+                                   .reason = accepted["reason"].text(),
+                                   .before = accepted["before"].words(),
+                                   .after = accepted["after"].words()});
+    }
   }
   if (field.has("fits") && !field["fits"].yes()) {
     recorded.fits = false;
@@ -236,6 +287,7 @@ std::string to_json(const Recording& recording) {
     if (!recorded.fingerprints.empty()) {
       head["fingerprints"] = recorded.fingerprints;
     }
+    add_limits(recorded, head);
     if (recorded.fits) {
       head["total"] = json_of(recorded.counts.total, false);
     } else {
@@ -320,13 +372,23 @@ RecordedPoint recorded(const Point& point, const RunCounts& counts) {
   return recorded;
 }
 
-RecordedPoint record(const Subject& subject, const Arguments& arguments, How how) {
+RecordedPoint record(const Subject& subject, const Arguments& arguments, How how,
+                     const std::vector<Budget>& at_most) {
   RecordedPoint recorded{.point = {subject.name, arguments}, .least_M = std::nullopt, .counts = {}};
   if (subject.least_M && !arguments.contains(kInner)) {
     recorded.least_M = subject.least_M(arguments);
   }
   if (subject.fingerprints) {
     recorded.fingerprints = subject.fingerprints(arguments);
+  }
+  recorded.at_most = at_most;
+  if (std::ranges::find(at_most, kOverBound, &Budget::metric) != at_most.end()) {
+    recorded.bound = subject.bound ? subject.bound(arguments) : std::nullopt;
+    if (!recorded.bound) {
+      throw std::logic_error(
+          fmt::format("at_most has {}, and of {} no lower bound is known: leave it out", kOverBound,
+                      subject.name));
+    }
   }
   const auto too_large = [&](const std::exception& error) {
     recorded.why = error.what();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/gate/budget.hpp"
 #include "runtime/gate/subject.hpp"
 #include "runtime/gate/suite_part.hpp"
 #include "runtime/system/input_error.hpp"
@@ -32,6 +33,14 @@ PointKey key_of(const Point& point);
 // "backward/small n=64 m=64 d=16 M=1024"
 std::string to_string(const Point& point);
 
+// A change that somebody took into a baseline.
+struct Accepted {
+  std::string date, who, reason;
+  Index before = 0, after = 0;  // words
+
+  friend bool operator==(const Accepted&, const Accepted&) = default;
+};
+
 // The counts of one point.
 struct RecordedPoint {
   Point point;
@@ -40,6 +49,9 @@ struct RecordedPoint {
   bool fits = true;      // in the point's M; without counts where not
   std::string why = {};  // the reason why it does not fit; no part of a recording's text
   RunCounts counts;      // without operations, which no recording holds
+  std::vector<Budget> at_most = {};
+  std::optional<Index> bound = {};  // where a budget is over it
+  std::vector<Accepted> accepted = {};
 
   friend bool operator==(const RecordedPoint&, const RecordedPoint&) = default;
 };
@@ -70,8 +82,10 @@ inline const std::string kOutside = "(outside)";
 RecordedPoint recorded(const Point& point, const RunCounts& counts);
 
 // Counts one point now. A fast memory that is too small is no error: the point does not fit.
-// Throws: what else the subject throws; std::logic_error for How::count where it has no formula.
-RecordedPoint record(const Subject& subject, const Arguments& arguments, How how);
+// Throws: what else the subject throws; std::logic_error for How::count where it has no formula,
+// and for a budget over a bound where none is known.
+RecordedPoint record(const Subject& subject, const Arguments& arguments, How how,
+                     const std::vector<Budget>& at_most = {});
 // Calls work(k) for each k below `count`, on several threads, and progress(done) after each, on one
 // thread at a time, with the number of calls that are done. After a failure no more calls begin.
 // Throws what the first call to fail threw, when all calls that had begun have ended.

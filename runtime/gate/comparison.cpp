@@ -9,25 +9,15 @@
 
 #include <fmt/format.h>
 
+#include "runtime/gate/metrics.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {
 
-constexpr std::string_view kLeastM = "least_M";
+constexpr double kMostPercent = 1e6;  // more is no tolerance but the lack of a gate
 const std::string kTotal = "total";
-struct Metric {
-  std::string_view name;
-  Index (*of)(const PhaseCounts& counts);
-  bool adds_up;  // the total is the sum of the phases, else their largest
-};
-constexpr Metric kMetrics[] = {
-    {"reads", [](const PhaseCounts& counts) { return counts.io.reads; }, true},
-    {"writes", [](const PhaseCounts& counts) { return counts.io.writes; }, true},
-    {"index_reads", [](const PhaseCounts& counts) { return counts.indices.reads; }, true},
-    {"index_writes", [](const PhaseCounts& counts) { return counts.indices.writes; }, true},
-    {"peak", [](const PhaseCounts& counts) { return counts.peak; }, false}};
 
 template <class Number>
 bool parse_all(std::string_view text, Number& number) {
@@ -50,6 +40,10 @@ bool lets_pass(const Tolerance& tolerance, const Difference& difference) {
   const std::string& phase = difference.phase.empty() ? kTotal : difference.phase;
   if (difference.kind != Difference::Kind::words || tolerance.metric != difference.metric ||
       (!tolerance.phase.empty() && tolerance.phase != phase)) {
+    return false;
+  }
+  if ((tolerance.side == Tolerance::Side::up && difference.after < difference.before) ||
+      (tolerance.side == Tolerance::Side::down && difference.after > difference.before)) {
     return false;
   }
   if (!tolerance.percent) {
@@ -174,14 +168,16 @@ Tolerance parse_tolerance(const std::string& text) {
     tolerance.phase = colon == std::string::npos ? "" : text.substr(0, colon);
     const std::size_t name = colon == std::string::npos ? 0 : colon + 1;
     tolerance.metric = text.substr(name, equals - name);
-    const std::string_view size = std::string_view(text).substr(equals + 1);
-    const bool known =
-        tolerance.metric == kLeastM ||
-        std::ranges::find(kMetrics, tolerance.metric, &Metric::name) != std::end(kMetrics);
+    std::string_view size = std::string_view(text).substr(equals + 1);
+    if (size.starts_with('+') || size.starts_with('-')) {
+      tolerance.side = size.starts_with('+') ? Tolerance::Side::up : Tolerance::Side::down;
+      size.remove_prefix(1);
+    }
+    const bool known = tolerance.metric == kLeastM || find_metric(tolerance.metric) != nullptr;
     if (known && colon != 0 && size.ends_with('%')) {
       double percent = 0;
       if (parse_all(size.substr(0, size.size() - 1), percent) && percent >= 0 &&
-          std::isfinite(percent)) {
+          percent <= kMostPercent) {
         tolerance.percent = percent;
         return tolerance;
       }
@@ -191,8 +187,10 @@ Tolerance parse_tolerance(const std::string& text) {
   }
   throw std::invalid_argument(fmt::format(
       "'{}': expected [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%, METRIC reads, writes, "
-      "index_reads, index_writes, peak or least_M, for example reads=1% or phase1/S:peak=64",
-      shortened(text)));
+      "index_reads, index_writes, peak or least_M, SHARE at most {:.0f}, a sign before it for one "
+      "side, "
+      "for example reads=1%, reads=+1% or phase1/S:peak=64",
+      shortened(text), kMostPercent));
 }
 
 std::string to_share(Index before, Index after) {
@@ -230,6 +228,7 @@ std::string to_words(const Difference& difference) {
     case Kind::least_M_unknown:
       return difference.after == 0 ? "its least M is no longer known" : "its least M is known now";
     case Kind::other_input:
+    case Kind::over_budget:
     case Kind::gone:
     case Kind::failed:
       return difference.why;
@@ -262,6 +261,61 @@ std::size_t Comparison::hidden() const {
         [](const Difference& difference) { return !difference.hidden_by.empty(); }));
   }
   return hidden;
+}
+
+std::vector<Difference> over_budget(const RecordedPoint& recorded) {
+  std::vector<Difference> over;
+  const auto add = [&](const Budget& budget, Index most, Index words, std::string why) {
+    over.push_back({.kind = Difference::Kind::over_budget,
+                    .phase = budget.phase,
+                    .metric = budget.metric,
+                    .before = most,
+                    .after = words,
+                    .why = std::move(why)});
+  };
+  const auto io = [](const PhaseCounts& counts) { return sum(counts.io.reads, counts.io.writes); };
+  for (const Budget& budget : recorded.at_most) {
+    const PhaseCounts* counts = &recorded.counts.total;
+    if (!budget.phase.empty()) {
+      const auto phase =
+          std::ranges::find(recorded.counts.phases, budget.phase, &PhaseCounts::path);
+      counts = phase == recorded.counts.phases.end() ? nullptr : &*phase;
+    }
+    if (budget.metric == kOverBound && recorded.fits) {
+      const Index words = io(*counts);
+      const auto bound = static_cast<double>(recorded.bound.value_or(0));
+      const double ratio = static_cast<double>(words) / bound;
+      if (!(ratio <= budget.over_bound)) {  // infinite where the bound is not recorded
+        add(budget, static_cast<Index>(std::min(budget.over_bound * bound, 9e18)), words,
+            fmt::format("{} words are {:.6g} times the lower bound, at most {:.6g}", grouped(words),
+                        ratio, budget.over_bound));
+      }
+      continue;
+    }
+    if (budget.metric == kLeastM) {
+      if (const Index least = recorded.least_M.value_or(0); !recorded.least_M) {
+        add(budget, budget.words, 0, "its least M is not known, and at_most is of it");
+      } else if (least > budget.words) {
+        add(budget, budget.words, least,
+            fmt::format("least M is {}, at most {}", grouped(least), grouped(budget.words)));
+      }
+      continue;
+    }
+    if (!recorded.fits || counts == nullptr) {
+      add(budget, budget.words, 0,
+          recorded.fits ? fmt::format("no phase is called {}, and at_most is of it", budget.phase)
+                        : fmt::format("it does not fit in M, and at_most has {}", budget.name()));
+      continue;
+    }
+    const Index words =
+        budget.metric == kWords ? io(*counts) : find_metric(budget.metric)->of(*counts);
+    if (words > budget.words) {
+      add(budget, budget.words, words,
+          fmt::format("{}{} {}, at most {}", budget.phase.empty() ? "" : budget.phase + " ",
+                      budget.metric, grouped(words), grouped(budget.words)));
+    }
+  }
+  return over;
 }
 
 std::vector<Difference> differences(const RecordedPoint& before, const RecordedPoint& now,
@@ -311,6 +365,8 @@ std::vector<Difference> differences(const RecordedPoint& before, const RecordedP
     }
   }
   pass_total(before.counts, now.counts, found);
+  const std::vector<Difference> over = over_budget(now);
+  found.insert(found.begin(), over.begin(), over.end());
   std::stable_partition(found.begin(), found.end(),
                         [](const Difference& difference) { return difference.hidden_by.empty(); });
   return found;

@@ -11,18 +11,20 @@
 
 namespace redblue {
 
-// How far a metric may change, up or down, in one phase, or in each phase and in the total, at
-// every level of fast memory. A total that changed by the hidden changes of phases alone is hidden,
-// too.
+// How far a metric may change, up, down or both, in one phase, or in each phase and in the total,
+// at every level of fast memory. A total that changed by the hidden changes of phases alone is
+// hidden, too.
 struct Tolerance {
-  std::string text;   // as a person typed it: "reads=1%", "phase1/S:peak=64"
+  enum class Side { both, up, down };
+  std::string text;   // as a person typed it: "reads=1%", "reads=+1%", "phase1/S:peak=64"
   std::string phase;  // empty: all phases and the total; "total": the total alone
   std::string metric;
   std::optional<double> percent;  // of the baseline
   Index words = 0;                // where `percent` has no value
+  Side side = Side::both;
 };
-// Parses [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%. METRIC is reads, writes,
-// index_reads, index_writes, peak or least_M.
+// Parses [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%, with a sign for one side. METRIC is reads,
+// writes, index_reads, index_writes, peak or least_M.
 // Throws: std::invalid_argument.
 Tolerance parse_tolerance(const std::string& text);
 
@@ -36,6 +38,7 @@ struct Difference {
     fits_now,
     least_M_unknown,  // in one of the two recordings
     other_input,      // a file has changed that an argument names
+    over_budget,  // `after` is more than `before`, which it may be at most: no tolerance hides it
     gone,
     failed,
     added
@@ -45,7 +48,8 @@ struct Difference {
   std::string phase = {};   // empty: the whole point
   std::string metric = {};  // for Kind::words; the argument for Kind::other_input
   Index before = 0, after = 0;
-  std::string why = {};  // for other_input, gone, failed and, where it is known, no_longer_fits
+  std::string why = {};        // for other_input, over_budget, gone, failed and, where known,
+                               // no_longer_fits
   std::string hidden_by = {};  // the text of the tolerance that hides it; empty: none
 };
 // The change as a share of `before`: "+0.08%", "+<0.001%", "-100%", "+1,410,065%".
@@ -76,6 +80,10 @@ struct Comparison {
   [[nodiscard]] std::size_t hidden() const;  // the number of hidden differences
 };
 
+// What is over the point's own budgets.
+std::vector<Difference> over_budget(const RecordedPoint& recorded);
+
+// Also what is over those of `now`.
 std::vector<Difference> differences(const RecordedPoint& before, const RecordedPoint& now,
                                     const std::vector<Tolerance>& tolerances);
 

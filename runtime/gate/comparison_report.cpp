@@ -22,8 +22,8 @@ constexpr int kComparisonSchema = 1;
 constexpr std::size_t kMostLines = 60;  // of a table; the other forms have all differences
 
 constexpr std::string_view kKinds[] = {
-    "words",           "phase_gone",  "phase_new", "no_longer_fits", "fits_now",
-    "least_M_unknown", "other_input", "gone",      "failed",         "added"};
+    "words",       "phase_gone",  "phase_new", "no_longer_fits", "fits_now", "least_M_unknown",
+    "other_input", "over_budget", "gone",      "failed",         "added"};
 
 std::string_view name_of(Kind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
@@ -81,6 +81,13 @@ std::vector<std::string> difference_cells(const Difference& difference) {
     }
     case Kind::other_input:
       return {"total", difference.metric, "as recorded", "another", "-", "-"};
+    case Kind::over_budget:
+      return {place_of(difference),
+              difference.metric,
+              "at most " + grouped(difference.before),
+              grouped(difference.after),
+              moved,
+              share};
     case Kind::gone:
       return {"total", "point", "there", "gone", "-", "-"};
     case Kind::failed:
@@ -136,7 +143,7 @@ Cells difference_cells(const Compared& compared, const Difference& difference) {
   if (level != 0) {
     cells.push_back({in_json("level"), static_cast<Index>(level)});
   }
-  const bool words = kind == Kind::words;
+  const bool words = kind == Kind::words || kind == Kind::over_budget;
   return joined(std::move(cells), {{{"", words ? "metric" : "", "metric"}, metric},
                                    {{"", words ? "before" : "", "before"}, before},
                                    {{"", words ? "after" : "", "after"}, after},

@@ -92,6 +92,8 @@ struct Subject {
   std::function<bool(const Arguments&)> peaks_are_bounds = nullptr;
   // The least M for these arguments, whatever their M is; null where it is unknown.
   std::function<Index(const Arguments&)> least_M = nullptr;
+  // The words that any algorithm of its kind moves at least; null, or nothing: none is known.
+  std::function<std::optional<Index>(const Arguments&)> bound = nullptr;
   // Throws: std::invalid_argument for arguments that make no sense together; null: all do.
   std::function<void(const Arguments&)> check = nullptr;
   // Of what arguments say that a file may say otherwise another day, by their names; null: none

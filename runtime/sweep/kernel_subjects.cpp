@@ -333,6 +333,10 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
   made.formula = [name, sparsities](const Arguments& arguments) {
     return formula_of(count_subject(name, arguments, sparsities), arguments);
   };
+  made.bound = [name, sparsities](const Arguments& arguments) -> std::optional<Index> {
+    const Report report = count_subject(name, arguments, sparsities);
+    return report.bound ? std::optional(report.bound->words) : std::nullopt;
+  };
   if (takes.levels) {
     made.inner_formulas = [name, sparsities](const Arguments& arguments) {
       return arguments.contains(kInner)

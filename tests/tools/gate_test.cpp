@@ -232,7 +232,8 @@ TEST_F(GateCommand, MisuseIsRefusedBeforeAnythingIsRead) {
     }
     expect_refused(process(command + " --also json=x --also csv=./x"), 2,
                    "--also 'csv=./x': this file is compared, or another form goes there");
-    for (const std::string tolerance : {"reads", "reads=x", "moves=1", "reads=1,", "reads=-1%"}) {
+    for (const std::string tolerance : {"reads", "reads=x", "moves=1", "reads=1,", "reads=--1%",
+                                        "reads=1000001%", "reads=1e308%", "reads=nan%"}) {
       expect_refused(process(command + " --tolerance " + tolerance), 2,
                      "--tolerance '.*': expected \\[PHASE:\\]METRIC=WORDS");
     }

@@ -52,7 +52,7 @@ SuiteOrigin origin_of(const Suite& suite) {
                      .program = program_fingerprint(),
                      .points = {},
                      .files = {}};
-  for (const auto& [subject, arguments] : suite.points) {
+  for (const auto& [subject, arguments, at_most, accepted] : suite.points) {
     origin.points.push_back(to_string(Point{subject->name, arguments}));
     if (has_files(arguments)) {
       origin.files[origin.points.back()] = subject->fingerprints(arguments);
@@ -195,7 +195,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
     MemoryBudget memory;
     each_point(left.size(), at_a_time, "swept", [&](std::size_t k) {
       stop();
-      const auto& [subject, arguments] = asked[left[k]];
+      const auto& [subject, arguments, at_most, accepted] = asked[left[k]];
       const Point point{subject->name, arguments};
       const AtWork at_work(on_disks, on_disk(point.arguments));
       const auto [swept, lasts] = outcome_of(point, [&] {

@@ -3,6 +3,8 @@
 #include "tools/gate/gate.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -12,14 +14,18 @@
 #include <set>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "runtime/gate/baseline.hpp"
 #include "runtime/gate/comparison_report.hpp"
 #include "runtime/system/read_text.hpp"
+#include "runtime/system/subprocess.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
+#include "tools/cli/nearest.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/program.hpp"
 #include "tools/cli/sizes.hpp"
@@ -42,8 +48,8 @@ class FormOptions {
               "else is said there goes to standard error",
               "FORM=FILE", Twin::of_command),
         tolerance_(app, "--tolerance",
-                   "what may differ, up or down, such as reads=1% or phase1/S:peak=64; several "
-                   "with commas between; nothing",
+                   "what may differ, up or down, such as reads=1% or phase1/S:peak=64, or on one "
+                   "side: reads=+1%; several with commas between; nothing",
                    "[PHASE:]METRIC=SIZE") {}
 
   // Throws: UsageError.
@@ -55,9 +61,13 @@ class FormOptions {
       } catch (const std::invalid_argument& error) {
         throw UsageError(fmt::format("{} {}", given.from, error.what()));
       }
-      const auto what = [](const Tolerance& each) { return std::pair(each.phase, each.metric); };
-      const auto first = std::ranges::find(tolerances, what(tolerances.back()), what);
-      if (&*first != &tolerances.back()) {
+      const Tolerance& last = tolerances.back();
+      const auto first = std::ranges::find_if(tolerances, [&](const Tolerance& each) {
+        return each.phase == last.phase && each.metric == last.metric &&
+               (each.side == last.side || each.side == Tolerance::Side::both ||
+                last.side == Tolerance::Side::both);
+      });
+      if (&*first != &last) {
         throw UsageError(fmt::format("{} {}: {} says how far this may move: leave one of them out",
                                      given.from, given.text, first->text));
       }
@@ -146,9 +156,10 @@ How how_of(const std::string& text) {
   return text == to_string(How::run) ? How::run : How::count;
 }
 
-RecordedPoint record_point(const Subject& subject, const Arguments& arguments, How how) {
+RecordedPoint record_point(const Subject& subject, const Arguments& arguments, How how,
+                           const std::vector<Budget>& at_most = {}) {
   try {
-    return record(subject, arguments, how);
+    return record(subject, arguments, how, at_most);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
@@ -165,6 +176,9 @@ void check_formula(const Subject& subject, const Arguments& arguments,
   }
   std::vector<Difference> off =
       differences(record_point(subject, arguments, How::count), recorded, {});
+  std::erase_if(off, [](const Difference& difference) {
+    return difference.kind == Difference::Kind::over_budget;
+  });
   if (subject.peaks_are_bounds && subject.peaks_are_bounds(arguments)) {
     std::erase_if(off, [](const Difference& difference) {
       return difference.metric == "peak" && difference.after < difference.before;
@@ -178,11 +192,19 @@ void check_formula(const Subject& subject, const Arguments& arguments,
   }
 }
 
+// What is over its budgets is no baseline.
+void check_budgets(const RecordedPoint& recorded) {
+  if (const std::vector<Difference> over = over_budget(recorded); !over.empty()) {
+    throw std::runtime_error(fmt::format("{}: {}: let it move fewer, or raise at_most",
+                                         to_string(recorded.point), to_words(over.front())));
+  }
+}
+
 // What a part of a suite is a part of.
 RecordedPart recorded_part(const Suite& suite, const SuitePart& part) {
   SuiteOrigin origin{
       .how = suite.how, .suite = {}, .program = program_fingerprint(), .points = {}, .files = {}};
-  for (const auto& [subject, arguments] : suite.points) {
+  for (const auto& [subject, arguments, at_most, accepted] : suite.points) {
     origin.points.push_back(to_string(Point{subject->name, brief(*subject, arguments)}));
     if (subject->fingerprints) {
       if (auto found = subject->fingerprints(arguments); !found.empty()) {
@@ -202,12 +224,14 @@ Recording record_suite(const Suite& suite, const std::optional<SuitePart>& part,
   }
   recording.points.resize(asked.size());
   each_point(asked.size(), jobs, "recorded", [&](std::size_t k) {
-    const auto& [subject, arguments] = suite.points[asked[k]];
-    recording.points[k] = record_point(*subject, arguments, recording.how);
+    const auto& [subject, arguments, at_most, accepted] = suite.points[asked[k]];
+    recording.points[k] = record_point(*subject, arguments, recording.how, at_most);
+    recording.points[k].accepted = accepted;
     if (recording.how == How::run) {
       check_formula(*subject, arguments, recording.points[k]);
     }
     recording.points[k].point.arguments = brief(*subject, arguments);
+    check_budgets(recording.points[k]);
   });
   return recording;
 }
@@ -228,7 +252,7 @@ Compared check_point(const RecordedPoint& before, const std::filesystem::path& d
       compared.differences = {{.kind = Difference::Kind::gone, .why = error.what()}};
       return compared;
     }
-    compared.now = record(*subject, arguments, how);
+    compared.now = record(*subject, arguments, how, before.at_most);
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {  // a failure does not hide the words of other points
@@ -238,6 +262,107 @@ Compared check_point(const RecordedPoint& before, const std::filesystem::path& d
   compared.now->point = before.point;
   compared.differences = differences(before, *compared.now, tolerances);
   return compared;
+}
+
+// Who works here, as git knows; or as the option says.
+std::string who_accepts(const TextOption& who, const std::filesystem::path& directory) {
+  if (const auto given = who.get()) {
+    return given->text;
+  }
+  const char* const search = std::getenv("PATH");
+  std::string name;
+  if (const auto git = find_program("git", search == nullptr ? "" : search)) {
+    const ScratchDirectory scratch(std::filesystem::temp_directory_path());
+    const std::string at = directory.empty() ? "." : directory.string();
+    for (const auto& [key, form] :
+         {std::pair("user.name", "{}"), std::pair("user.email", " <{}>")}) {
+      const Ended ended = run_program({git->string(), "-C", at, "config", key}, {}, scratch.path());
+      if (ended.code == 0 && ended.out.size() > 1) {
+        name += fmt::format(fmt::runtime(form), ended.out.substr(0, ended.out.find('\n')));
+      }
+    }
+  }
+  if (name.empty()) {
+    throw UsageError(
+        fmt::format("{}: git has no user.name here: give {} NAME", who.said(), who.said()));
+  }
+  return name;
+}
+
+// Who accepts, why and when; nothing where nothing is to be accepted.
+std::optional<Accepted> accepted_by(const TextOption& accept, const TextOption& reason,
+                                    const TextOption& who, const std::string& baseline) {
+  if (accept.all().empty()) {
+    for (const TextOption* only : {&reason, &who}) {
+      if (const auto given = only->get()) {
+        throw UsageError(
+            fmt::format("{} '{}': it is of {}", given->from, given->text, accept.said()));
+      }
+    }
+    return std::nullopt;
+  }
+  for (const Given& given : accept.all()) {
+    if (!given.from.starts_with("--")) {  // an environment is set once and stays
+      throw UsageError(fmt::format("{}: a baseline changes by the flag alone: give {} POINT",
+                                   given.from, accept.flag()));
+    }
+  }
+  if (is_standard_input(baseline)) {
+    throw UsageError(fmt::format("{}: standard input is no file that can change: name the baseline",
+                                 accept.said()));
+  }
+  const auto why = reason.get();
+  if (!why || why->text.empty()) {
+    throw UsageError(
+        fmt::format("{}: give {} TEXT, which the baseline keeps", accept.said(), reason.said()));
+  }
+  const std::time_t now = std::time(nullptr);
+  return Accepted{.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(now)),
+                  .who = who_accepts(who, directory_of(baseline)),
+                  .reason = why->text};
+}
+
+// Takes what a point moves now into the baseline. Its words are then the same.
+void accept(const std::string& text, const std::string& from, const Accepted& by,
+            Comparison& comparison, Recording& baseline) {
+  const auto found = std::ranges::find_if(comparison.points, [&](const Compared& compared) {
+    return to_string(compared.point) == text;
+  });
+  if (found == comparison.points.end()) {
+    std::vector<std::string> points;
+    for (const Compared& compared : comparison.points) {
+      points.push_back(to_string(compared.point));
+    }
+    const std::vector<std::string_view> names(points.begin(), points.end());
+    throw UsageError(fmt::format("{} '{}': no point is called so: did you mean '{}'?", from,
+                                 shortened(text), fmt::join(nearest(text, names), "' or '")));
+  }
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(fmt::format("{} '{}': {}", from, text, why));
+  };
+  if (!found->fails()) {
+    refuse("nothing differs there: leave it out");
+  }
+  if (!found->now) {
+    refuse("it has no words now: " + to_words(found->differences.front()));
+  }
+  if (const auto over = over_budget(*found->now); !over.empty()) {
+    refuse(to_words(over.front()) + ": raise at_most in the suite, and record it");
+  }
+  const auto words = [](const RecordedPoint& recorded) {
+    return (Words(recorded.counts.total.io.reads) + recorded.counts.total.io.writes).value();
+  };
+  RecordedPoint& recorded =
+      *std::ranges::find(baseline.points, found->point, &RecordedPoint::point);
+  std::vector<Accepted> accepted = std::move(recorded.accepted);
+  accepted.push_back(by);
+  accepted.back().before = words(recorded);
+  accepted.back().after = words(*found->now);
+  recorded = *found->now;
+  recorded.accepted = std::move(accepted);
+  found->differences.clear();
+  say(fmt::format("accepted: {}: {} -> {} words", text, grouped(recorded.accepted.back().before),
+                  grouped(recorded.accepted.back().after)));
 }
 
 Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& subjects_of) {
@@ -296,10 +421,19 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     explicit Options(CLI::App& command)
         : baseline(command, "baseline", "a recording; -: standard input"),
           forms(command),
+          accept(command, "--accept",
+                 "takes what this point moves now into the baseline; a point as `check` prints it; "
+                 "may be repeated",
+                 "POINT", Twin::of_command),
+          reason(command, "--reason", "why, for the baseline; --accept needs it", "TEXT",
+                 Twin::of_command),
+          who(command, "--who", "who accepts; as git knows where left out", "NAME",
+              Twin::of_command),
           part(command),
           jobs(command) {}
     Argument baseline;
     FormOptions forms;
+    TextOption accept, reason, who;
     PartOption part;
     JobsOption jobs;
   };
@@ -311,7 +445,10 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     const std::string path = options->baseline.get();
     FormOptions::Outputs outputs = options->forms.outputs({path});
     const std::string name = input_name(path);
-    const Recording baseline = parse_recording(read_text(path), name);
+    const std::vector<Given> accepts = options->accept.all();
+    const std::optional<Accepted> by =
+        accepted_by(options->accept, options->reason, options->who, path);
+    Recording baseline = parse_recording(read_text(path), name);
     Comparison comparison{
         .before = name, .now = "this program", .how = baseline.how, .points = {}, .part = part};
     const std::vector<std::size_t> asked = points_of(part, baseline.points.size());
@@ -322,6 +459,16 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
                                          baseline.how, subjects, tolerances);
     });
     sort_by_change(comparison);
+    if (by) {
+      WholeFile file(path);
+      for (const Given& point : accepts) {
+        accept(point.text, point.from, *by, comparison, baseline);
+      }
+      sort_by_change(comparison);
+      file.append(to_json(baseline));
+      file.finish();
+      file.commit();
+    }
     return outputs.take(comparison, tolerances);
   };
 }

@@ -259,13 +259,60 @@ std::vector<Value> values_of(const Json& json, const Parameter& parameter,
   return values;
 }
 
+constexpr std::string_view kAtMost = "at_most";
+
+// Whether a key of an entry is no argument.
+bool is_own(const std::string& key) {
+  return key == "kernel" || key == kAtMost;
+}
+
+// The budgets of an entry's points; sizes may be texts.
+std::vector<Budget> budgets_of(const Json& entry, const std::string& place) {
+  if (!entry.contains(kAtMost)) {
+    return {};
+  }
+  const Json& all = entry.at(kAtMost);
+  if (!all.is_object() || all.empty()) {
+    throw InputError(
+        fmt::format("{}, {}: {}: expected {{\"METRIC\": MOST}}", place, kAtMost, in_short(all)));
+  }
+  std::vector<Budget> budgets;
+  for (const auto& [name, most] : all.items()) {
+    const std::string of = fmt::format("{}, {}, {}", place, kAtMost, shortened(name));
+    if (!most.is_number() && !most.is_string()) {
+      throw InputError(fmt::format("{}: {} is no number", of, in_short(most)));
+    }
+    try {
+      budgets.push_back(parse_budget(name, most.is_number()
+                                               ? most.get<double>()
+                                               : static_cast<double>(size_of(most, of, false))));
+    } catch (const std::invalid_argument& error) {
+      throw InputError(fmt::format("{}, {}: {}", place, kAtMost, error.what()));
+    }
+  }
+  return budgets;
+}
+
+// Of a point that several entries have all budgets hold.
+void add_budgets(const std::vector<Budget>& more, std::vector<Budget>& budgets) {
+  for (const Budget& budget : more) {
+    const auto same = std::ranges::find(budgets, budget.name(), &Budget::name);
+    if (same == budgets.end()) {
+      budgets.push_back(budget);
+    } else {
+      same->words = std::min(same->words, budget.words);
+      same->over_bound = std::min(same->over_bound, budget.over_bound);
+    }
+  }
+}
+
 // All combinations of an entry's values; the last key varies fastest.
 std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
                                const std::filesystem::path& directory, const std::string& place) {
   std::vector<Arguments> grid(1);
   grid.front().set_directory(directory);
   for (const auto& [key, json] : entry.items()) {
-    if (key == "kernel") {
+    if (is_own(key)) {
       continue;
     }
     const auto parameter = std::ranges::find(subject.parameters, key, &Parameter::name);
@@ -295,7 +342,7 @@ std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
 // The first argument of an entry that this kernel does not take at all; empty if it takes all.
 std::string not_taken(const Json& entry, const Subject& subject) {
   for (const auto& [key, value] : entry.items()) {
-    if (key != "kernel" && key != kInner &&
+    if (!is_own(key) && key != kInner &&
         std::ranges::find(subject.parameters, key, &Parameter::name) == subject.parameters.end()) {
       return key;
     }
@@ -359,11 +406,12 @@ std::string one_level(const Subject& subject, const std::string& place,
 }
 
 void add_entry(const Json& entry, const std::string& place, const std::filesystem::path& directory,
-               const std::vector<Subject>& subjects, std::set<std::string>& known,
+               const std::vector<Subject>& subjects, std::map<std::string, std::size_t>& known,
                std::size_t& asked, Suite& suite) {
   if (!entry.is_object()) {
     throw InputError(fmt::format("{} is no object: {}", place, in_short(entry)));
   }
+  const std::vector<Budget> at_most = budgets_of(entry, place);
   LeftOut left_out;
   bool any = false;
   for (const auto& [subject, by_name] : asked_by(entry, place, subjects)) {
@@ -390,7 +438,7 @@ void add_entry(const Json& entry, const std::string& place, const std::filesyste
           left_out.add("several levels of M", subject->name);
           continue;
         }
-        SuitePoint point{subject, complete(*subject, arguments)};
+        SuitePoint point{subject, complete(*subject, arguments), at_most};
         const std::string argument =
             by_name || !subject->declined ? "" : subject->declined(point.arguments);
         if (!argument.empty()) {
@@ -398,8 +446,12 @@ void add_entry(const Json& entry, const std::string& place, const std::filesyste
           continue;
         }
         any = true;
-        if (known.insert(subject->name + " " + to_string(point.arguments)).second) {
+        const auto [same, is_new] =
+            known.emplace(subject->name + " " + to_string(point.arguments), suite.points.size());
+        if (is_new) {
           suite.points.push_back(std::move(point));
+        } else {
+          add_budgets(at_most, suite.points[same->second].at_most);
         }
       } catch (const std::invalid_argument& error) {
         throw InputError(fmt::format("{}: {}", place, error.what()));
@@ -425,7 +477,8 @@ Suite again(const Recording& recording, const std::string& file,
       const Subject& subject = find_subject(subjects, recorded.point.subject);
       Arguments arguments = recorded.point.arguments;
       arguments.set_directory(directory_of(file));
-      suite.points.push_back({&subject, complete(subject, arguments)});
+      suite.points.push_back(
+          {&subject, complete(subject, arguments), recorded.at_most, recorded.accepted});
     } catch (const std::invalid_argument& error) {
       throw InputError(fmt::format("{}: {}", input_name(file), error.what()));
     }
@@ -494,7 +547,7 @@ Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
   if (document.at("points").empty()) {
     throw InputError(path + " has an empty list of \"points\": there is nothing to do");
   }
-  std::set<std::string> known;
+  std::map<std::string, std::size_t> known;
   std::size_t k = 0;
   std::size_t asked = 0;
   for (const Json& entry : document.at("points")) {

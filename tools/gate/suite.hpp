@@ -6,8 +6,9 @@
 //                "n": [64, 129], "d": 16, "M": {"from": "1K", "to": "16K", "times": 2}}]}
 //
 // An entry is all combinations of its values. Kernels that match a `*` but do not take what the
-// entry gives are left out, with a note. A recording in place of a suite stands for its points.
-// Names of files in arguments are relative to the suite, or the recording.
+// entry gives are left out, with a note. "at_most" of an entry has budgets of its points. A
+// recording in place of a suite stands for its points. Names of files in arguments are relative to
+// the suite, or the recording.
 
 #include <filesystem>
 #include <string>
@@ -21,6 +22,8 @@ namespace redblue {
 struct SuitePoint {
   const Subject* subject;
   Arguments arguments;  // complete
+  std::vector<Budget> at_most = {};
+  std::vector<Accepted> accepted = {};  // of a recording
 };
 
 struct Suite {

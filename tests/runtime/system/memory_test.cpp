@@ -19,9 +19,9 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 
 // A machine with 1000 MiB available.
-class Memory : public ::testing::Test {
+class RoomInMemory : public ::testing::Test {
  protected:
-  Memory() {
+  RoomInMemory() {
     root_.write("proc/meminfo",
                 "MemTotal:        2048000 kB\n"
                 "MemFree:           10000 kB\n"
@@ -42,24 +42,24 @@ class Memory : public ::testing::Test {
   TemporaryDirectory root_;
 };
 
-TEST_F(Memory, WithoutCgroupsTheSystemsFigureHolds) {
+TEST_F(RoomInMemory, WithoutCgroupsTheSystemsFigureHolds) {
   EXPECT_EQ(available(), 1000 * kMiB);
 }
 
-TEST_F(Memory, TheLimitOfACgroupLessItsUsage) {
+TEST_F(RoomInMemory, TheLimitOfACgroupLessItsUsage) {
   cgroup("0::/job/step\n");
   v2("/job/step", std::to_string(300 * kMiB), 100 * kMiB);
   EXPECT_EQ(available(), 200 * kMiB);
 }
 
-TEST_F(Memory, ALimitFurtherUpHoldsToo) {
+TEST_F(RoomInMemory, ALimitFurtherUpHoldsToo) {
   cgroup("0::/job/step\n");
   v2("/job/step", "max", 100 * kMiB);
   v2("/job", std::to_string(500 * kMiB), 450 * kMiB);
   EXPECT_EQ(available(), 50 * kMiB);
 }
 
-TEST_F(Memory, NoLimitOrALargeOneChangesNothing) {
+TEST_F(RoomInMemory, NoLimitOrALargeOneChangesNothing) {
   cgroup("0::/job\n");
   v2("/job", "max", 100 * kMiB);
   EXPECT_EQ(available(), 1000 * kMiB);
@@ -67,7 +67,7 @@ TEST_F(Memory, NoLimitOrALargeOneChangesNothing) {
   EXPECT_EQ(available(), 1000 * kMiB);
 }
 
-TEST_F(Memory, CacheThatCanBeDroppedIsNotUsage) {
+TEST_F(RoomInMemory, CacheThatCanBeDroppedIsNotUsage) {
   cgroup("0::/job\n");
   v2("/job", std::to_string(300 * kMiB), 250 * kMiB);
   root_.write("sys/fs/cgroup/job/memory.stat",
@@ -75,13 +75,13 @@ TEST_F(Memory, CacheThatCanBeDroppedIsNotUsage) {
   EXPECT_EQ(available(), 200 * kMiB);
 }
 
-TEST_F(Memory, UsageAboveTheLimitLeavesNothing) {
+TEST_F(RoomInMemory, UsageAboveTheLimitLeavesNothing) {
   cgroup("0::/job\n");
   v2("/job", std::to_string(300 * kMiB), 301 * kMiB);
   EXPECT_EQ(available(), 0U);
 }
 
-TEST_F(Memory, FirstVersionOfCgroups) {
+TEST_F(RoomInMemory, FirstVersionOfCgroups) {
   cgroup("12:cpu,cpuacct:/job\n11:hugetlb,memory:/job\n0::/\n");
   v1("/job", 400 * kMiB, 100 * kMiB);
   EXPECT_EQ(available(), 300 * kMiB);
@@ -92,7 +92,7 @@ TEST_F(Memory, FirstVersionOfCgroups) {
   EXPECT_EQ(available(), 1000 * kMiB);
 }
 
-TEST_F(Memory, AContainerMayNotSeeItsOwnPath) {
+TEST_F(RoomInMemory, AContainerMayNotSeeItsOwnPath) {
   cgroup("4:memory:/docker/0123\n");
   v1("", 400 * kMiB, 100 * kMiB);
   EXPECT_EQ(available(), 300 * kMiB);
@@ -101,7 +101,7 @@ TEST_F(Memory, AContainerMayNotSeeItsOwnPath) {
   EXPECT_EQ(available(), 200 * kMiB);
 }
 
-TEST_F(Memory, NonsenseIsPassedOver) {
+TEST_F(RoomInMemory, NonsenseIsPassedOver) {
   cgroup("\n:\n0:\nmemory\n0::/job\n");
   v2("/job", "-", 1);
   EXPECT_EQ(available(), 1000 * kMiB);
@@ -148,7 +148,7 @@ TEST(MemoryClaim, AloneIsNotHeldUp) {
   const MemoryClaim second(nullptr, most, "second", "");
 }
 
-TEST_F(Memory, ABudgetLooksWhereItIsTold) {
+TEST_F(RoomInMemory, ABudgetLooksWhereItIsTold) {
   MemoryBudget memory(root_.path());
   const Words all = Index{1000} << 20;
   const MemoryClaim fits(&memory, all, "k", "");

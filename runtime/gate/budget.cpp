@@ -1,0 +1,52 @@
+#include "runtime/gate/budget.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "runtime/gate/metrics.hpp"
+#include "runtime/text/printable.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr double kMostOverBound = 1e6;  // more is no limit
+constexpr double kMostWords = 9e18;     // below 2^63
+
+}  // namespace
+
+std::string Budget::name() const {
+  return phase.empty() ? metric : phase + ":" + metric;
+}
+
+Budget parse_budget(const std::string& name, double most) {
+  const std::size_t colon = name.rfind(':');
+  Budget budget{.phase = colon == std::string::npos ? "" : name.substr(0, colon),
+                .metric = colon == std::string::npos ? name : name.substr(colon + 1)};
+  const bool of_points = budget.metric == kLeastM || budget.metric == kOverBound;
+  if (colon == 0 || (of_points && !budget.phase.empty()) ||
+      (!of_points && budget.metric != kWords && find_metric(budget.metric) == nullptr)) {
+    throw std::invalid_argument(fmt::format(
+        "'{}': expected [PHASE:]METRIC, METRIC words, reads, writes, index_reads, index_writes or "
+        "peak; or least_M or over_bound",
+        shortened(name)));
+  }
+  if (budget.metric == kOverBound) {
+    if (!(most >= 1 && most <= kMostOverBound)) {
+      throw std::invalid_argument(
+          fmt::format("{} is {:.6g}: expected 1 to {:.6g}: no algorithm is below its lower bound",
+                      name, most, kMostOverBound));
+    }
+    budget.over_bound = most;
+    return budget;
+  }
+  if (!(most >= 0 && most < kMostWords) || most != std::floor(most)) {
+    throw std::invalid_argument(
+        fmt::format("{} is {:.6g}: expected a number of words", shortened(name), most));
+  }
+  budget.words = static_cast<Index>(most);
+  return budget;
+}
+
+}  // namespace redblue

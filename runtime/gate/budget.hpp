@@ -1,0 +1,27 @@
+#pragma once
+// Limits that a person sets, and no baseline moves.
+
+#include <string>
+#include <string_view>
+
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+// The most that a metric may be, of a phase or of the point, whatever was recorded before.
+struct Budget {
+  std::string phase = {};  // empty: the point
+  std::string metric = {};
+  Index words = 0;
+  double over_bound = 0;  // of the metric over_bound, in place of words
+
+  // "phase1/S:reads".
+  [[nodiscard]] std::string name() const;
+  friend bool operator==(const Budget&, const Budget&) = default;
+};
+inline constexpr std::string_view kOverBound = "over_bound";
+// The budget of this name, of reads, writes, words (both), index_reads, index_writes, peak or
+// least_M; or over_bound, the point's words over the lower bound. Throws: std::invalid_argument.
+Budget parse_budget(const std::string& name, double most);
+
+}  // namespace redblue

@@ -1,0 +1,32 @@
+#pragma once
+// The numbers of a phase that a gate looks at.
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "memsim/phase.hpp"
+
+namespace redblue {
+
+struct Metric {
+  std::string_view name;
+  Index (*of)(const PhaseCounts& counts);
+  bool adds_up;  // the total is the sum of the phases, else their largest
+};
+inline constexpr Metric kMetrics[] = {
+    {"reads", [](const PhaseCounts& counts) { return counts.io.reads; }, true},
+    {"writes", [](const PhaseCounts& counts) { return counts.io.writes; }, true},
+    {"index_reads", [](const PhaseCounts& counts) { return counts.indices.reads; }, true},
+    {"index_writes", [](const PhaseCounts& counts) { return counts.indices.writes; }, true},
+    {"peak", [](const PhaseCounts& counts) { return counts.peak; }, false}};
+// Null where none has this name.
+inline const Metric* find_metric(std::string_view name) {
+  const auto* const found = std::ranges::find(kMetrics, name, &Metric::name);
+  return found == std::end(kMetrics) ? nullptr : found;
+}
+// Of a point alone; and reads and writes together, which a budget may be of.
+inline constexpr std::string_view kLeastM = "least_M";
+inline constexpr std::string_view kWords = "words";
+
+}  // namespace redblue

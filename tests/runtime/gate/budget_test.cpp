@@ -1,0 +1,123 @@
+// Budgets: a metric passes at its limit and not a word above, whatever tolerances say. And
+// tolerances of one side.
+
+#include "runtime/gate/budget.hpp"
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "runtime/gate/comparison.hpp"
+#include "tests/support/phase_counts.hpp"
+#include "tests/support/thrown.hpp"
+
+namespace redblue {
+namespace {
+
+// Of 1,350 words, 1,100 of them in phase a.
+RecordedPoint limited(const std::string& budget, double most) {
+  return {.point = {"k", {}},
+          .least_M = 7,
+          .counts = run_counts({phase_counts("a", 1000, 100, 90), phase_counts("b", 200, 50, 80)}),
+          .at_most = {parse_budget(budget, most)},
+          .bound = 900};
+}
+
+TEST(Budgets, HoldToTheWord) {
+  struct Case {
+    const char* budget;
+    double most;
+    std::string said;
+  };
+  const Case cases[] = {
+      {"words", 1350, "words 1,350, at most 1,349"},
+      {"reads", 1200, "reads 1,200, at most 1,199"},
+      {"writes", 150, "writes 150, at most 149"},
+      {"peak", 90, "peak 90, at most 89"},
+      {"least_M", 7, "least M is 7, at most 6"},
+      {"a:words", 1100, "a words 1,100, at most 1,099"},
+      {"b:peak", 80, "b peak 80, at most 79"},
+  };
+  for (const Case& its : cases) {
+    SCOPED_TRACE(its.budget);
+    EXPECT_TRUE(over_budget(limited(its.budget, its.most)).empty());
+    const std::vector<Difference> over = over_budget(limited(its.budget, its.most - 1));
+    ASSERT_EQ(over.size(), 1U);
+    EXPECT_EQ(to_words(over.front()), its.said);
+    EXPECT_EQ(over.front().after, static_cast<Index>(its.most));
+  }
+  EXPECT_TRUE(over_budget(limited("over_bound", 1.5)).empty());
+  EXPECT_EQ(to_words(over_budget(limited("over_bound", 1.499)).at(0)),
+            "1,350 words are 1.5 times the lower bound, at most 1.499");
+}
+
+// Nor does a point pass that has no such number.
+TEST(Budgets, HoldWhatCannotBeCounted) {
+  EXPECT_EQ(to_words(over_budget(limited("c:reads", 9)).at(0)),
+            "no phase is called c, and at_most is of it");
+  RecordedPoint point = limited("words", 9000);
+  point.fits = false;
+  EXPECT_EQ(to_words(over_budget(point).at(0)), "it does not fit in M, and at_most has words");
+  point = limited("least_M", 9000);
+  point.least_M.reset();
+  EXPECT_EQ(over_budget(point).size(), 1U);
+  point = limited("over_bound", 1e6);
+  point.bound.reset();
+  EXPECT_EQ(over_budget(point).size(), 1U);
+}
+
+TEST(Budgets, AreHiddenByNoTolerance) {
+  const RecordedPoint now = limited("reads", 1199);
+  RecordedPoint before = now;
+  EXPECT_EQ(differences(before, now, {parse_tolerance("reads=1000%")}).size(), 1U);
+  before.counts.phases[0].io.reads -= 100;
+  before.counts.total.io.reads -= 100;
+  for (const char* tolerance : {"reads=1000%", "a:reads=100"}) {
+    const std::vector<Difference> found = differences(before, now, {parse_tolerance(tolerance)});
+    ASSERT_EQ(found.size(), 3U);
+    EXPECT_EQ(found.front().kind, Difference::Kind::over_budget);
+    EXPECT_EQ(found.front().hidden_by, "");
+    EXPECT_NE(found.back().hidden_by, "");
+  }
+}
+
+TEST(Budgets, AreNumbersThatLimit) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& [name, most] : {std::pair<std::string, double>("moves", 1),
+                                   {"", 1},
+                                   {":reads", 1},
+                                   {"a:least_M", 1},
+                                   {"a:over_bound", 2},
+                                   {"reads", -1},
+                                   {"reads", 0.5},
+                                   {"reads", nan},
+                                   {"reads", 1e308},
+                                   {"over_bound", nan},
+                                   {"over_bound", 0.99},
+                                   {"over_bound", 1e308}}) {
+    EXPECT_THROW(parse_budget(name, most), std::invalid_argument) << name << " " << most;
+  }
+  EXPECT_EQ(parse_budget("phase1/A:reads", 9e6),
+            (Budget{.phase = "phase1/A", .metric = "reads", .words = 9'000'000}));
+}
+
+TEST(Tolerances, OfOneSide) {
+  RecordedPoint before = limited("words", 1e6), now = before;
+  const auto passes = [&](Index change, const char* tolerance) {
+    now.counts.total.io.reads = before.counts.total.io.reads + change;
+    return !differences(before, now, {parse_tolerance(tolerance)}).front().hidden_by.empty();
+  };
+  EXPECT_TRUE(passes(12, "reads=+1%"));
+  EXPECT_FALSE(passes(13, "reads=+1%"));
+  EXPECT_FALSE(passes(-1, "reads=+1%"));
+  EXPECT_TRUE(passes(-600, "reads=-50%"));
+  EXPECT_FALSE(passes(1, "reads=-100%"));
+  EXPECT_TRUE(passes(-5, "reads=-5"));
+  EXPECT_FALSE(passes(-6, "reads=-5"));
+}
+
+}  // namespace
+}  // namespace redblue
