@@ -369,6 +369,19 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
   const Json recording = Json::parse(redblue("record suite.json").out);
   expect_kept("recording", recording);
   expect_valid("recording", redblue("record suite.json --part 1/2").out);
+  directory_.write("now.json", recording.dump());
+  Json limited = recording;
+  Json& of_first = limited["points"][0];
+  of_first["at_most"] = {{"words", 1e12}, {"over_bound", 1e6}};
+  of_first["accepted"] = {
+      {{"date", "2026-01-31"}, {"who", "A"}, {"reason", "why"}, {"before", 9}, {"after", 8}}};
+  directory_.write("limited.json", limited.dump());
+  const Json kept = Json::parse(redblue("record limited.json").out);
+  EXPECT_EQ(kept["points"][0]["accepted"], of_first["accepted"]);
+  expect_kept("recording", kept);
+  of_first["at_most"]["words"] = 1;
+  directory_.write("limited.json", limited.dump());
+  expect_kept("compare", Json::parse(redblue("diff now.json limited.json --format json").out));
   Json changed = recording;
   changed["points"][0]["phases"][0]["reads"] = 7;
   changed["points"][0].erase("least_M");
@@ -378,7 +391,6 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
       changed["points"], [](const Json& point) { return point.contains("inner"); });
   of_levels["inner"][0]["total"]["reads"] = 7;
   directory_.write("base.json", changed.dump());
-  directory_.write("now.json", recording.dump());
   expect_kept("compare", Json::parse(redblue("diff base.json now.json --format json").out));
   expect_valid("compare", redblue("check now.json --part 1/2 --format json").out);
 }
