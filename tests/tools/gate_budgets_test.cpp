@@ -148,6 +148,8 @@ TEST_F(GateBudgets, AnAcceptanceSaysWhatAndWhy) {
   };
   refused(check({"--accept", first_}), "--accept: give --reason TEXT, which the baseline keeps");
   refused(check({"--accept", first_, "--reason", "why"}), "--who: git .*: give --who NAME");
+  refused(check({"--accept", first_, "--reason", "\xff", "--who", "me"}),
+          "--reason '.*' is not UTF-8");
   refused(check({"--reason", "why"}), "--reason 'why': it is of --accept");
   refused(accept("backward/rows n=41"),
           "--accept 'backward/rows n=41': no point is called so: did you mean");

@@ -316,10 +316,15 @@ std::optional<Accepted> accepted_by(const TextOption& accept, const TextOption& 
     throw UsageError(
         fmt::format("{}: give {} TEXT, which the baseline keeps", accept.said(), reason.said()));
   }
-  const std::time_t now = std::time(nullptr);
-  return Accepted{.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(now)),
-                  .who = who_accepts(who, directory_of(baseline)),
-                  .reason = why->text};
+  Accepted by{.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
+              .who = who_accepts(who, directory_of(baseline)),
+              .reason = why->text};
+  for (const auto& [option, text] : {std::pair(&reason, &by.reason), std::pair(&who, &by.who)}) {
+    if (!is_utf8(*text)) {
+      throw UsageError(fmt::format("{} '{}' is not UTF-8", option->flag(), shortened(*text)));
+    }
+  }
+  return by;
 }
 
 // Takes what a point moves now into the baseline. Its words are then the same.
