@@ -439,7 +439,7 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   RankStore* const store = store_of(transport.rank());
   const RankPart its(of, transport.rank());
   const std::vector<std::string> handed_over = RankHome::handed_over(its);
-  // Room for the heads that are left, before each: what one gave back is held for the next.
+  // Room for the heads that are left, before each: what one gave back is taken for the next.
   const auto reserve_for = [&](Index left) {
     if (store != nullptr && left > 0) {
       store->store().reserve(RankHome::file_bytes(its, store->store(), left));
