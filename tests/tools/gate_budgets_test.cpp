@@ -135,6 +135,23 @@ TEST_F(GateBudgets, AChangeIsAccepted) {
   EXPECT_EQ(Json::parse(content_of(directory_ / "base.json")), Json::parse(before));
 }
 
+TEST_F(GateBudgets, GitKnowsWhoAccepts) {
+  if (!std::filesystem::exists("/usr/bin/git")) {
+    GTEST_SKIP() << "no git";
+  }
+  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+  change_reads(1);
+  Process process = check({"--accept", first_, "--reason", "why"});
+  for (const char* variable :
+       {"PATH=/usr/bin:/bin", "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.name",
+        "GIT_CONFIG_VALUE_0=A. Person", "GIT_CONFIG_KEY_1=user.email", "GIT_CONFIG_VALUE_1=a@b"}) {
+    process.environment.emplace_back(variable);
+  }
+  const Outcome outcome = process.run();
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(points()[0]["accepted"][0]["who"], "A. Person <a@b>");
+}
+
 TEST_F(GateBudgets, AnAcceptanceSaysWhatAndWhy) {
   ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
   change_reads(1);

@@ -272,10 +272,10 @@ std::string who_accepts(const TextOption& who, const std::filesystem::path& dire
   const char* const search = std::getenv("PATH");
   std::string name;
   if (const auto git = find_program("git", search == nullptr ? "" : search)) {
-    const ScratchDirectory scratch(std::filesystem::temp_directory_path());
     const std::string at = directory.empty() ? "." : directory.string();
     for (const auto& [key, form] :
          {std::pair("user.name", "{}"), std::pair("user.email", " <{}>")}) {
+      const ScratchDirectory scratch(std::filesystem::temp_directory_path());
       const Ended ended = run_program({git->string(), "-C", at, "config", key}, {}, scratch.path());
       if (ended.code == 0 && ended.out.size() > 1) {
         name += fmt::format(fmt::runtime(form), ended.out.substr(0, ended.out.find('\n')));
