@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -10,10 +11,12 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/gate/arguments_json.hpp"
+#include "runtime/gate/metrics.hpp"
 #include "runtime/gate/suite_origin_json.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
@@ -87,6 +90,15 @@ class Field {
   Field(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
 
   [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
+  // A slip in a key would leave out a limit. Requires: an object.
+  void expect_no_other_than(const std::set<std::string_view>& keys) const {
+    for (const auto& [key, value] : json_.items()) {
+      if (!keys.contains(key)) {
+        throw InputError(fmt::format("{}, {}: expected one of {}", place_, shortened(key),
+                                     fmt::join(keys, ", ")));
+      }
+    }
+  }
   [[nodiscard]] Field operator[](const char* key) const {
     expect(has(key), fmt::format("has no \"{}\"", key));
     return {json_.at(key), fmt::format("{}, {}", place_, key)};
@@ -164,7 +176,7 @@ PhaseCounts counts_of(const Field& field, std::string path) {
           .indices = {.reads = if_any("index_reads"), .writes = if_any("index_writes")}};
 }
 
-RecordedPoint point_of(const Field& field) {
+RecordedPoint known_point_of(const Field& field) {
   RecordedPoint recorded{.point = {field["kernel"].text(), field["arguments"].arguments()},
                          .least_M = std::nullopt,
                          .counts = {}};
@@ -207,6 +219,13 @@ RecordedPoint point_of(const Field& field) {
       recorded.counts.inner.push_back(level_of(level));
     }
   }
+  return recorded;
+}
+
+RecordedPoint point_of(const Field& field) {
+  RecordedPoint recorded = known_point_of(field);
+  field.expect_no_other_than({"kernel", "arguments", "least_M", "fingerprints", "at_most", "bound",
+                              "accepted", "fits", "total", "phases", "inner"});
   return recorded;
 }
 
@@ -372,6 +391,26 @@ RecordedPoint recorded(const Point& point, const RunCounts& counts) {
   return recorded;
 }
 
+std::optional<Index> number_of(const RecordedPoint& recorded, std::string_view phase,
+                               std::string_view metric) {
+  if (metric == kLeastM) {
+    return recorded.least_M;
+  }
+  const PhaseCounts* counts = &recorded.counts.total;
+  if (!phase.empty()) {
+    const auto found = std::ranges::find(recorded.counts.phases, phase, &PhaseCounts::path);
+    counts = found == recorded.counts.phases.end() ? nullptr : &*found;
+  }
+  if (!recorded.fits || counts == nullptr) {
+    return std::nullopt;
+  }
+  if (metric == kWords) {
+    const Words both = Words(counts->io.reads) + counts->io.writes;
+    return both.overflowed() ? std::numeric_limits<Index>::max() : both.value();
+  }
+  return find_metric(metric)->of(*counts);
+}
+
 RecordedPoint record(const Subject& subject, const Arguments& arguments, How how,
                      const std::vector<Budget>& at_most) {
   RecordedPoint recorded{.point = {subject.name, arguments}, .least_M = std::nullopt, .counts = {}};
@@ -385,9 +424,9 @@ RecordedPoint record(const Subject& subject, const Arguments& arguments, How how
   if (std::ranges::find(at_most, kOverBound, &Budget::metric) != at_most.end()) {
     recorded.bound = subject.bound ? subject.bound(arguments) : std::nullopt;
     if (!recorded.bound) {
-      throw std::logic_error(
-          fmt::format("at_most has {}, and of {} no lower bound is known: leave it out", kOverBound,
-                      subject.name));
+      throw std::logic_error(fmt::format(
+          "at_most has {}, and no lower bound is known for these arguments: leave it out",
+          kOverBound));
     }
   }
   const auto too_large = [&](const std::exception& error) {

@@ -81,6 +81,11 @@ inline const std::string kOutside = "(outside)";
 
 RecordedPoint recorded(const Point& point, const RunCounts& counts);
 
+// A number of the point, or of a phase of it: of Metric, kWords or kLeastM; the sum of words at most
+// 2^63 - 1. Nothing where there is none: no such phase, no counts, an unknown least M.
+std::optional<Index> number_of(const RecordedPoint& recorded, std::string_view phase,
+                               std::string_view metric);
+
 // Counts one point now. A fast memory that is too small is no error: the point does not fit.
 // Throws: what else the subject throws; std::logic_error for How::count where it has no formula,
 // and for a budget over a bound where none is known.

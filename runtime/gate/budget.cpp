@@ -1,5 +1,6 @@
 #include "runtime/gate/budget.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -7,17 +8,42 @@
 
 #include "runtime/gate/metrics.hpp"
 #include "runtime/text/printable.hpp"
+#include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {
 
-constexpr double kMostOverBound = 1e6;  // more is no limit
-constexpr double kMostWords = 9e18;     // below 2^63
+constexpr double kMostOverBound = 1e6;           // more is no limit
+constexpr double kMostWords = 9007199254740992;  // 2^53: a double has all numbers up to here
 
 }  // namespace
 
 std::string Budget::name() const {
   return phase.empty() ? metric : phase + ":" + metric;
+}
+
+std::string Budget::most() const {
+  return metric == kOverBound ? fmt::format("{:.6g}", over_bound) : grouped(words);
+}
+
+std::string to_string(const std::vector<Budget>& budgets) {
+  std::string text;
+  for (const Budget& budget : budgets) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", budget.name(), budget.most());
+  }
+  return text;
+}
+
+void add_budgets(const std::vector<Budget>& more, std::vector<Budget>& budgets) {
+  for (const Budget& budget : more) {
+    const auto same = std::ranges::find(budgets, budget.name(), &Budget::name);
+    if (same == budgets.end()) {
+      budgets.push_back(budget);
+    } else {
+      same->words = std::min(same->words, budget.words);
+      same->over_bound = std::min(same->over_bound, budget.over_bound);
+    }
+  }
 }
 
 Budget parse_budget(const std::string& name, double most) {
@@ -41,9 +67,9 @@ Budget parse_budget(const std::string& name, double most) {
     budget.over_bound = most;
     return budget;
   }
-  if (!(most >= 0 && most < kMostWords) || most != std::floor(most)) {
-    throw std::invalid_argument(
-        fmt::format("{} is {:.6g}: expected a number of words", shortened(name), most));
+  if (!(most >= 0 && most <= kMostWords) || most != std::floor(most)) {
+    throw std::invalid_argument(fmt::format(
+        "{} is {:.6g}: expected a number of words, at most 2^53", shortened(name), most));
   }
   budget.words = static_cast<Index>(most);
   return budget;

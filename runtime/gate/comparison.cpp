@@ -18,6 +18,8 @@ namespace {
 
 constexpr double kMostPercent = 1e6;  // more is no tolerance but the lack of a gate
 const std::string kTotal = "total";
+// What is exactly at a limit passes, whatever the rounding of the product that is the limit.
+constexpr double kRounded = 1 + 4 * std::numeric_limits<double>::epsilon();
 
 template <class Number>
 bool parse_all(std::string_view text, Number& number) {
@@ -49,8 +51,7 @@ bool lets_pass(const Tolerance& tolerance, const Difference& difference) {
   if (!tolerance.percent) {
     return distance(difference) <= tolerance.words;
   }
-  // A change by exactly the percentage passes, whatever the rounding of the product.
-  constexpr double kRounded = 1 + 4 * std::numeric_limits<double>::epsilon();
+  // A change by exactly the percentage passes.
   return 100 * static_cast<double>(distance(difference)) <=
          *tolerance.percent * static_cast<double>(difference.before) * kRounded;
 }
@@ -158,6 +159,31 @@ std::string signed_words(Index change) {
   return (change > 0 ? "+" : "") + grouped(change);
 }
 
+// What is over the budgets of either recording; and those of the first that the second lost.
+std::vector<Difference> of_budgets(const RecordedPoint& before, const RecordedPoint& now) {
+  RecordedPoint held = now;
+  add_budgets(before.at_most, held.at_most);
+  if (!held.bound) {
+    held.bound = before.bound;
+  }
+  std::vector<Difference> found = over_budget(held);
+  for (const Budget& old : before.at_most) {
+    const auto same = std::ranges::find(now.at_most, old.name(), &Budget::name);
+    const auto add = [&](Difference::Kind kind, std::string why) {
+      found.push_back(
+          {.kind = kind, .phase = old.phase, .metric = old.metric, .why = std::move(why)});
+    };
+    if (same == now.at_most.end()) {
+      add(Difference::Kind::budget_gone,
+          fmt::format("{}: the budget is gone, at most {}", old.name(), old.most()));
+    } else if (same->words > old.words || same->over_bound > old.over_bound) {
+      add(Difference::Kind::budget_raised, fmt::format("{}: the budget is raised, at most {} -> {}",
+                                                       old.name(), old.most(), same->most()));
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 Tolerance parse_tolerance(const std::string& text) {
@@ -173,23 +199,22 @@ Tolerance parse_tolerance(const std::string& text) {
       tolerance.side = size.starts_with('+') ? Tolerance::Side::up : Tolerance::Side::down;
       size.remove_prefix(1);
     }
-    const bool known = tolerance.metric == kLeastM || find_metric(tolerance.metric) != nullptr;
-    if (known && colon != 0 && size.ends_with('%')) {
+    const bool known = colon != 0 && !size.starts_with('-') &&  // a second sign
+                       (tolerance.metric == kLeastM || find_metric(tolerance.metric) != nullptr);
+    if (known && size.ends_with('%')) {
       double percent = 0;
-      if (parse_all(size.substr(0, size.size() - 1), percent) && percent >= 0 &&
-          percent <= kMostPercent) {
+      if (parse_all(size.substr(0, size.size() - 1), percent) && percent <= kMostPercent) {
         tolerance.percent = percent;
         return tolerance;
       }
-    } else if (known && colon != 0 && parse_all(size, tolerance.words) && tolerance.words >= 0) {
+    } else if (known && parse_all(size, tolerance.words)) {
       return tolerance;
     }
   }
   throw std::invalid_argument(fmt::format(
       "'{}': expected [PHASE:]METRIC=WORDS or [PHASE:]METRIC=SHARE%, METRIC reads, writes, "
       "index_reads, index_writes, peak or least_M, SHARE at most {:.0f}, a sign before it for one "
-      "side, "
-      "for example reads=1%, reads=+1% or phase1/S:peak=64",
+      "side, for example reads=1%, reads=+1% or phase1/S:peak=64",
       shortened(text), kMostPercent));
 }
 
@@ -229,6 +254,8 @@ std::string to_words(const Difference& difference) {
       return difference.after == 0 ? "its least M is no longer known" : "its least M is known now";
     case Kind::other_input:
     case Kind::over_budget:
+    case Kind::budget_gone:
+    case Kind::budget_raised:
     case Kind::gone:
     case Kind::failed:
       return difference.why;
@@ -245,8 +272,9 @@ std::string to_words(const Difference& difference) {
 }
 
 bool Compared::fails() const {
-  return std::ranges::any_of(
-      differences, [](const Difference& difference) { return difference.hidden_by.empty(); });
+  return !accepted && std::ranges::any_of(differences, [](const Difference& difference) {
+    return difference.hidden_by.empty();
+  });
 }
 
 std::size_t Comparison::failing() const {
@@ -256,11 +284,19 @@ std::size_t Comparison::failing() const {
 std::size_t Comparison::hidden() const {
   std::size_t hidden = 0;
   for (const Compared& compared : points) {
+    if (compared.accepted) {
+      continue;
+    }
     hidden += static_cast<std::size_t>(std::ranges::count_if(
         compared.differences,
         [](const Difference& difference) { return !difference.hidden_by.empty(); }));
   }
   return hidden;
+}
+
+std::size_t Comparison::accepted() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      points, [](const Compared& compared) { return compared.accepted.has_value(); }));
 }
 
 std::vector<Difference> over_budget(const RecordedPoint& recorded) {
@@ -273,49 +309,45 @@ std::vector<Difference> over_budget(const RecordedPoint& recorded) {
                     .after = words,
                     .why = std::move(why)});
   };
-  const auto io = [](const PhaseCounts& counts) { return sum(counts.io.reads, counts.io.writes); };
   for (const Budget& budget : recorded.at_most) {
-    const PhaseCounts* counts = &recorded.counts.total;
-    if (!budget.phase.empty()) {
-      const auto phase =
-          std::ranges::find(recorded.counts.phases, budget.phase, &PhaseCounts::path);
-      counts = phase == recorded.counts.phases.end() ? nullptr : &*phase;
-    }
-    if (budget.metric == kOverBound && recorded.fits) {
-      const Index words = io(*counts);
-      const auto bound = static_cast<double>(recorded.bound.value_or(0));
-      const double ratio = static_cast<double>(words) / bound;
-      if (!(ratio <= budget.over_bound)) {  // infinite where the bound is not recorded
-        add(budget, static_cast<Index>(std::min(budget.over_bound * bound, 9e18)), words,
-            fmt::format("{} words are {:.6g} times the lower bound, at most {:.6g}", grouped(words),
-                        ratio, budget.over_bound));
-      }
-      continue;
-    }
-    if (budget.metric == kLeastM) {
-      if (const Index least = recorded.least_M.value_or(0); !recorded.least_M) {
-        add(budget, budget.words, 0, "its least M is not known, and at_most is of it");
-      } else if (least > budget.words) {
-        add(budget, budget.words, least,
-            fmt::format("least M is {}, at most {}", grouped(least), grouped(budget.words)));
-      }
-      continue;
-    }
-    if (!recorded.fits || counts == nullptr) {
+    if (!recorded.fits) {
       add(budget, budget.words, 0,
-          recorded.fits ? fmt::format("no phase is called {}, and at_most is of it", budget.phase)
-                        : fmt::format("it does not fit in M, and at_most has {}", budget.name()));
+          fmt::format("it does not fit in M, and at_most has {}", budget.name()));
       continue;
     }
-    const Index words =
-        budget.metric == kWords ? io(*counts) : find_metric(budget.metric)->of(*counts);
-    if (words > budget.words) {
-      add(budget, budget.words, words,
+    if (budget.metric == kOverBound) {
+      const Index words = *number_of(recorded, "", kWords);
+      if (!recorded.bound) {
+        add(budget, 0, 0, "its lower bound is not known, and at_most is over it");
+      } else if (const double most = budget.over_bound * static_cast<double>(*recorded.bound);
+                 static_cast<double>(words) > most * kRounded) {
+        const Index whole = std::min(static_cast<Index>(std::min(most, 9e18)), words - 1);
+        add(budget, whole, words,
+            fmt::format("words {}, at most {}: {} times the lower bound {}", grouped(words),
+                        grouped(whole), budget.most(), grouped(*recorded.bound)));
+      }
+      continue;
+    }
+    const std::optional<Index> number = number_of(recorded, budget.phase, budget.metric);
+    if (!number) {
+      add(budget, budget.words, 0,
+          budget.metric == kLeastM
+              ? "its least M is not known, and at_most is of it"
+              : fmt::format("no phase is called {}, and at_most is of it", budget.phase));
+    } else if (*number > budget.words) {
+      add(budget, budget.words, *number,
           fmt::format("{}{} {}, at most {}", budget.phase.empty() ? "" : budget.phase + " ",
-                      budget.metric, grouped(words), grouped(budget.words)));
+                      budget.metric == kLeastM ? "least M is" : budget.metric, grouped(*number),
+                      grouped(budget.words)));
     }
   }
   return over;
+}
+
+std::string advice(const Difference& over) {
+  return over.after > over.before
+             ? ": let it move fewer, or raise at_most in the suite, and record it"
+             : "";
 }
 
 std::vector<Difference> differences(const RecordedPoint& before, const RecordedPoint& now,
@@ -365,8 +397,6 @@ std::vector<Difference> differences(const RecordedPoint& before, const RecordedP
     }
   }
   pass_total(before.counts, now.counts, found);
-  const std::vector<Difference> over = over_budget(now);
-  found.insert(found.begin(), over.begin(), over.end());
   std::stable_partition(found.begin(), found.end(),
                         [](const Difference& difference) { return difference.hidden_by.empty(); });
   return found;
@@ -423,7 +453,9 @@ Comparison compare(const Recording& before, const Recording& now,
       compared.differences = {{.kind = Difference::Kind::gone, .why = "it is gone"}};
     } else {
       compared.now = *same->second;
-      compared.differences = differences(old, *same->second, tolerances);
+      compared.differences = of_budgets(old, *same->second);
+      const std::vector<Difference> counted = differences(old, *same->second, tolerances);
+      compared.differences.insert(compared.differences.end(), counted.begin(), counted.end());
     }
     comparison.points.push_back(std::move(compared));
   }

@@ -38,7 +38,9 @@ struct Difference {
     fits_now,
     least_M_unknown,  // in one of the two recordings
     other_input,      // a file has changed that an argument names
-    over_budget,  // `after` is more than `before`, which it may be at most: no tolerance hides it
+    over_budget,  // `after` is more than `before`, which it may be at most, or cannot be counted
+    budget_gone,  // of two recordings; no tolerance hides what is of a budget
+    budget_raised,
     gone,
     failed,
     added
@@ -46,9 +48,9 @@ struct Difference {
   Kind kind = Kind::words;
   std::size_t level = 0;    // an inner level, from 1, the innermost; 0: M itself
   std::string phase = {};   // empty: the whole point
-  std::string metric = {};  // for Kind::words; the argument for Kind::other_input
+  std::string metric = {};  // for words and budgets; the argument for Kind::other_input
   Index before = 0, after = 0;
-  std::string why = {};        // for other_input, over_budget, gone, failed and, where known,
+  std::string why = {};        // for other_input, budgets, gone, failed and, where known,
                                // no_longer_fits
   std::string hidden_by = {};  // the text of the tolerance that hides it; empty: none
 };
@@ -66,6 +68,7 @@ struct Compared {
   Point point;
   std::optional<RecordedPoint> before, now;
   std::vector<Difference> differences;
+  std::optional<Accepted> accepted = std::nullopt;  // the baseline takes the differences
 
   [[nodiscard]] bool fails() const;  // by a difference that no tolerance hides
 };
@@ -78,12 +81,15 @@ struct Comparison {
 
   [[nodiscard]] std::size_t failing() const;
   [[nodiscard]] std::size_t hidden() const;  // the number of hidden differences
+  [[nodiscard]] std::size_t accepted() const;
 };
 
-// What is over the point's own budgets.
+// What is over the point's own budgets. One that is of a number that there is not fails, too.
 std::vector<Difference> over_budget(const RecordedPoint& recorded);
+// The advice about the first of such: empty unless a number is over.
+std::string advice(const Difference& over);
 
-// Also what is over those of `now`.
+// Those of counts and of what is counted; budgets are no part of them.
 std::vector<Difference> differences(const RecordedPoint& before, const RecordedPoint& now,
                                     const std::vector<Tolerance>& tolerances);
 
@@ -95,7 +101,9 @@ std::vector<std::string> idle(const std::vector<Tolerance>& tolerances,
 // `before`.
 void sort_by_change(Comparison& comparison);
 
-// Compares point by point. Throws: InputError where the counts of the two were not made alike.
+// Compares point by point. What is now is held to the budgets of both, and a budget that is gone or
+// larger than it was is a difference. Throws: InputError where the counts of the two were not made
+// alike.
 Comparison compare(const Recording& before, const Recording& now,
                    const std::vector<Tolerance>& tolerances);
 

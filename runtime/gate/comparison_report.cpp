@@ -22,8 +22,9 @@ constexpr int kComparisonSchema = 1;
 constexpr std::size_t kMostLines = 60;  // of a table; the other forms have all differences
 
 constexpr std::string_view kKinds[] = {
-    "words",       "phase_gone",  "phase_new", "no_longer_fits", "fits_now", "least_M_unknown",
-    "other_input", "over_budget", "gone",      "failed",         "added"};
+    "words",       "phase_gone",  "phase_new",   "no_longer_fits", "fits_now", "least_M_unknown",
+    "other_input", "over_budget", "budget_gone", "budget_raised",  "gone",     "failed",
+    "added"};
 
 std::string_view name_of(Kind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
@@ -44,11 +45,18 @@ void each_difference(const Comparison& comparison, const Line& line) {
   }
 }
 
+// Why a difference fails nothing; empty where it does.
+std::string passed_by(const Compared& compared, const Difference& difference) {
+  return compared.accepted              ? "accepted: " + compared.accepted->reason
+         : difference.hidden_by.empty() ? ""
+                                        : "hidden by " + difference.hidden_by;
+}
+
 // The text beside the numbers, mostly empty.
-std::string note_of(const Difference& difference) {
+std::string note_of(const Compared& compared, const Difference& difference) {
   constexpr std::size_t kMost = 400;  // keeps a line readable; the forms for programs have all
-  return shortened(
-      difference.hidden_by.empty() ? difference.why : "hidden by " + difference.hidden_by, kMost);
+  const std::string passed = passed_by(compared, difference);
+  return shortened(passed.empty() ? difference.why : passed, kMost);
 }
 
 // The cells of a difference after its point: phase, metric, before, now, change, share.
@@ -82,12 +90,19 @@ std::vector<std::string> difference_cells(const Difference& difference) {
     case Kind::other_input:
       return {"total", difference.metric, "as recorded", "another", "-", "-"};
     case Kind::over_budget:
+      if (difference.after <= difference.before) {  // there is no such number
+        return {place_of(difference), difference.metric, "a budget", "-", "-", "-"};
+      }
       return {place_of(difference),
               difference.metric,
               "at most " + grouped(difference.before),
               grouped(difference.after),
               moved,
               share};
+    case Kind::budget_gone:
+      return {place_of(difference), difference.metric, "a budget", "gone", "-", "-"};
+    case Kind::budget_raised:
+      return {place_of(difference), difference.metric, "a budget", "raised", "-", "-"};
     case Kind::gone:
       return {"total", "point", "there", "gone", "-", "-"};
     case Kind::failed:
@@ -111,7 +126,7 @@ std::string text_table(const Comparison& comparison) {
     std::vector<std::string> cells = difference_cells(difference);
     cells.insert(cells.begin(), &compared == last ? "" : to_string(compared.point));
     table.add(std::move(cells));
-    notes.push_back(note_of(difference));
+    notes.push_back(note_of(compared, difference));
     last = &compared;
   });
   std::string text = fmt::format("{}\nagainst {}: {}\n", printable(comparison.now),
@@ -144,7 +159,11 @@ Cells difference_cells(const Compared& compared, const Difference& difference) {
     cells.push_back({in_json("level"), static_cast<Index>(level)});
   }
   const bool words = kind == Kind::words || kind == Kind::over_budget;
-  return joined(std::move(cells), {{{"", words ? "metric" : "", "metric"}, metric},
+  const bool of_metric = words || kind == Kind::budget_gone || kind == Kind::budget_raised;
+  if (compared.accepted) {
+    cells.push_back({in_json("accepted"), compared.accepted->reason});
+  }
+  return joined(std::move(cells), {{{"", of_metric ? "metric" : "", "metric"}, metric},
                                    {{"", words ? "before" : "", "before"}, before},
                                    {{"", words ? "after" : "", "after"}, after},
                                    {in_json_and_csv("hidden_by"), or_null(hidden_by)},
@@ -164,16 +183,20 @@ std::string json_text(const Comparison& comparison) {
   if (!comparison.part.is_whole()) {
     json["part"] = to_string(comparison.part);
   }
-  json.update({{"points", comparison.points.size()},
-               {"different", comparison.failing()},
-               {"hidden", comparison.hidden()},
+  json.update({{"points", comparison.points.size()}, {"different", comparison.failing()}});
+  if (const std::size_t accepted = comparison.accepted(); accepted != 0) {
+    json["accepted"] = accepted;
+  }
+  json.update({{"hidden", comparison.hidden()},
                {"same", comparison.failing() == 0},
                {"differences", std::move(found)}});
   return json.document(Json::BadText::replaced);
 }
 
-// With a column of levels where one differs; it is empty for M itself.
+// With a column of levels where one differs, empty for M itself, and of the reasons why points are
+// accepted where any is.
 std::string csv_text(const Comparison& comparison) {
+  const bool accepted = comparison.accepted() != 0;
   bool levels = false;
   each_difference(comparison, [&](const Compared&, const Difference& difference) {
     levels = levels || difference.level != 0;
@@ -184,6 +207,10 @@ std::string csv_text(const Comparison& comparison) {
       cells.push_back({in_csv("level"), difference.level == 0
                                             ? absent()
                                             : CellValue(static_cast<Index>(difference.level))});
+    }
+    if (accepted) {
+      cells.push_back({in_csv("accepted"),
+                       compared.accepted ? CellValue(compared.accepted->reason) : absent()});
     }
     return cells;
   };
@@ -217,14 +244,14 @@ std::string markdown_text(const Comparison& comparison) {
     for (const std::string& cell : difference_cells(difference)) {
       text += markdown_cell(cell) + " | ";
     }
-    text += markdown_cell(note_of(difference)) + " |\n";
+    text += markdown_cell(note_of(compared, difference)) + " |\n";
   });
   return text;
 }
 
-std::string with_tolerance(const Difference& difference) {
-  return printable(to_words(difference) +
-                   (difference.hidden_by.empty() ? "" : ", hidden by " + difference.hidden_by));
+std::string with_passed(const Compared& compared, const Difference& difference) {
+  const std::string passed = passed_by(compared, difference);
+  return printable(to_words(difference) + (passed.empty() ? "" : ", " + passed));
 }
 
 // Escapes the value of a workflow command of GitHub, or one of its properties.
@@ -240,7 +267,7 @@ std::string escaped_command(const std::string& text, bool property) {
   return safe;
 }
 
-// An annotation for each point: an error, or a notice where all differences are hidden.
+// An annotation for each point: an error, or a notice where its differences fail nothing.
 std::string github_text(const Comparison& comparison) {
   std::string text;
   for (const Compared& compared : comparison.points) {
@@ -249,7 +276,7 @@ std::string github_text(const Comparison& comparison) {
     }
     std::string words;
     for (const Difference& difference : compared.differences) {
-      words += (words.empty() ? "" : "\n") + with_tolerance(difference);
+      words += (words.empty() ? "" : "\n") + with_passed(compared, difference);
     }
     text += fmt::format("::{} title={}::{}\n", compared.fails() ? "error" : "notice",
                         escaped_command("redblue: " + printable(to_string(compared.point)), true),
@@ -278,7 +305,7 @@ std::string junit_text(const Comparison& comparison) {
                       html_text(printable(to_string(point->point.arguments))));
       std::string words;
       for (const Difference& difference : point->differences) {
-        words += with_tolerance(difference) + "\n";
+        words += with_passed(*point, difference) + "\n";
       }
       if (point->differences.empty()) {
         text += head + "/>\n";
@@ -296,21 +323,25 @@ std::string junit_text(const Comparison& comparison) {
   return text + "</testsuites>\n";
 }
 
-// Calls `item` with the name and the total of each point that fits now.
+// Calls `item` with each point that fits now, and its total.
 template <class Item>
 void each_total(const Comparison& comparison, const Item& item) {
   for (const Compared& compared : comparison.points) {
     if (compared.now && compared.now->fits) {
-      item(to_string(compared.point), compared.now->counts.total);
+      item(compared, compared.now->counts.total);
     }
   }
 }
 
 std::string smaller_is_better_text(const Comparison& comparison) {
   Json entries = Json::array();
-  each_total(comparison, [&](const std::string& name, const PhaseCounts& total) {
-    entries.push_back(
-        {{"name", name + ": moved"}, {"unit", "words"}, {"value", words_of(total.io)}});
+  each_total(comparison, [&](const Compared& compared, const PhaseCounts& total) {
+    const std::string name = to_string(compared.point);
+    Json moved = {{"name", name + ": moved"}, {"unit", "words"}, {"value", words_of(total.io)}};
+    if (compared.accepted) {
+      moved["extra"] = "accepted: " + compared.accepted->reason;
+    }
+    entries.push_back(std::move(moved));
     entries.push_back({{"name", name + ": peak"}, {"unit", "words"}, {"value", total.peak}});
   });
   return entries.document();
@@ -318,10 +349,10 @@ std::string smaller_is_better_text(const Comparison& comparison) {
 
 std::string bmf_text(const Comparison& comparison) {
   Json benchmarks = Json::object();
-  each_total(comparison, [&](const std::string& name, const PhaseCounts& total) {
-    benchmarks[name] = {{"reads", {{"value", total.io.reads}}},
-                        {"writes", {{"value", total.io.writes}}},
-                        {"peak", {{"value", total.peak}}}};
+  each_total(comparison, [&](const Compared& compared, const PhaseCounts& total) {
+    benchmarks[to_string(compared.point)] = {{"reads", {{"value", total.io.reads}}},
+                                             {"writes", {{"value", total.io.writes}}},
+                                             {"peak", {{"value", total.peak}}}};
   });
   return benchmarks.document();
 }
@@ -352,6 +383,9 @@ std::string verdict(const Comparison& comparison) {
                                 : fmt::format("same, all {} points", all);
   if (!comparison.part.is_whole()) {
     text = fmt::format("part {}: {}", to_string(comparison.part), text);
+  }
+  if (const std::size_t accepted = comparison.accepted(); accepted != 0) {
+    text += fmt::format("; {} accepted", counted(static_cast<Index>(accepted), "point"));
   }
   if (hidden != 0) {
     text += fmt::format("; {} hidden by tolerances", counted(hidden, "difference"));

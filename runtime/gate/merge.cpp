@@ -7,6 +7,20 @@
 #include "runtime/gate/comparison.hpp"
 
 namespace redblue {
+namespace {
+
+// What differs in two recordings of a point. Requires: they are not equal.
+std::string difference_of(const RecordedPoint& a, const RecordedPoint& b) {
+  if (const std::vector<Difference> found = differences(a, b, {}); !found.empty()) {
+    return to_words(found.front());
+  }
+  if (a.at_most != b.at_most || a.bound != b.bound) {
+    return "its at_most";
+  }
+  return a.accepted != b.accepted ? "what is accepted there" : "the files that it names";
+}
+
+}  // namespace
 
 MergedRecording merge(const std::vector<NamedRecording>& parts) {
   std::vector<PartThere> there;
@@ -31,10 +45,8 @@ MergedRecording merge(const std::vector<NamedRecording>& parts) {
     for (const std::size_t p : holders[k]) {
       const RecordedPoint* recorded = points[p].at(name);
       if (first != nullptr && *recorded != *first) {
-        const std::vector<Difference> found = differences(*first, *recorded, {});
-        throw InputError(
-            fmt::format("{} and {} differ at {}: {}", parts[holders[k].front()].name, parts[p].name,
-                        name, found.empty() ? "the files that it names" : to_words(found.front())));
+        throw InputError(fmt::format("{} and {} differ at {}: {}", parts[holders[k].front()].name,
+                                     parts[p].name, name, difference_of(*first, *recorded)));
       }
       first = recorded;
     }

@@ -25,8 +25,10 @@ inline const Metric* find_metric(std::string_view name) {
   const auto* const found = std::ranges::find(kMetrics, name, &Metric::name);
   return found == std::end(kMetrics) ? nullptr : found;
 }
-// Of a point alone; and reads and writes together, which a budget may be of.
-inline constexpr std::string_view kLeastM = "least_M";
+// What budgets are of beyond these: reads and writes together; and of points alone the least M, and
+// the words over the lower bound.
 inline constexpr std::string_view kWords = "words";
+inline constexpr std::string_view kLeastM = "least_M";
+inline constexpr std::string_view kOverBound = "over_bound";
 
 }  // namespace redblue

@@ -75,8 +75,11 @@ Json to_json(const SuiteOrigin& origin) {
   if (!origin.suite.empty()) {
     json["suite"] = origin.suite;
   }
-  json.update(
-      {{"program", origin.program}, {"files", std::move(files)}, {"points", origin.points}});
+  json.update({{"program", origin.program}, {"files", std::move(files)}});
+  if (!origin.at_most.empty()) {
+    json["at_most"] = origin.at_most;
+  }
+  json["points"] = origin.points;
   return json;
 }
 
@@ -90,6 +93,11 @@ SuiteOrigin origin_of(const Json& json) {
   for (const auto& [point, fingerprints] : json.at("files").items()) {
     for (const auto& [argument, fingerprint] : fingerprints.items()) {
       origin.files[point][argument] = fingerprint.get<std::string>();
+    }
+  }
+  if (json.contains("at_most")) {
+    for (const auto& [point, budgets] : json.at("at_most").items()) {
+      origin.at_most[point] = budgets.get<std::string>();
     }
   }
   for (const Json& point : json.at("points")) {
@@ -107,6 +115,9 @@ std::string differing(const SuiteOrigin& a, const SuiteOrigin& b) {
   }
   if (a.points != b.points) {
     return "suite";
+  }
+  if (a.at_most != b.at_most) {
+    return "at_most";
   }
   return a.files == b.files ? "" : "file that a point names";
 }

@@ -36,6 +36,7 @@ struct SuiteOrigin {
   std::vector<std::string> points;  // the names of all points of the suite, in its order
   // By the names of points and of their arguments: fingerprints of what files say.
   std::map<std::string, std::map<std::string, std::string>> files;
+  std::map<std::string, std::string> at_most = {};  // budgets, by the names of points that have any
 
   friend bool operator==(const SuiteOrigin&, const SuiteOrigin&) = default;
 };

@@ -436,7 +436,7 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
   request.memory = memory;
   std::optional<ScratchDirectory> scratch;
   if (on_disk(arguments)) {
-    scratch.emplace(std::filesystem::temp_directory_path());
+    scratch.emplace(temporary_directory());
     request.store = Request::OnDisk{};
     request.store->directory = scratch->path();
     request.store->options.before_each = stop;

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/system/input_error.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/system_call.hpp"
 
@@ -90,6 +91,15 @@ class File {
 };
 
 }  // namespace
+
+std::filesystem::path temporary_directory() {
+  std::error_code error;
+  std::filesystem::path directory = std::filesystem::temp_directory_path(error);
+  if (error) {
+    throw InputError("there is no directory for temporary files: set TMPDIR to one that is there");
+  }
+  return directory;
+}
 
 ScratchDirectory::ScratchDirectory(const std::filesystem::path& parent) {
   std::string name = (parent / "redblue-XXXXXX").string();

@@ -9,6 +9,10 @@
 
 namespace redblue {
 
+// The system's directory for temporary files, as TMPDIR has it. Throws: InputError where it is
+// none.
+std::filesystem::path temporary_directory();
+
 // A fresh directory, removed with its content.
 class ScratchDirectory {
  public:

@@ -1,6 +1,7 @@
 // Budgets of a suite, and changes that somebody accepts: what a baseline keeps of both, and how
 // they are refused.
 
+#include <filesystem>
 #include <functional>
 #include <regex>
 #include <string>
@@ -89,7 +90,8 @@ TEST_F(GateBudgets, FailWhateverTheBaselineSays) {
   EXPECT_EQ(over.code, 1);
   EXPECT_TRUE(std::regex_match(over.err, std::regex("redblue: " + first_ +
                                                     ".*: words [0-9,]+, at most [0-9,]+: let it "
-                                                    "move fewer, or raise at_most\n")))
+                                                    "move fewer, or raise at_most in the suite, "
+                                                    "and record it\n")))
       << over.err;
 }
 
@@ -123,7 +125,7 @@ TEST_F(GateBudgets, AChangeIsAccepted) {
   EXPECT_TRUE(std::regex_match(
       accepted.err, std::regex("redblue: accepted: " + first_ + ": [0-9,]+ -> [0-9,]+ words\n")))
       << accepted.err;
-  EXPECT_NE(accepted.out.find("same, all 3 points"), std::string::npos);
+  EXPECT_NE(accepted.out.find("same, all 3 points; 1 point accepted\n"), std::string::npos);
   const Json its = points()[0]["accepted"];
   ASSERT_EQ(its.size(), 1U);
   EXPECT_TRUE(std::regex_match(its[0]["date"].get<std::string>(),
@@ -152,6 +154,25 @@ TEST_F(GateBudgets, GitKnowsWhoAccepts) {
   EXPECT_EQ(points()[0]["accepted"][0]["who"], "A. Person <a@b>");
 }
 
+// An address without a name, and a directory for git's output that is not there.
+TEST_F(GateBudgets, GitMustKnowAName) {
+  if (!std::filesystem::exists("/usr/bin/git")) {
+    GTEST_SKIP() << "no git";
+  }
+  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+  change_reads(1);
+  Process process = check({"--accept", first_, "--reason", "why"});
+  for (const char* variable :
+       {"PATH=/usr/bin:/bin", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+        "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.email", "GIT_CONFIG_VALUE_0=a@b"}) {
+    process.environment.emplace_back(variable);
+  }
+  expect_refused(process, 2, "--who: git has no user.name here: give --who NAME");
+  process.environment.emplace_back("TMPDIR=/nowhere");
+  expect_refused(process, 1,
+                 "there is no directory for temporary files: set TMPDIR to one that is there");
+}
+
 TEST_F(GateBudgets, AnAcceptanceSaysWhatAndWhy) {
   ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
   change_reads(1);
@@ -168,6 +189,12 @@ TEST_F(GateBudgets, AnAcceptanceSaysWhatAndWhy) {
   refused(check({"--accept", first_, "--reason", "\xff", "--who", "me"}),
           "--reason '.*' is not UTF-8");
   refused(check({"--reason", "why"}), "--reason 'why': it is of --accept");
+  refused(check({"--accept", first_, "--reason", " \t", "--who", "me"}),
+          "--accept: give --reason TEXT");
+  refused(check({"--accept", first_, "--reason", "why", "--who", " "}),
+          "--who is blank: give a name");
+  refused(check({"--accept", first_, "--reason", "why", "--who", "me", "--part", "1/2"}),
+          "--accept: a baseline changes as a whole: leave out --part");
   refused(accept("backward/rows n=41"),
           "--accept 'backward/rows n=41': no point is called so: did you mean");
   refused(accept("forward/rows n=40 d=5 M=300"), "nothing differs there: leave it out");
@@ -179,7 +206,231 @@ TEST_F(GateBudgets, AnAcceptanceSaysWhatAndWhy) {
           "--accept: standard input is no file that can change: name the baseline");
   edit([](Ordered& all) { all[0]["at_most"]["words"] = 1; });
   expect_refused(accept(first_), 2,
-                 "words [0-9,]+, at most 1: raise at_most in the suite, and record it");
+                 "words [0-9,]+, at most 1: let it move fewer, or raise at_most in the suite, and "
+                 "record it");
+}
+
+// A word that moved in some way between two recordings, and budgets that one of them lost.
+TEST_F(GateBudgets, AreNotLostInADiff) {
+  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+  directory_.write("old.json", content_of(directory_ / "base.json"));
+  edit([](Ordered& all) { all[0]["at_most"]["words"] = 2'000'000; });
+  Outcome outcome = redblue("diff old.json base.json");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_TRUE(std::regex_search(
+      outcome.out, std::regex(first_ + " +total +words +a budget +raised .*at most 1,048,576 -> "
+                                       "2,000,000")))
+      << outcome.out;
+  edit([](Ordered& all) { all[0].erase("at_most"); });
+  for (const char* form : {"json", "csv", "markdown", "github", "junit", "table"}) {
+    outcome =
+        redblue(fmt::format("diff old.json base.json --tolerance reads=1000% --format {}", form));
+    EXPECT_EQ(outcome.code, 3) << form;
+    EXPECT_NE(outcome.out.find("words: the budget is gone, at most 1,048,576"), std::string::npos)
+        << outcome.out;
+  }
+  EXPECT_EQ(redblue("diff base.json old.json").code, 0) << "a new budget is no difference";
+}
+
+// Parts of suites with other budgets are no parts of one whole; those of one keep theirs.
+TEST_F(GateBudgets, AreThoseOfAllParts) {
+  const auto part = [&](int number, const std::string& at_most) {
+    directory_.write("suite.json", fmt::format(R"({{"points": [{{"kernel": "backward/rows",
+      "n": 40, "d": 5, "M": [300, 900, 950]{}}}]}})",
+                                               at_most.empty() ? "" : ", \"at_most\": " + at_most));
+    const Outcome outcome =
+        redblue(fmt::format("record suite.json --part {0}/2 -o {0}.json", number));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return content_of(directory_ / fmt::format("{}.json", number));
+  };
+  EXPECT_EQ(part(1, "").find("at_most"), std::string::npos);
+  part(1, R"({"words": "1M"})");
+  part(2, R"({"words": "2M"})");
+  expect_refused(process("merge 1.json 2.json -o base.json"), 1,
+                 "1.json and 2.json are no parts of one whole: the at_most of one is another");
+  part(2, R"({"words": "1M"})");
+  ASSERT_EQ(redblue("merge 1.json 2.json -o base.json").code, 0);
+  const std::string merged = content_of(directory_ / "base.json");
+  EXPECT_EQ(redblue("record suite.json").out, merged);
+  // Each part is held to its own budgets.
+  edit([](Ordered& all) { all[1]["at_most"]["words"] = 1; });
+  EXPECT_EQ(redblue("check base.json --part 1/2").code, 0);
+  EXPECT_EQ(redblue("check base.json --part 2/2").code, 3);
+  // What differs at a point that two parts have is named.
+  const auto change = [&](const std::function<void(Ordered & point)>& of_point) {
+    auto document = Ordered::parse(content_of(directory_ / "1.json"));
+    of_point(document["points"][0]);
+    directory_.write("3.json", document.dump());
+  };
+  change([](Ordered& point) { point["at_most"]["words"] = 5; });
+  expect_refused(process("merge 1.json 3.json"), 1,
+                 "1.json and 3.json differ at " + first_ + ": its at_most");
+  change([](Ordered& point) {
+    point["accepted"] = {
+        {{"date", "2026-01-31"}, {"who", "A"}, {"reason", "b"}, {"before", 1}, {"after", 2}}};
+  });
+  expect_refused(process("merge 1.json 3.json"), 1, "differ at .*: what is accepted there");
+}
+
+TEST_F(GateBudgets, AKeyOfAPointThatIsUnknownIsRefused) {
+  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+  const std::string before = content_of(directory_ / "base.json");
+  const auto refused = [&](const std::function<void(Ordered & all)>& change,
+                           const std::string& message) {
+    edit(change);
+    expect_refused(process("check base.json"), 1, "base.json, points " + message);
+    directory_.write("base.json", before);
+  };
+  refused([](Ordered& all) { all[1]["at_mots"] = Ordered::object(); },
+          "2, at_mots: expected one of accepted, arguments, at_most, bound, fingerprints");
+  refused([](Ordered& all) { all[0]["at_most"]["words"] = 1e16; },
+          "1, at_most: words is 1e\\+16: expected a number of words, at most 2\\^53");
+}
+
+// The bound depends on the arguments, and so does whether there is one.
+TEST_F(GateBudgets, OverABoundThatIsNotKnownIsRefused) {
+  directory_.write("suite.json", R"({"points": [{"kernel": "backward/rows", "n": 40, "d": 5,
+      "M": 300, "threads": 2, "at_most": {"over_bound": 90}}]})");
+  expect_refused(process("record suite.json -o base.json"), 1,
+                 "backward/rows .*threads=2.*: at_most has over_bound, and no lower bound is known "
+                 "for these arguments: leave it out");
+}
+
+TEST_F(GateBudgets, SeveralChangesAreAcceptedAtOnce) {
+  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+  const std::string before = content_of(directory_ / "base.json");
+  const std::string last = "forward/rows n=40 d=5 M=300";
+  change_reads(-7);
+  edit([](Ordered& all) {
+    all[2]["total"]["writes"] = 9;
+    all[2]["phases"][0]["writes"] = 9;
+  });
+  const std::string changed = content_of(directory_ / "base.json");
+  // The second is refused: nothing has changed, and nothing is said to be accepted.
+  expect_refused(check({"--accept", first_, "--accept", "backward/rows n=40 d=5 M=900", "--reason",
+                        "why", "--who", "me"}),
+                 2, "--accept 'backward/rows n=40 d=5 M=900': nothing differs there");
+  // One of the same point twice counts once.
+  const Outcome outcome = check({"--accept", last, "--accept", first_, "--accept", first_,
+                                 "--reason", "why", "--who", "me"})
+                              .run();
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(std::regex_match(
+      outcome.err, std::regex("redblue: accepted: " + first_ +
+                              ": .* words\nredblue: accepted: " + last + ": .* words\n")))
+      << outcome.err;
+  EXPECT_NE(outcome.out.find("same, all 3 points; 2 points accepted\n"), std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(points()[0]["accepted"].size(), 1U);
+  EXPECT_EQ(points()[2]["accepted"].size(), 1U);
+  EXPECT_EQ(redblue("check base.json").code, 0);
+}
+
+// An output that cannot be written leaves the baseline as it was.
+TEST_F(GateBudgets, ABaselineChangesAfterItsReport) {
+  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+  change_reads(-7);
+  const std::string before = content_of(directory_ / "base.json");
+  for (const char* output : {"junit=/dev/full", "json=/dev/full"}) {
+    expect_refused(check({"--accept", first_, "--reason", "why", "--who", "me", "--also", output}),
+                   1, "/dev/full");
+    EXPECT_EQ(content_of(directory_ / "base.json"), before);
+  }
+  Process full = check({"--accept", first_, "--reason", "why", "--who", "me"});
+  full.standard_output = "/dev/full";
+  const Outcome outcome = full.run();
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err.find("accepted"), std::string::npos) << outcome.err;
+  EXPECT_EQ(content_of(directory_ / "base.json"), before);
+}
+
+// Each form says what was accepted.
+TEST_F(GateBudgets, AnAcceptedChangeIsReported) {
+  for (const std::string form :
+       {"table", "json", "csv", "markdown", "github", "junit", "customSmallerIsBetter"}) {
+    ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+    change_reads(-7);
+    const Outcome outcome =
+        check({"--accept", first_, "--reason", "keys come twice", "--who", "me", "--format", form})
+            .run();
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("keys come twice"), std::string::npos) << form << outcome.out;
+    EXPECT_EQ(outcome.out.find("<failure"), std::string::npos) << outcome.out;
+    EXPECT_EQ(outcome.out.find("::error"), std::string::npos) << outcome.out;
+    if (form == "json") {
+      const Json json = Json::parse(outcome.out);
+      EXPECT_EQ(json["accepted"], 1);
+      EXPECT_EQ(json["same"], true);
+      EXPECT_EQ(json["differences"][0]["accepted"], "keys come twice");
+    }
+    std::filesystem::remove(directory_ / "base.json");
+  }
+}
+
+// What a tolerance hides can be accepted, too; and what no longer fits, which has no words.
+TEST_F(GateBudgets, WhatIsHiddenOrDoesNotFitIsAccepted) {
+  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+  change_reads(-7);
+  Outcome outcome =
+      check({"--accept", first_, "--reason", "why", "--who", "me", "--tolerance", "reads=100%"})
+          .run();
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(points()[0]["accepted"].size(), 1U);
+  edit([](Ordered& all) { all[2]["arguments"]["M"] = 1; });
+  const std::string unfit = "forward/rows n=40 d=5 M=1";
+  outcome = check({"--accept", unfit, "--reason", "why", "--who", "me"}).run();
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(std::regex_match(outcome.err, std::regex("redblue: accepted: " + unfit +
+                                                       ": [0-9,]+ words -> it no longer fits "
+                                                       "in M\n")))
+      << outcome.err;
+  edit([](Ordered& all) { all[2]["arguments"]["M"] = 300; });
+  outcome =
+      check({"--accept", "forward/rows n=40 d=5 M=300", "--reason", "why", "--who", "me"}).run();
+  EXPECT_NE(outcome.err.find(": it fits in M now, "), std::string::npos) << outcome.err;
+  // With a budget, of whatever, it is not accepted.
+  edit([](Ordered& all) {
+    all[0]["at_most"] = {{"least_M", 9000}};
+    all[0]["arguments"]["M"] = 1;
+  });
+  expect_refused(
+      check({"--accept", "backward/rows n=40 d=5 M=1", "--reason", "why", "--who", "me"}), 2,
+      "it does not fit in M, and at_most has least_M\n");
+  EXPECT_EQ(redblue("check base.json").code, 3);
+}
+
+// A record over an older one of the same points keeps what was accepted there.
+TEST_F(GateBudgets, WhatIsAcceptedStaysWhenASuiteIsRecordedAgain) {
+  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+  change_reads(-7);
+  ASSERT_EQ(check({"--accept", first_, "--reason", "why", "--who", "me"}).run().code, 0);
+  const std::string before = content_of(directory_ / "base.json");
+  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+  EXPECT_EQ(content_of(directory_ / "base.json"), before);
+  for (const int number : {1, 2}) {
+    ASSERT_EQ(redblue(fmt::format("record suite.json --part {0}/2 -o {0}.json", number)).code, 0);
+  }
+  ASSERT_EQ(redblue("merge 1.json 2.json -o base.json").code, 0);
+  EXPECT_EQ(content_of(directory_ / "base.json"), before);
+  directory_.write("base.json", before.substr(0, 99));
+  const Outcome outcome = record(R"({"words": "1M"})");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.err.find("base.json is cut off or no JSON"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(": nothing that was accepted there is kept\n"), std::string::npos)
+      << outcome.err;
+  EXPECT_FALSE(points()[0].contains("accepted"));
+}
+
+// A variable that accepts nothing is no misuse of a plain check.
+TEST_F(GateBudgets, ReasonsOfTheEnvironmentDoNoHarm) {
+  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+  EXPECT_EQ(redblue("REDBLUE_CHECK_REASON=why REDBLUE_CHECK_WHO=me check base.json").code, 0);
+  change_reads(-7);
+  Process process = check({"--accept", first_});
+  process.environment.emplace_back("REDBLUE_CHECK_REASON=why");
+  process.environment.emplace_back("REDBLUE_CHECK_WHO=me");
+  EXPECT_EQ(process.run().code, 0);
+  EXPECT_EQ(points()[0]["accepted"][0]["reason"], "why");
 }
 
 }  // namespace

@@ -361,6 +361,37 @@ TEST(OwnKernels, ACrashIsADifferenceAndAllFilesAreWritten) {
   EXPECT_PRED2(contains, record.err, "redblue: fails/crash n=1 M=10: it ended ");
 }
 
+// Budgets hold a user's kernels, too: at the words themselves, and not a word below.
+TEST(OwnKernels, HaveBudgets) {
+  const TemporaryDirectory directory;
+  const auto suite = [&](const std::string& at_most) {
+    return directory
+        .write("suite.json",
+               R"({"points": [{"kernel": "copy/rows", "n": 4, "m": 3, "M": 10, "at_most": )" +
+                   at_most + "}]}")
+        .string();
+  };
+  const std::string base = (directory / "base.json").string();
+  const Outcome over = own("record " + suite(R"({"copy:reads": 11})") + " -o " + base);
+  EXPECT_EQ(over.code, 1);
+  EXPECT_EQ(
+      over.err,
+      "redblue: copy/rows n=4 m=3 M=10: copy reads 12, at most 11: let it move fewer, or raise "
+      "at_most in the suite, and record it\n");
+  EXPECT_FALSE(std::filesystem::exists(base));
+  const Outcome unknown = own("record " + suite(R"({"over_bound": 2})") + " -o " + base);
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_PRED2(contains, unknown.err, "no lower bound is known for these arguments");
+  EXPECT_EQ(own("record " + suite(R"({"words": 24, "peak": 10})") + " -o " + base).code, 0);
+  EXPECT_EQ(own("check " + base).code, 0);
+  std::string text = content_of(base);
+  text.replace(text.find("\"words\":24"), 10, "\"words\":23");
+  directory.write("base.json", text);
+  const Outcome check = own("check " + base);
+  EXPECT_EQ(check.code, 3);
+  EXPECT_PRED2(contains, check.out, "total   words  at most 23   24      +1  +4.35%  words 24");
+}
+
 // Names of phases are the kernel's; tables stay tables.
 TEST(OwnKernels, NamesOfPhasesAreShownAsTheyCanBe) {
   const Outcome lines = own("run names/lines --n 2 --m 3 --M 10");

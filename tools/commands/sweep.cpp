@@ -52,10 +52,10 @@ SuiteOrigin origin_of(const Suite& suite) {
                      .program = program_fingerprint(),
                      .points = {},
                      .files = {}};
-  for (const auto& [subject, arguments, at_most, accepted] : suite.points) {
-    origin.points.push_back(to_string(Point{subject->name, arguments}));
-    if (has_files(arguments)) {
-      origin.files[origin.points.back()] = subject->fingerprints(arguments);
+  for (const SuitePoint& point : suite.points) {
+    origin.points.push_back(to_string(Point{point.subject->name, point.arguments}));
+    if (has_files(point.arguments)) {
+      origin.files[origin.points.back()] = point.subject->fingerprints(point.arguments);
     }
   }
   return origin;
@@ -195,8 +195,8 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
     MemoryBudget memory;
     each_point(left.size(), at_a_time, "swept", [&](std::size_t k) {
       stop();
-      const auto& [subject, arguments, at_most, accepted] = asked[left[k]];
-      const Point point{subject->name, arguments};
+      const SuitePoint& of_suite = asked[left[k]];
+      const Point point{of_suite.subject->name, of_suite.arguments};
       const AtWork at_work(on_disks, on_disk(point.arguments));
       const auto [swept, lasts] = outcome_of(point, [&] {
         return sweep_point(point, suite.how == "count" ? How::count : How::run, suite.how == kTimed,

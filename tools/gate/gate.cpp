@@ -3,25 +3,22 @@
 #include "tools/gate/gate.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "runtime/gate/baseline.hpp"
 #include "runtime/gate/comparison_report.hpp"
 #include "runtime/system/read_text.hpp"
-#include "runtime/system/subprocess.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
@@ -29,6 +26,7 @@
 #include "tools/cli/print.hpp"
 #include "tools/cli/program.hpp"
 #include "tools/cli/sizes.hpp"
+#include "tools/gate/accept.hpp"
 #include "tools/gate/jobs.hpp"
 #include "tools/gate/part.hpp"
 #include "tools/gate/suite.hpp"
@@ -176,9 +174,6 @@ void check_formula(const Subject& subject, const Arguments& arguments,
   }
   std::vector<Difference> off =
       differences(record_point(subject, arguments, How::count), recorded, {});
-  std::erase_if(off, [](const Difference& difference) {
-    return difference.kind == Difference::Kind::over_budget;
-  });
   if (subject.peaks_are_bounds && subject.peaks_are_bounds(arguments)) {
     std::erase_if(off, [](const Difference& difference) {
       return difference.metric == "peak" && difference.after < difference.before;
@@ -195,8 +190,8 @@ void check_formula(const Subject& subject, const Arguments& arguments,
 // What is over its budgets is no baseline.
 void check_budgets(const RecordedPoint& recorded) {
   if (const std::vector<Difference> over = over_budget(recorded); !over.empty()) {
-    throw std::runtime_error(fmt::format("{}: {}: let it move fewer, or raise at_most",
-                                         to_string(recorded.point), to_words(over.front())));
+    throw std::runtime_error(fmt::format("{}: {}{}", to_string(recorded.point),
+                                         to_words(over.front()), advice(over.front())));
   }
 }
 
@@ -204,10 +199,14 @@ void check_budgets(const RecordedPoint& recorded) {
 RecordedPart recorded_part(const Suite& suite, const SuitePart& part) {
   SuiteOrigin origin{
       .how = suite.how, .suite = {}, .program = program_fingerprint(), .points = {}, .files = {}};
-  for (const auto& [subject, arguments, at_most, accepted] : suite.points) {
-    origin.points.push_back(to_string(Point{subject->name, brief(*subject, arguments)}));
-    if (subject->fingerprints) {
-      if (auto found = subject->fingerprints(arguments); !found.empty()) {
+  for (const SuitePoint& point : suite.points) {
+    const Subject& subject = *point.subject;
+    origin.points.push_back(to_string(Point{subject.name, brief(subject, point.arguments)}));
+    if (!point.at_most.empty()) {
+      origin.at_most[origin.points.back()] = to_string(point.at_most);
+    }
+    if (subject.fingerprints) {
+      if (auto found = subject.fingerprints(point.arguments); !found.empty()) {
         origin.files[origin.points.back()] = std::move(found);
       }
     }
@@ -224,14 +223,16 @@ Recording record_suite(const Suite& suite, const std::optional<SuitePart>& part,
   }
   recording.points.resize(asked.size());
   each_point(asked.size(), jobs, "recorded", [&](std::size_t k) {
-    const auto& [subject, arguments, at_most, accepted] = suite.points[asked[k]];
-    recording.points[k] = record_point(*subject, arguments, recording.how, at_most);
-    recording.points[k].accepted = accepted;
+    const SuitePoint& point = suite.points[asked[k]];
+    RecordedPoint recorded =
+        record_point(*point.subject, point.arguments, recording.how, point.at_most);
+    recorded.accepted = point.accepted;
     if (recording.how == How::run) {
-      check_formula(*subject, arguments, recording.points[k]);
+      check_formula(*point.subject, point.arguments, recorded);
     }
-    recording.points[k].point.arguments = brief(*subject, arguments);
-    check_budgets(recording.points[k]);
+    recorded.point.arguments = brief(*point.subject, point.arguments);
+    check_budgets(recorded);
+    recording.points[k] = std::move(recorded);
   });
   return recording;
 }
@@ -260,114 +261,10 @@ Compared check_point(const RecordedPoint& before, const std::filesystem::path& d
     return compared;
   }
   compared.now->point = before.point;
-  compared.differences = differences(before, *compared.now, tolerances);
+  compared.differences = over_budget(*compared.now);
+  const std::vector<Difference> counted = differences(before, *compared.now, tolerances);
+  compared.differences.insert(compared.differences.end(), counted.begin(), counted.end());
   return compared;
-}
-
-// Who works here, as git knows; or as the option says.
-std::string who_accepts(const TextOption& who, const std::filesystem::path& directory) {
-  if (const auto given = who.get()) {
-    return given->text;
-  }
-  const char* const search = std::getenv("PATH");
-  std::string name;
-  if (const auto git = find_program("git", search == nullptr ? "" : search)) {
-    const std::string at = directory.empty() ? "." : directory.string();
-    for (const auto& [key, form] :
-         {std::pair("user.name", "{}"), std::pair("user.email", " <{}>")}) {
-      const ScratchDirectory scratch(std::filesystem::temp_directory_path());
-      const Ended ended = run_program({git->string(), "-C", at, "config", key}, {}, scratch.path());
-      if (ended.code == 0 && ended.out.size() > 1) {
-        name += fmt::format(fmt::runtime(form), ended.out.substr(0, ended.out.find('\n')));
-      }
-    }
-  }
-  if (name.empty()) {
-    throw UsageError(
-        fmt::format("{}: git has no user.name here: give {} NAME", who.said(), who.said()));
-  }
-  return name;
-}
-
-// Who accepts, why and when; nothing where nothing is to be accepted.
-std::optional<Accepted> accepted_by(const TextOption& accept, const TextOption& reason,
-                                    const TextOption& who, const std::string& baseline) {
-  if (accept.all().empty()) {
-    for (const TextOption* only : {&reason, &who}) {
-      if (const auto given = only->get()) {
-        throw UsageError(
-            fmt::format("{} '{}': it is of {}", given->from, given->text, accept.said()));
-      }
-    }
-    return std::nullopt;
-  }
-  for (const Given& given : accept.all()) {
-    if (!given.from.starts_with("--")) {  // an environment is set once and stays
-      throw UsageError(fmt::format("{}: a baseline changes by the flag alone: give {} POINT",
-                                   given.from, accept.flag()));
-    }
-  }
-  if (is_standard_input(baseline)) {
-    throw UsageError(fmt::format("{}: standard input is no file that can change: name the baseline",
-                                 accept.said()));
-  }
-  const auto why = reason.get();
-  if (!why || why->text.empty()) {
-    throw UsageError(
-        fmt::format("{}: give {} TEXT, which the baseline keeps", accept.said(), reason.said()));
-  }
-  Accepted by{.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
-              .who = who_accepts(who, directory_of(baseline)),
-              .reason = why->text};
-  for (const auto& [option, text] : {std::pair(&reason, &by.reason), std::pair(&who, &by.who)}) {
-    if (!is_utf8(*text)) {
-      throw UsageError(fmt::format("{} '{}' is not UTF-8", option->flag(), shortened(*text)));
-    }
-  }
-  return by;
-}
-
-// Takes what a point moves now into the baseline. Its words are then the same.
-void accept(const std::string& text, const std::string& from, const Accepted& by,
-            Comparison& comparison, Recording& baseline) {
-  const auto found = std::ranges::find_if(comparison.points, [&](const Compared& compared) {
-    return to_string(compared.point) == text;
-  });
-  if (found == comparison.points.end()) {
-    std::vector<std::string> points;
-    for (const Compared& compared : comparison.points) {
-      points.push_back(to_string(compared.point));
-    }
-    const std::vector<std::string_view> names(points.begin(), points.end());
-    throw UsageError(fmt::format("{} '{}': no point is called so: did you mean '{}'?", from,
-                                 shortened(text), fmt::join(nearest(text, names), "' or '")));
-  }
-  const auto refuse = [&](const std::string& why) {
-    throw UsageError(fmt::format("{} '{}': {}", from, text, why));
-  };
-  if (!found->fails()) {
-    refuse("nothing differs there: leave it out");
-  }
-  if (!found->now) {
-    refuse("it has no words now: " + to_words(found->differences.front()));
-  }
-  if (const auto over = over_budget(*found->now); !over.empty()) {
-    refuse(to_words(over.front()) + ": raise at_most in the suite, and record it");
-  }
-  const auto words = [](const RecordedPoint& recorded) {
-    return (Words(recorded.counts.total.io.reads) + recorded.counts.total.io.writes).value();
-  };
-  RecordedPoint& recorded =
-      *std::ranges::find(baseline.points, found->point, &RecordedPoint::point);
-  std::vector<Accepted> accepted = std::move(recorded.accepted);
-  accepted.push_back(by);
-  accepted.back().before = words(recorded);
-  accepted.back().after = words(*found->now);
-  recorded = *found->now;
-  recorded.accepted = std::move(accepted);
-  found->differences.clear();
-  say(fmt::format("accepted: {}: {} -> {} words", text, grouped(recorded.accepted.back().before),
-                  grouped(recorded.accepted.back().after)));
 }
 
 Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& subjects_of) {
@@ -401,8 +298,9 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
       // Opened first, so that a file that cannot be written is known before the work.
       file.emplace(out->text);
     }
-    const Recording recording = record_suite(suite, part, jobs);
+    Recording recording = record_suite(suite, part, jobs);
     if (file) {
+      keep_accepted(out->text, recording);
       file->append(to_json(recording));
       file->finish();
       file->commit();
@@ -450,10 +348,19 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     const std::string path = options->baseline.get();
     FormOptions::Outputs outputs = options->forms.outputs({path});
     const std::string name = input_name(path);
-    const std::vector<Given> accepts = options->accept.all();
     const std::optional<Accepted> by =
         accepted_by(options->accept, options->reason, options->who, path);
+    if (by && !part.is_whole()) {
+      throw UsageError(options->accept.said() +
+                       ": a baseline changes as a whole: leave out --part");
+    }
     Recording baseline = parse_recording(read_text(path), name);
+    // What cannot be accepted, or written, is known before the work.
+    const std::map<std::size_t, Given> accepts = to_accept(options->accept.all(), baseline);
+    std::optional<WholeFile> changed;
+    if (by) {
+      changed.emplace(path);
+    }
     Comparison comparison{
         .before = name, .now = "this program", .how = baseline.how, .points = {}, .part = part};
     const std::vector<std::size_t> asked = points_of(part, baseline.points.size());
@@ -463,18 +370,21 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
       comparison.points[k] = check_point(baseline.points[asked[k]], directory_of(path),
                                          baseline.how, subjects, tolerances);
     });
-    sort_by_change(comparison);
+    std::vector<std::string> said;
     if (by) {
-      WholeFile file(path);
-      for (const Given& point : accepts) {
-        accept(point.text, point.from, *by, comparison, baseline);
+      for (const auto& [k, given] : accepts) {
+        said.push_back(accept(given, *by, comparison.points[k], baseline.points[k]));
       }
-      sort_by_change(comparison);
-      file.append(to_json(baseline));
-      file.finish();
-      file.commit();
+      changed->append(to_json(baseline));
+      changed->finish();
     }
-    return outputs.take(comparison, tolerances);
+    sort_by_change(comparison);
+    const int code = outputs.take(comparison, tolerances);
+    if (by) {
+      changed->commit();
+      std::ranges::for_each(said, say);
+    }
+    return code;
   };
 }
 

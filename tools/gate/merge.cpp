@@ -14,6 +14,7 @@
 #include "runtime/text/table.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
+#include "tools/gate/accept.hpp"
 
 namespace redblue {
 
@@ -51,9 +52,10 @@ int merge_recordings(const MergeOptions& options) {
     const std::string name = input_name(file);
     parts.push_back({name, parse_recording(read_text(file), name)});
   }
-  const MergedRecording merged = merge(parts);
+  MergedRecording merged = merge(parts);
   say_missing(merged.missing, !merged.recording.points.empty(), options);
   if (out) {
+    keep_accepted(out->text, merged.recording);
     write_whole(out->text, to_json(merged.recording));
   } else {
     print(to_json(merged.recording));

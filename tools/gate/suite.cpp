@@ -22,25 +22,6 @@ namespace {
 constexpr std::size_t kMostPoints = 100'000;
 constexpr std::size_t kMostBytesOfSuite = kMostBytes;  // a recording may replace a suite
 
-bool matches(std::string_view pattern, std::string_view name) {
-  std::size_t star = pattern.find('*');
-  if (star == std::string_view::npos) {
-    return pattern == name;
-  }
-  if (!name.starts_with(pattern.substr(0, star))) {
-    return false;
-  }
-  // The first place of what is between two stars leaves most of the name to the rest.
-  std::size_t at = 0;
-  do {
-    name.remove_prefix(at + star);
-    pattern.remove_prefix(star + 1);
-    star = pattern.find('*');
-    at = name.find(pattern.substr(0, star));
-  } while (star != std::string_view::npos && at != std::string_view::npos);
-  return star == std::string_view::npos && name.ends_with(pattern);
-}
-
 std::vector<Json> as_list(const Json& json) {
   return json.is_array() ? std::vector<Json>(json.begin(), json.end()) : std::vector<Json>{json};
 }
@@ -293,19 +274,6 @@ std::vector<Budget> budgets_of(const Json& entry, const std::string& place) {
   return budgets;
 }
 
-// Of a point that several entries have all budgets hold.
-void add_budgets(const std::vector<Budget>& more, std::vector<Budget>& budgets) {
-  for (const Budget& budget : more) {
-    const auto same = std::ranges::find(budgets, budget.name(), &Budget::name);
-    if (same == budgets.end()) {
-      budgets.push_back(budget);
-    } else {
-      same->words = std::min(same->words, budget.words);
-      same->over_bound = std::min(same->over_bound, budget.over_bound);
-    }
-  }
-}
-
 // All combinations of an entry's values; the last key varies fastest.
 std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
                                const std::filesystem::path& directory, const std::string& place) {
@@ -487,6 +455,25 @@ Suite again(const Recording& recording, const std::string& file,
 }
 
 }  // namespace
+
+bool matches(std::string_view pattern, std::string_view name) {
+  std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) {
+    return pattern == name;
+  }
+  if (!name.starts_with(pattern.substr(0, star))) {
+    return false;
+  }
+  // The first place of what is between two stars leaves most of the name to the rest.
+  std::size_t at = 0;
+  do {
+    name.remove_prefix(at + star);
+    pattern.remove_prefix(star + 1);
+    star = pattern.find('*');
+    at = name.find(pattern.substr(0, star));
+  } while (star != std::string_view::npos && at != std::string_view::npos);
+  return star == std::string_view::npos && name.ends_with(pattern);
+}
 
 std::filesystem::path directory_of(const std::string& file) {
   return is_standard_input(file) ? std::filesystem::path()

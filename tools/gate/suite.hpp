@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/gate/baseline.hpp"
@@ -37,6 +38,9 @@ struct Suite {
 // culprit; std::system_error for the file.
 Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
                  const std::vector<std::string>& hows);
+
+// Whether `*` in a pattern for any letters makes it the name.
+bool matches(std::string_view pattern, std::string_view name);
 
 // What names of files in such a file are relative to: its directory; of standard input, the working
 // directory.

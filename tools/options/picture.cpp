@@ -23,7 +23,7 @@ Gnuplot::Gnuplot() {
 
 std::string Gnuplot::draw(const Picture& picture, PictureFormat format,
                           const std::function<void()>& before) const {
-  Drawn drawn = redblue::draw(picture, format, program_, std::filesystem::temp_directory_path());
+  Drawn drawn = redblue::draw(picture, format, program_, temporary_directory());
   if (drawn.interrupted != 0) {
     before();
     std::raise(drawn.interrupted);

@@ -61,6 +61,9 @@ TEST(SuitePart, OriginsComeBackAndTheirDifferencesAreNamed) {
   for (const std::string suite : {"{}", ""}) {
     Recording recording{.how = How::run, .points = {}, .part = RecordedPart{{2, 7}, origin()}};
     recording.part->origin.suite = suite;
+    EXPECT_EQ(to_json(recording).find("at_most"), std::string::npos);
+    EXPECT_EQ(parse_recording(to_json(recording), "part").part, recording.part);
+    recording.part->origin.at_most["b n=1"] = "words=5";
     EXPECT_EQ(parse_recording(to_json(recording), "part").part, recording.part);
   }
   EXPECT_EQ(differing(origin(), origin()), "");
@@ -74,6 +77,7 @@ TEST(SuitePart, OriginsComeBackAndTheirDifferencesAreNamed) {
   EXPECT_EQ(after([](SuiteOrigin& other) { other.suite = "{ }"; }), "suite");
   EXPECT_EQ(after([](SuiteOrigin& other) { other.points.pop_back(); }), "suite");
   EXPECT_EQ(after([](SuiteOrigin& other) { other.program = "cafe"; }), "build of redblue");
+  EXPECT_EQ(after([](SuiteOrigin& other) { other.at_most["b n=1"] = "words=5"; }), "at_most");
   EXPECT_EQ(after([](SuiteOrigin& other) { other.files["b n=1"]["mask"] = "0"; }),
             "file that a point names");
 }

@@ -1,0 +1,164 @@
+// Changes that somebody accepts: who, why, and what of them is refused.
+
+#include "tools/gate/accept.hpp"
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <string_view>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "memsim/words.hpp"
+#include "runtime/system/read_text.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "runtime/text/printable.hpp"
+#include "runtime/text/table.hpp"
+#include "tools/cli/nearest.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/gate/git.hpp"
+#include "tools/gate/suite.hpp"
+
+namespace redblue {
+namespace {
+
+bool is_blank(const std::string& text) {
+  return text.find_first_not_of(" \t\r\n") == std::string::npos;
+}
+
+// Who works here, as git knows; or as the option says.
+std::string who_accepts(const TextOption& who, const std::filesystem::path& directory) {
+  if (const auto given = who.get()) {
+    if (is_blank(given->text)) {
+      throw UsageError(fmt::format("{} is blank: give a name", given->from));
+    }
+    return given->text;
+  }
+  const auto name = git_says({"config", "user.name"}, directory);
+  if (!name || is_blank(*name)) {
+    throw UsageError(
+        fmt::format("{}: git has no user.name here: give {} NAME", who.said(), who.said()));
+  }
+  const auto email = git_says({"config", "user.email"}, directory);
+  return first_line(*name) +
+         (!email || is_blank(*email) ? "" : fmt::format(" <{}>", first_line(*email)));
+}
+
+}  // namespace
+
+std::optional<Accepted> accepted_by(const TextOption& accept, const TextOption& reason,
+                                    const TextOption& who, const std::string& baseline) {
+  if (accept.all().empty()) {
+    for (const TextOption* only : {&reason, &who}) {
+      const auto given = only->get();
+      if (given && given->from == only->flag()) {  // an environment is set once and stays
+        throw UsageError(
+            fmt::format("{} '{}': it is of {}", given->from, given->text, accept.said()));
+      }
+    }
+    return std::nullopt;
+  }
+  for (const Given& given : accept.all()) {
+    if (given.from != accept.flag()) {  // likewise
+      throw UsageError(fmt::format("{}: a baseline changes by the flag alone: give {} POINT",
+                                   given.from, accept.flag()));
+    }
+  }
+  if (is_standard_input(baseline)) {
+    throw UsageError(fmt::format("{}: standard input is no file that can change: name the baseline",
+                                 accept.said()));
+  }
+  const auto why = reason.get();
+  if (!why || is_blank(why->text)) {
+    throw UsageError(
+        fmt::format("{}: give {} TEXT, which the baseline keeps", accept.said(), reason.said()));
+  }
+  Accepted by{.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
+              .who = who_accepts(who, directory_of(baseline)),
+              .reason = why->text};
+  for (const auto& [option, text] : {std::pair(&reason, &by.reason), std::pair(&who, &by.who)}) {
+    if (!is_utf8(*text)) {
+      throw UsageError(fmt::format("{} '{}' is not UTF-8", option->flag(), shortened(*text)));
+    }
+  }
+  return by;
+}
+
+std::map<std::size_t, Given> to_accept(const std::vector<Given>& asked, const Recording& baseline) {
+  std::vector<std::string> points;
+  for (const RecordedPoint& recorded : baseline.points) {
+    points.push_back(to_string(recorded.point));
+  }
+  std::map<std::size_t, Given> found;
+  for (const Given& given : asked) {
+    const auto point = std::ranges::find(points, given.text);
+    if (point == points.end()) {
+      const std::vector<std::string_view> names(points.begin(), points.end());
+      throw UsageError(fmt::format("{} '{}': no point is called so: did you mean '{}'?", given.from,
+                                   shortened(given.text),
+                                   fmt::join(nearest(given.text, names), "' or '")));
+    }
+    found.emplace(static_cast<std::size_t>(point - points.begin()), given);
+  }
+  return found;
+}
+
+std::string accept(const Given& given, const Accepted& by, Compared& compared,
+                   RecordedPoint& recorded) {
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(fmt::format("{} '{}': {}", given.from, given.text, why));
+  };
+  if (compared.differences.empty()) {
+    refuse("nothing differs there: leave it out");
+  }
+  if (!compared.now) {
+    refuse("it has no words now: " + to_words(compared.differences.front()));
+  }
+  if (const auto over = over_budget(*compared.now); !over.empty()) {
+    refuse(to_words(over.front()) + advice(over.front()));
+  }
+  const auto words = [](const RecordedPoint& of) {
+    return (Words(of.counts.total.io.reads) + of.counts.total.io.writes).value();
+  };
+  compared.accepted = by;
+  compared.accepted->before = words(recorded);
+  compared.accepted->after = words(*compared.now);
+  const std::string before = grouped(compared.accepted->before) + " words";
+  const std::string after = grouped(compared.accepted->after) + " words";
+  const std::string change =
+      !compared.now->fits ? fmt::format("{} -> it no longer fits in M", before)
+      : !recorded.fits    ? fmt::format("it fits in M now, {}", after)
+                          : fmt::format("{} -> {}", grouped(compared.accepted->before), after);
+  std::vector<Accepted> accepted = std::move(recorded.accepted);
+  accepted.push_back(*compared.accepted);
+  recorded = *compared.now;
+  recorded.accepted = std::move(accepted);
+  return fmt::format("accepted: {}: {}", given.text, change);
+}
+
+void keep_accepted(const std::string& target, Recording& recording) {
+  std::error_code none;
+  if (is_stream(target) || std::filesystem::file_size(target, none) == 0 || none) {
+    return;
+  }
+  std::map<PointKey, std::vector<Accepted>> before;
+  try {
+    for (RecordedPoint& recorded : parse_recording(read_text(target), target).points) {
+      before[key_of(recorded.point)] = std::move(recorded.accepted);
+    }
+  } catch (const InputError& error) {
+    say(fmt::format("{}: nothing that was accepted there is kept", error.what()));
+    return;
+  }
+  for (RecordedPoint& recorded : recording.points) {
+    const auto same = before.find(key_of(recorded.point));
+    if (recorded.accepted.empty() && same != before.end()) {
+      recorded.accepted = same->second;
+    }
+  }
+}
+
+}  // namespace redblue

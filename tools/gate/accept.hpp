@@ -1,0 +1,32 @@
+#pragma once
+// Changes of words that somebody takes into a baseline, point by point, with a reason.
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/gate/comparison.hpp"
+#include "tools/cli/command.hpp"
+
+namespace redblue {
+
+// Who accepts, why and when; nothing where nothing is to be accepted. Throws: UsageError.
+std::optional<Accepted> accepted_by(const TextOption& accept, const TextOption& reason,
+                                    const TextOption& who, const std::string& baseline);
+
+// The points of a baseline that are to be accepted, each once, by their places there. Throws:
+// UsageError for one that is not there.
+std::map<std::size_t, Given> to_accept(const std::vector<Given>& asked, const Recording& baseline);
+
+// Takes what a point moves now into `recorded`, and returns what is said of it. Throws: UsageError
+// for a point that has no words now, that is over a budget, or where nothing differs.
+std::string accept(const Given& given, const Accepted& by, Compared& compared,
+                   RecordedPoint& recorded);
+
+// What was accepted in the recording that is to be written over stays, of the points that are
+// still there and have nothing accepted. Throws: std::system_error.
+void keep_accepted(const std::string& target, Recording& recording);
+
+}  // namespace redblue
