@@ -339,9 +339,20 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
     constexpr bool kThrows = true, kComments = true;
     EXPECT_EQ(Validator("suite").broken(Json::parse(text, nullptr, kThrows, kComments)), "");
   }
+  EXPECT_EQ(Validator("suite").broken({{"points",
+                                        {{{"kernel", "forward/rows"},
+                                          {"at_most",
+                                           {{"words", "1M"},
+                                            {"phase1/S:reads", 9e6},
+                                            {"over_bound", 99.5},
+                                            {"least_M", 500}}}}}}}),
+            "");
   for (const char* bad :
        {R"({"n": 0})", R"({"M": "64KB"})", R"({"n": {"from": 1, "to": 9}})", R"({"given": "O"})",
-        R"({"threads": []})", R"({"M": "8K,"})", R"({"inner": []})"}) {
+        R"({"threads": []})", R"({"M": "8K,"})", R"({"inner": []})", R"({"at_most": {}})",
+        R"({"at_most": {"moves": 1}})", R"({"at_most": {"a:least_M": 1}})",
+        R"({"at_most": {"words": 1e17}})", R"({"at_most": {"over_bound": 0.5}})",
+        R"({"at_most": {"over_bound": 1e7}})"}) {
     Json entry = Json::parse(bad);
     entry["kernel"] = "backward/rows";
     EXPECT_NE(Validator("suite").broken({{"points", {entry}}}), "") << bad;
@@ -393,6 +404,38 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
   directory_.write("base.json", changed.dump());
   expect_kept("compare", Json::parse(redblue("diff base.json now.json --format json").out));
   expect_valid("compare", redblue("check now.json --part 1/2 --format json").out);
+}
+
+TEST_F(Schemas, OfAHistory) {
+  if (!std::filesystem::exists("/usr/bin/git")) {
+    GTEST_SKIP() << "no git";
+  }
+  directory_.write("suite.json", R"({"points": [
+      {"kernel": "backward/rows", "n": 20, "d": 5, "M": [300, 9]}]})");
+  Json recording = Json::parse(redblue("record suite.json").out);
+  const auto run = [&](Process process, const std::vector<std::string>& words) {
+    if (!words.empty()) {
+      process.words = words;
+    }
+    for (const char* variable :
+         {"PATH=/usr/bin:/bin", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+          "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=A",
+          "GIT_COMMITTER_EMAIL=a@b"}) {
+      process.environment.emplace_back(variable);
+    }
+    return process.run();
+  };
+  run(process(""), {"/usr/bin/git", "init", "-q"});
+  for (const char* const reason : {"", "why"}) {
+    if (*reason != '\0') {
+      recording["points"][0]["accepted"] = {
+          {{"date", "2026-01-31"}, {"who", "A"}, {"reason", reason}, {"before", 9}, {"after", 8}}};
+    }
+    directory_.write("base.json", recording.dump());
+    run(process(""), {"/usr/bin/git", "add", "base.json"});
+    run(process(""), {"/usr/bin/git", "commit", "-q", "-m", "Record"});
+  }
+  expect_kept("history", Json::parse(run(process("history base.json --format json"), {}).out));
 }
 
 TEST_F(Schemas, AreLinkedAndTested) {

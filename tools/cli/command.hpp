@@ -126,6 +126,7 @@ Action add_info(CLI::App& app);
 Action add_bounds(CLI::App& app);
 Action add_plan(CLI::App& app);
 Action add_curve(CLI::App& app);
+Action add_history(CLI::App& app);
 Action add_count(CLI::App& app);
 // `transport`: of the job of which this process is a rank; null: of none.
 Action add_run(CLI::App& app, Transport* transport);

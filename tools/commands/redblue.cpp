@@ -35,6 +35,7 @@ int run_redblue(int argc, char** argv, Transport* transport, const Complaint& co
       {"pebble", "computations as graphs, and the red-blue pebble game on them", add_pebble},
       {"replay", "a trace in caches of every size: LRU, and the fewest reads", add_replay},
       {"plot", "pictures of what kernels do, by gnuplot", add_plot},
+      {"history", "the words of a baseline's points through its commits in git", add_history},
       {"report", "a sweep as one HTML page: figures, tables, the machine", add_report},
   };
   const std::vector<Subcommand> gate =

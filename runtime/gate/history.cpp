@@ -1,0 +1,363 @@
+#include "runtime/gate/history.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "runtime/gate/arguments_json.hpp"
+#include "runtime/gate/comparison.hpp"
+#include "runtime/gate/metrics.hpp"
+#include "runtime/text/cells.hpp"
+#include "runtime/text/printable.hpp"
+#include "runtime/text/table.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr int kHistorySchema = 1;
+constexpr std::size_t kMostNamed = 12;  // lines with names in a picture
+constexpr std::size_t kMostLetters = 60;
+
+// "keys come once; and once more".
+std::string reasons_of(const History::Value& value) {
+  std::string text;
+  for (const Accepted& accepted : value.accepted) {
+    text += (text.empty() ? "" : "; ") + accepted.reason;
+  }
+  return text;
+}
+
+std::string shown(const History::Value& value) {
+  return value.number   ? grouped(*value.number)
+         : !value.there ? "no such point"
+         : !value.fits  ? "does not fit"
+                        : "none";
+}
+
+bool differs(const History::Value& a, const History::Value& b) {
+  return a.there != b.there || a.fits != b.fits || a.number != b.number;
+}
+
+std::string change_text(const History::Value& before, const History::Value& now) {
+  if (!before.number || !now.number || *before.number == *now.number) {
+    return "";
+  }
+  const Index change = *now.number - *before.number;
+  return fmt::format("{}{}{}", change > 0 ? "+" : "", grouped(change),
+                     *before.number == 0 ? "" : ", " + to_share(*before.number, *now.number));
+}
+
+// What is said of a commit beside the numbers.
+std::string note_of(const Commit& commit, const History::Value& value) {
+  const std::string reasons = reasons_of(value);
+  return shortened(commit.author + ": " + commit.subject, kMostLetters) +
+         (reasons.empty() ? "" : "  accepted: " + shortened(reasons, kMostLetters));
+}
+
+// The largest share by which a line is ever off its first number.
+double largest_change(const History::Line& line) {
+  double first = 0, most = 0;
+  for (const History::Value& value : line.values) {
+    if (value.number) {
+      first = first == 0 ? static_cast<double>(*value.number) : first;
+      most =
+          std::max(most, first == 0 ? 0 : std::abs(static_cast<double>(*value.number) / first - 1));
+    }
+  }
+  return most;
+}
+
+// A few commits below the axis: the date above the hash.
+std::string commit_tics(const std::vector<Commit>& commits) {
+  constexpr std::size_t kAtMost = 8;
+  const std::size_t stride = 1 + (commits.size() - 1) / kAtMost;
+  std::string tics;
+  for (std::size_t k = 0; k < commits.size(); ++k) {
+    const bool named = k % stride == 0;
+    tics += fmt::format("{}{} {}{}", tics.empty() ? "" : ", ",
+                        named ? fmt::format("{} . \"\\n\" . {}", gnuplot_text(commits[k].date),
+                                            gnuplot_text(commits[k].short_hash))
+                              : "''",
+                        k, named ? "" : " 1");
+  }
+  return fmt::format("set xtics ({}) nomirror out\n", tics);
+}
+
+// Reasons stand along the commits that they came with.
+std::string reason_labels(const History& history) {
+  constexpr std::size_t kLetters = 44;  // as high as a plot is
+  std::string commands;
+  for (std::size_t k = 0; k < history.commits.size(); ++k) {
+    std::set<std::string> reasons;
+    for (const History::Line& line : history.lines) {
+      for (const Accepted& accepted : line.values[k].accepted) {
+        reasons.insert(accepted.reason);
+      }
+    }
+    if (reasons.empty()) {
+      continue;
+    }
+    const std::string text =
+        *reasons.begin() + (reasons.size() == 1 ? "" : fmt::format(" (+{})", reasons.size() - 1));
+    commands += fmt::format(
+        "set arrow from {0}, graph 0 to {0}, graph 1 nohead back dashtype 3 linecolor rgb "
+        "'#999999'\nset label {1} at {0}, graph 0.98 right rotate by 90 offset character -0.6, 0 "
+        "font ',{2}' textcolor rgb '#555555'\n",
+        k, gnuplot_text(shortened(text, kLetters)), kSmallFont);
+  }
+  return commands;
+}
+
+}  // namespace
+
+bool History::Line::changes() const {
+  return std::ranges::adjacent_find(values, differs) != values.end() ||
+         std::ranges::any_of(values, [](const Value& value) { return !value.accepted.empty(); });
+}
+
+MetricAsked parse_metric(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  MetricAsked asked{.phase = colon == std::string::npos ? "" : text.substr(0, colon),
+                    .metric = colon == std::string::npos ? text : text.substr(colon + 1)};
+  const bool least = asked.metric == kLeastM;
+  if (colon == 0 || (least && !asked.phase.empty()) ||
+      (!least && asked.metric != kWords && find_metric(asked.metric) == nullptr)) {
+    throw std::invalid_argument(
+        fmt::format("'{}': expected [PHASE:]METRIC, METRIC words, reads, writes, index_reads, "
+                    "index_writes or peak; or least_M",
+                    shortened(text)));
+  }
+  return asked;
+}
+
+History history_of(const std::string& file, const MetricAsked& asked,
+                   const std::vector<Version>& versions, const std::vector<RecordedPoint>& before) {
+  History history{.file = file,
+                  .metric = asked.phase.empty() ? asked.metric : asked.phase + ":" + asked.metric,
+                  .commits = {},
+                  .lines = {}};
+  std::map<PointKey, std::size_t> lines;
+  std::map<PointKey, std::vector<Accepted>> accepted_before;
+  for (const RecordedPoint& recorded : before) {
+    accepted_before[key_of(recorded.point)] = recorded.accepted;
+  }
+  for (std::size_t k = 0; k < versions.size(); ++k) {
+    history.commits.push_back(versions[k].commit);
+    for (const RecordedPoint& recorded : versions[k].points) {
+      const PointKey key = key_of(recorded.point);
+      const auto [line, is_new] = lines.emplace(key, history.lines.size());
+      if (is_new) {
+        history.lines.push_back(
+            {.point = recorded.point, .values = std::vector<History::Value>(versions.size())});
+      }
+      History::Value& value = history.lines[line->second].values[k];
+      value = {.there = true,
+               .fits = recorded.fits,
+               .number = number_of(recorded, asked.phase, asked.metric)};
+      std::vector<Accepted>& known = accepted_before[key];
+      for (const Accepted& accepted : recorded.accepted) {
+        if (std::ranges::find(known, accepted) == known.end()) {
+          value.accepted.push_back(accepted);
+        }
+      }
+      known = recorded.accepted;
+    }
+  }
+  return history;
+}
+
+std::string to_table(const History& history) {
+  Table table;
+  table.add({"point", "commit", "date", history.metric, "change"});
+  std::vector<std::string> notes = {""};  // sentences, which are not aligned as columns
+  std::size_t constant = 0;
+  for (const History::Line& line : history.lines) {
+    if (!line.changes() && history.lines.size() > 1) {
+      ++constant;
+      continue;
+    }
+    std::string name = to_string(line.point);
+    for (std::size_t k = 0; k < line.values.size(); ++k) {
+      const History::Value& value = line.values[k];
+      if (k == 0 ? value.there : differs(value, line.values[k - 1]) || !value.accepted.empty()) {
+        const Commit& commit = history.commits[k];
+        table.add({std::exchange(name, ""), commit.short_hash, commit.date, shown(value),
+                   k == 0 ? "" : change_text(line.values[k - 1], value)});
+        notes.push_back(note_of(commit, value));
+      }
+    }
+  }
+  std::string text = fmt::format("{}: {} of {} in {}{}\n", history.file, history.metric,
+                                 counted(std::ssize(history.lines), "point"),
+                                 counted(std::ssize(history.commits), "commit"),
+                                 history.shallow ? ", of a shallow clone" : "");
+  if (notes.size() > 1) {
+    text += "\n";
+    std::istringstream rows(table.text());
+    for (const std::string& note : notes) {
+      std::string row;
+      std::getline(rows, row);
+      text += row + (note.empty() ? "" : "  " + printable(note)) + "\n";
+    }
+  }
+  if (constant != 0) {
+    text += fmt::format("\n{} did not change\n", counted(static_cast<Index>(constant), "point"));
+  }
+  return text;
+}
+
+std::string to_json(const History& history) {
+  Json json = {{"schema", kHistorySchema},
+               {"file", history.file},
+               {"metric", history.metric},
+               {"shallow", history.shallow}};
+  json["commits"] = Json::array();
+  for (const Commit& commit : history.commits) {
+    json["commits"].push_back({{"commit", commit.hash},
+                               {"short", commit.short_hash},
+                               {"date", commit.date},
+                               {"author", commit.author},
+                               {"subject", commit.subject}});
+  }
+  json["points"] = Json::array();
+  for (const History::Line& line : history.lines) {
+    Json its = {{"kernel", line.point.subject},
+                {"arguments", arguments_json(line.point.arguments)}};
+    its["values"] = Json::array();
+    Json accepted = Json::array();
+    for (std::size_t k = 0; k < line.values.size(); ++k) {
+      const History::Value& value = line.values[k];
+      its["values"].push_back(value.number   ? Json(*value.number)
+                              : !value.there ? Json()
+                                             : Json(value.fits ? "none" : "does not fit"));
+      for (const Accepted& each : value.accepted) {
+        accepted.push_back({{"commit", history.commits[k].hash},
+                            {"date", each.date},
+                            {"who", each.who},
+                            {"reason", each.reason},
+                            {"before", each.before},
+                            {"after", each.after}});
+      }
+    }
+    its["accepted"] = std::move(accepted);
+    json["points"].push_back(std::move(its));
+  }
+  return json.document(Json::BadText::replaced);
+}
+
+std::string to_csv(const History& history) {
+  std::vector<Cells> rows;
+  for (const History::Line& line : history.lines) {
+    for (std::size_t k = 0; k < line.values.size(); ++k) {
+      const History::Value& value = line.values[k];
+      const Commit& commit = history.commits[k];
+      rows.push_back({{in_csv("kernel"), line.point.subject},
+                      {in_csv("arguments"), to_string(line.point.arguments)},
+                      {in_csv("commit"), commit.hash},
+                      {in_csv("date"), commit.date},
+                      {in_csv("author"), commit.author},
+                      {in_csv("subject"), commit.subject},
+                      {in_csv("metric"), history.metric},
+                      {in_csv("value"), value.number ? CellValue(*value.number) : absent()},
+                      {in_csv("accepted"), reasons_of(value)}});
+    }
+  }
+  return csv_of(rows);
+}
+
+Picture history_picture(const History& history) {
+  const bool one = history.lines.size() == 1;
+  Picture picture{
+      .title = one ? fmt::format("{} of {}", history.metric, to_string(history.lines.front().point))
+                   : fmt::format("{} of the points of {}", history.metric, history.file),
+      .x_label = "commits of " + history.file,
+      .y_label =
+          one ? history.metric : history.metric + ", change since the first commit in percent",
+      .caption = {},
+      .data = {},
+      .commands = {}};
+  std::vector<const History::Line*> lines;
+  for (const History::Line& line : history.lines) {
+    lines.push_back(&line);
+  }
+  std::ranges::stable_sort(lines, std::greater<>(),
+                           [](const History::Line* line) { return largest_change(*line); });
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  std::string plot, marks, constant;
+  const auto draw = [&](std::string points, const std::string& style, const std::string& title) {
+    const std::string block = fmt::format("$lines{}", picture.data.size());
+    picture.data.emplace_back(block, std::move(points));
+    plot += fmt::format("{}{} using 1:2 with {} {}", plot.empty() ? "plot " : ", ", block, style,
+                        title.empty() ? "notitle" : "title " + gnuplot_text(title));
+  };
+  std::vector<std::pair<std::string, std::string>> named;  // points and names
+  std::string others;
+  std::size_t other = 0, unchanged = 0;
+  for (const History::Line* line : lines) {
+    std::optional<double> first;
+    std::string points;
+    for (std::size_t k = 0; k < line->values.size(); ++k) {
+      const History::Value& value = line->values[k];
+      if (!value.number) {
+        points += "\n";  // the line ends here
+        continue;
+      }
+      const auto number = static_cast<double>(*value.number);
+      first = first.value_or(number);
+      const double at = one ? number : *first == 0 ? 0 : 100 * (number / *first - 1);
+      least = std::min(least, at);
+      most = std::max(most, at);
+      points += fmt::format("{} {}\n", k, at);
+      if (!value.accepted.empty()) {
+        marks += fmt::format("{} {}\n", k, at);
+      }
+    }
+    if (!first) {
+      continue;
+    }
+    if (!one && largest_change(*line) == 0) {
+      ++unchanged;
+      constant += points + "\n\n";
+    } else if (named.size() < kMostNamed) {
+      named.emplace_back(points, to_string(line->point));
+    } else {
+      ++other;
+      others += points + "\n\n";
+    }
+  }
+  if (least > most) {
+    throw InputError(
+        fmt::format("{}: no point has {}: there is nothing to draw", history.file, history.metric));
+  }
+  if (unchanged != 0) {
+    draw(constant, "lines dashtype 1 linecolor rgb '#dddddd' linewidth 1.5",
+         fmt::format("{} that did not change", unchanged));
+  }
+  if (other != 0) {
+    draw(others, "lines dashtype 1 linecolor rgb '#b0b0b0' linewidth 1",
+         fmt::format("{} others", other));
+  }
+  for (std::size_t k = 0; k < named.size(); ++k) {
+    draw(named[k].first, fmt::format("linespoints linetype {} pointsize 0.6", k + 1),
+         one ? "" : shortened(named[k].second, 30));
+  }
+  if (!marks.empty()) {
+    draw(marks, "points pointtype 6 pointsize 1.6 linewidth 1.5 linecolor rgb 'black'", "accepted");
+  }
+  const double room = most > least ? 0.08 * (most - least) : one ? std::max(1.0, 0.05 * most) : 1;
+  picture.commands =
+      fmt::format("set xrange [{}:{}]\nset yrange [{}:{}]\nset ytics nomirror out format '{}'\n",
+                  -0.3, static_cast<double>(history.commits.size()) - 0.7, least - room,
+                  most + room, one ? "%.6g" : "%+g%%") +
+      commit_tics(history.commits) + reason_labels(history) + plot + "\n";
+  return picture;
+}
+
+}  // namespace redblue
