@@ -81,8 +81,8 @@ inline const std::string kOutside = "(outside)";
 
 RecordedPoint recorded(const Point& point, const RunCounts& counts);
 
-// A number of the point, or of a phase of it: of Metric, kWords or kLeastM; the sum of words at most
-// 2^63 - 1. Nothing where there is none: no such phase, no counts, an unknown least M.
+// A number of the point, or of a phase of it: of Metric, kWords or kLeastM; the sum of words at
+// most 2^63 - 1. Nothing where there is none: no such phase, no counts, an unknown least M.
 std::optional<Index> number_of(const RecordedPoint& recorded, std::string_view phase,
                                std::string_view metric);
 

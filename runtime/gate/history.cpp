@@ -24,6 +24,9 @@ namespace {
 constexpr int kHistorySchema = 1;
 constexpr std::size_t kMostNamed = 12;  // lines with names in a picture
 constexpr std::size_t kMostLetters = 60;
+// The right end of a plot beside which names of points have room; and the letters of these.
+constexpr double kNarrowRight = 0.66;
+constexpr std::size_t kMostOfName = 44;
 
 // "keys come once; and once more".
 std::string reasons_of(const History::Value& value) {
@@ -74,23 +77,26 @@ double largest_change(const History::Line& line) {
   return most;
 }
 
-// A few commits below the axis: the date above the hash.
+// The hashes of a few commits below the axis.
 std::string commit_tics(const std::vector<Commit>& commits) {
-  constexpr std::size_t kAtMost = 8;
+  constexpr std::size_t kAtMost = 9;
   const std::size_t stride = 1 + (commits.size() - 1) / kAtMost;
   std::string tics;
   for (std::size_t k = 0; k < commits.size(); ++k) {
     const bool named = k % stride == 0;
     tics += fmt::format("{}{} {}{}", tics.empty() ? "" : ", ",
-                        named ? fmt::format("{} . \"\\n\" . {}", gnuplot_text(commits[k].date),
-                                            gnuplot_text(commits[k].short_hash))
-                              : "''",
-                        k, named ? "" : " 1");
+                        named ? gnuplot_text(commits[k].short_hash) : "''", k, named ? "" : " 1");
   }
   return fmt::format("set xtics ({}) nomirror out\n", tics);
 }
 
-// Reasons stand along the commits that they came with.
+// "2026-11-22 to 2026-11-24".
+std::string dates_of(const std::vector<Commit>& commits) {
+  const std::string &first = commits.front().date, &last = commits.back().date;
+  return first == last ? first : first + " to " + last;
+}
+
+// Reasons are written along the commits that they came with.
 std::string reason_labels(const History& history) {
   constexpr std::size_t kLetters = 44;  // as high as a plot is
   std::string commands;
@@ -277,7 +283,7 @@ Picture history_picture(const History& history) {
   Picture picture{
       .title = one ? fmt::format("{} of {}", history.metric, to_string(history.lines.front().point))
                    : fmt::format("{} of the points of {}", history.metric, history.file),
-      .x_label = "commits of " + history.file,
+      .x_label = fmt::format("commits of {}, {}", history.file, dates_of(history.commits)),
       .y_label =
           one ? history.metric : history.metric + ", change since the first commit in percent",
       .caption = {},
@@ -338,7 +344,7 @@ Picture history_picture(const History& history) {
   }
   if (unchanged != 0) {
     draw(constant, "lines dashtype 1 linecolor rgb '#dddddd' linewidth 1.5",
-         fmt::format("{} that did not change", unchanged));
+         fmt::format("{} unchanged", unchanged));
   }
   if (other != 0) {
     draw(others, "lines dashtype 1 linecolor rgb '#b0b0b0' linewidth 1",
@@ -346,17 +352,23 @@ Picture history_picture(const History& history) {
   }
   for (std::size_t k = 0; k < named.size(); ++k) {
     draw(named[k].first, fmt::format("linespoints linetype {} pointsize 0.6", k + 1),
-         one ? "" : shortened(named[k].second, 30));
+         one ? "" : shortened(named[k].second, kMostOfName));
   }
   if (!marks.empty()) {
     draw(marks, "points pointtype 6 pointsize 1.6 linewidth 1.5 linecolor rgb 'black'", "accepted");
   }
-  const double room = most > least ? 0.08 * (most - least) : one ? std::max(1.0, 0.05 * most) : 1;
+  const double room = std::max(1.0, 0.08 * (most - least));
   picture.commands =
-      fmt::format("set xrange [{}:{}]\nset yrange [{}:{}]\nset ytics nomirror out format '{}'\n",
-                  -0.3, static_cast<double>(history.commits.size()) - 0.7, least - room,
-                  most + room, one ? "%.6g" : "%+g%%") +
-      commit_tics(history.commits) + reason_labels(history) + plot + "\n";
+      fmt::format("set xrange [{}:{}]\nset yrange [{}:{}]\n", -0.3,
+                  static_cast<double>(history.commits.size()) - 0.7, least - room, most + room);
+  picture.commands +=
+      one ? gnuplot_tics('y', static_cast<Index>(most + room),
+                         static_cast<Index>(std::max(0.0, least - room)))
+          : fmt::format(
+                "set ytics nomirror out format '%+g%%'\nset rmargin at screen {}\nset key "
+                "at screen {}, graph 1 left top font ',{}'\n",
+                kNarrowRight, kNarrowRight + 0.005, kSmallFont);
+  picture.commands += commit_tics(history.commits) + reason_labels(history) + plot + "\n";
   return picture;
 }
 

@@ -218,13 +218,16 @@ std::string size_text(Index size) {
                                         : grouped(size);
 }
 
-std::string gnuplot_tics(char axis, Index most) {
-  constexpr double kLong = 1e6;  // larger numbers are written as powers
-  const std::vector<double> numbers = even(0, static_cast<double>(most), 1);
+std::string gnuplot_tics(char axis, Index most, Index least) {
+  constexpr double kLong = 1e6;  // larger numbers are written as powers, in which
+  constexpr double kFine = 1e4;  // neighbours that are nearer would look alike
+  const std::vector<double> numbers =
+      even(static_cast<double>(least), static_cast<double>(most), 1);
   const double last = numbers.back();
+  const bool powers = last >= kLong && last - numbers.front() >= last / kFine;
   std::vector<Tick> ticks;
   for (const double at : numbers) {
-    ticks.push_back({at, text_of(at, last < kLong ? std::nullopt : std::optional(exponent(last)))});
+    ticks.push_back({at, text_of(at, powers ? std::optional(exponent(last)) : std::nullopt)});
   }
   return tics_of(axis, ticks);
 }

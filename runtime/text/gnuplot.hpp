@@ -51,8 +51,8 @@ inline constexpr std::string_view kGnuplotWhite =
 std::string size_text(Index size);
 
 // "set xtics (...)" with texts for some of the numbers on an axis, x or y.
-// On a linear axis from 0 to `most`: 5,000, or 2×10^8.
-std::string gnuplot_tics(char axis, Index most);
+// On a linear axis from `least` to `most`: 5,000, or 2×10^8.
+std::string gnuplot_tics(char axis, Index most, Index least = 0);
 // On a logarithmic axis: 10^9, and numbers between powers of ten if these are too far apart.
 std::string gnuplot_log_tics(char axis, double least, double most);
 // On a logarithmic axis of sizes: powers of two, as 4K.

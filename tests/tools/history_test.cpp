@@ -292,10 +292,11 @@ TEST_F(HistoryPictures, AreDrawn) {
   };
   const std::string all = texts("");
   for (const std::string& text :
-       {std::string("words of the points of base.json\n"), std::string("2026-01-01\n"),
-        third + "\n", std::string("forward/rows n=40 d=5 M=300\n"),
-        std::string("2 that did not change\n"), std::string("keys_come once\n"),
-        std::string("accepted\n"), std::string("redblue history base.json --out picture.svg\n")}) {
+       {std::string("words of the points of base.json\n"),
+        std::string("commits of base.json, 2026-01-01 to 2026-01-03\n"), third + "\n",
+        std::string("forward/rows n=40 d=5 M=300\n"), std::string("2 unchanged\n"),
+        std::string("keys_come once\n"), std::string("accepted\n"),
+        std::string("redblue history base.json --out picture.svg\n")}) {
     EXPECT_NE(all.find(text), std::string::npos) << text << "\n" << all;
   }
   const std::string one = texts("--point forward/rows");

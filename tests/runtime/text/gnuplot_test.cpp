@@ -193,6 +193,12 @@ TEST(Picture, TicsAreAFew) {
   EXPECT_EQ(gnuplot_tics('x', 3), "set xtics ('0' 0, '1' 1, '2' 2, '3' 3) nomirror out\n");
   EXPECT_EQ(gnuplot_tics('y', 17'000),
             "set ytics ('0' 0, '5,000' 5000, '10,000' 10000, '15,000' 15000) nomirror out\n");
+  EXPECT_EQ(gnuplot_tics('y', 2'600, 2'050),
+            "set ytics ('2,100' 2100, '2,200' 2200, '2,300' 2300, '2,400' 2400, '2,500' 2500, "
+            "'2,600' 2600) nomirror out\n");
+  EXPECT_EQ(gnuplot_tics('y', 12'345'679, 12'345'677),
+            "set ytics ('12,345,677' 12345677, '12,345,678' 12345678, '12,345,679' 12345679) "
+            "nomirror out\n");
   EXPECT_EQ(gnuplot_tics('y', 250'000'000),
             "set ytics ('0' 0, '0.5\u00d710^{8}' 50000000, '1\u00d710^{8}' 100000000, "
             "'1.5\u00d710^{8}' 150000000, '2\u00d710^{8}' 200000000, '2.5\u00d710^{8}' 250000000) "

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Holds tools/action to what it says: `check` reads its files; `run PREFIX` does its steps as a job of
+another repository, tests/install/stencil, does, with redblue installed in PREFIX already."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+try:
+    import yaml
+except ImportError:
+    sys.exit("label docs: python3-yaml is missing: tools/setup --tests installs mkdocs")
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ACTION = ROOT / "tools/action"
+
+
+def require(holds, why):
+    if not holds:
+        sys.exit("action: " + why)
+
+
+def documents():
+    """The action, the jobs of GitLab, and the workflows that docs/gate.md shows."""
+    page = (ROOT / "docs/gate.md").read_text()
+    shown = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.S)]
+    require(len(shown) >= 3, "docs/gate.md shows no workflows")
+    return (yaml.safe_load((ACTION / "action.yml").read_text()),
+            yaml.safe_load((ACTION / "gitlab.yml").read_text()), shown)
+
+
+def scripts(action, gitlab, shown):
+    """Each text that a shell gets, with its place."""
+    for step in action["runs"]["steps"]:
+        if "run" in step:
+            yield "action.yml, " + step["name"], step["run"]
+    for name in ("before_script", "script"):
+        for k, line in enumerate(gitlab[".redblue-gate"][name]):
+            yield f"gitlab.yml, {name} {k + 1}", line
+    yield "gitlab.yml, GATE_BUILD", gitlab[".redblue-gate"]["variables"]["GATE_BUILD"]
+    for document in shown:
+        for job in document.get("jobs", {}).values():
+            for step in job["steps"]:
+                if "run" in step:
+                    yield "docs/gate.md", step["run"]
+                if "build" in step.get("with", {}):
+                    yield "docs/gate.md", step["with"]["build"]
+
+
+def check():
+    action, gitlab, shown = documents()
+    options = {  # what each program that the lines call has options of
+        "check": (ROOT / "tools/gate/gate.cpp").read_text(),
+        "setup": (ROOT / "tools/setup").read_text(),
+        "install": (ROOT / "CMakeLists.txt").read_text() + (ACTION / "install").read_text(),
+    }
+    for place, text in scripts(action, gitlab, shown):
+        said = subprocess.run(["bash", "-n", "-c", text], capture_output=True, text=True)
+        require(said.returncode == 0, f"{place}: {said.stderr}")
+        for file in re.findall(r"\btools/[a-z/]+", text):
+            require((ROOT / file).exists(), f"{place}: {file} is not there")
+        for file in re.findall(r"\$GITHUB_ACTION_PATH/([a-z./]+)", text):
+            require(os.access((ACTION / file).resolve(), os.X_OK), f"{place}: {file} is no program")
+        if "setup" in text:
+            for option in re.findall(r"setup\"? (--[a-z]+)", text):
+                require(option + ")" in options["setup"], f"{place}: setup has no {option}")
+        if " check " in text:
+            for option in re.findall(r" (--[a-z]+)", text[text.index(" check "):]):
+                known = options["check"] + (ROOT / "tools/gate/part.cpp").read_text()
+                require(f'"{option}"' in known, f"{place}: check has no {option}")
+    for option in re.findall(r"-D(REDBLUE_\w+)=", options["install"]):
+        require(f"option({option} " in options["install"], f"install: CMake has no {option}")
+    # Inputs come as variables: one in the text of a script could be any command.
+    steps = action["runs"]["steps"]
+    used = str(steps)
+    for step in steps:
+        require("${{" not in step.get("run", ""), f"action.yml, {step['name']}: an expression in run")
+        require("uses" in step or step["shell"] == "bash", f"action.yml, {step['name']}: no shell")
+    for name in re.findall(r"\$\{\{ inputs\.(\w+) ", used) + ["build", "baseline"]:
+        require(name in action["inputs"], f"action.yml has no input {name}")
+    for name in action["inputs"]:
+        require(f"inputs.{name} " in used, f"action.yml does not use the input {name}")
+    for document in shown:
+        for job in document.get("jobs", {}).values():
+            for step in job["steps"]:
+                if "tools/action@" in step.get("uses", ""):
+                    for name in step.get("with", {}):
+                        require(name in action["inputs"], f"docs/gate.md: no input {name}")
+        for name, job in document.items():
+            if isinstance(job, dict) and job.get("extends") == ".redblue-gate":
+                for variable in job["variables"]:
+                    require(variable in gitlab[".redblue-gate"]["variables"],
+                            f"docs/gate.md: no variable {variable}")
+    require(gitlab[".redblue-gate"]["artifacts"]["when"] == "always", "no report of a failure")
+    variables = set(gitlab[".redblue-gate"]["variables"])
+    for _, line in scripts({"runs": {"steps": []}}, gitlab, []):
+        for variable in re.findall(r"\$(GATE_\w+)", line):
+            require(variable in variables, f"gitlab.yml: no variable {variable}")
+
+
+class Job:
+    """A job on a machine of GitHub: its folders, the files by which steps speak, and its variables."""
+
+    def __init__(self, workspace, temp, shell=("env", "-i"), action=ACTION):
+        self.workspace, self.temp, self.shell, self.action = workspace, temp, list(shell), action
+        self.variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(temp)}
+        self.outputs, self.said, self.path = {}, [], []
+        self.summary = temp / "summary"
+
+    def expression(self, text, inputs):
+        def value(match):
+            name = match[1].split(".")
+            return inputs[name[1]] if name[0] == "inputs" else self.outputs[name[1]][name[3]]
+        return re.sub(r"\$\{\{ ([\w.]+) \}\}", value, text)
+
+    def run(self, script, more=None, seen=lambda path: path):
+        """One step. Returns its exit code; `seen`: how the shell sees a path."""
+        files = {name: self.temp / name for name in ("GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT")}
+        for file in files.values():
+            file.write_text("")
+        variables = {**self.variables, **(more or {})}
+        variables["PATH"] = ":".join(self.path + [variables["PATH"]])
+        variables.update({name: str(seen(path)) for name, path in files.items()})
+        variables.update(GITHUB_ACTION_PATH=str(seen(self.action)), RUNNER_TEMP=str(seen(self.temp)),
+                         GITHUB_STEP_SUMMARY=str(seen(self.summary)))
+        ended = subprocess.run(
+            self.shell + [f"{name}={value}" for name, value in variables.items()] +
+            ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c",
+             f"cd '{seen(self.workspace)}'\n{script}"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.said.append(ended.stdout)
+        for line in files["GITHUB_ENV"].read_text().splitlines():
+            name, value = line.split("=", 1)
+            self.variables[name] = value
+        self.path = files["GITHUB_PATH"].read_text().splitlines()[::-1] + self.path
+        self.output = dict(line.split("=", 1)
+                           for line in files["GITHUB_OUTPUT"].read_text().splitlines())
+        return ended.returncode
+
+    def use(self, inputs, seen=lambda path: path, report=lambda *step: None):
+        """The steps of the action, with these inputs. Returns the first exit code that fails."""
+        action = documents()[0]
+        inputs = {name: inputs.get(name, its["default"]) for name, its in action["inputs"].items()}
+        for step in action["runs"]["steps"]:
+            needs = re.fullmatch(r"inputs\.(\w+) != ''", step.get("if", "inputs.command != ''"))
+            if "run" not in step or not inputs[needs[1]]:
+                continue
+            variables = {name: self.expression(value, inputs)
+                         for name, value in step.get("env", {}).items()}
+            code = self.run(step["run"], variables, seen)
+            report(step["name"], step["run"], variables, code, self.said[-1])
+            if "id" in step:
+                self.outputs[step["id"]] = {"outputs": self.output, **self.output}
+            if code != 0:
+                return code
+        return 0
+
+
+def run(prefix):
+    with tempfile.TemporaryDirectory() as folder:
+        workspace, temp = pathlib.Path(folder, "work"), pathlib.Path(folder, "temp")
+        shutil.copytree(ROOT / "tests/install/stencil", workspace)
+        temp.mkdir()
+        # Where the action looks for it, as a cache leaves it.
+        (temp / "redblue").symlink_to(prefix)
+        key = subprocess.run([ACTION / "key"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        pathlib.Path(prefix, "redblue-key").write_text(key)
+        job = Job(workspace, temp)
+        build = "cmake -B build >/dev/null && cmake --build build"
+        gate = {"build": build, "command": "build/stencil", "baseline": "baseline.json"}
+
+        def expect(code, got, *texts):
+            said = "".join(job.said)
+            job.said.clear()
+            require(got == code, f"exit {got} in place of {code}:\n{said}")
+            for text in texts:
+                require(re.search(text, said), f"nothing is said of '{text}':\n{said}")
+
+        expect(0, job.use({"build": build}), f"install: {key.strip()} is there")
+        require(not job.summary.exists(), "a summary of nothing")
+        expect(0, job.run("build/stencil record suite.json -o baseline.json"))
+        expect(0, job.use(gate), "redblue: same")
+        require("### redblue: same" in job.summary.read_text(), "no summary")
+
+        # GitLab's lines, but those that bring git and redblue's sources.
+        template = documents()[1][".redblue-gate"]
+        (workspace / ".redblue").mkdir()
+        (workspace / ".redblue/source").symlink_to(ROOT)
+        (workspace / ".redblue/prefix").symlink_to(prefix)
+        lines = [line for line in template["before_script"] + template["script"]
+                 if not line.startswith(("apt-get ", "rm -rf "))]
+        require(len(lines) == len(template["before_script"] + template["script"]) - 2, "other lines")
+        variables = {**template["variables"], "GATE_BUILD": build, "GATE_COMMAND": "build/stencil"}
+        expect(0, job.run("\n".join(lines), variables), "is there", "stencil|same, all")
+        require("<testsuites" in (workspace / "redblue.xml").read_text(), "no report of GitLab's")
+
+        source = workspace / "stencil.cpp"
+        text = source.read_text()
+        before = 'const Phase phase(machine, "sweep");'
+        require(before in text, "nothing to break")
+        source.write_text(text.replace(
+            before, before + " { const Tile once_more = machine.read(grid.block({0, 1}, {0, 1})); }"))
+        expect(3, job.use(gate), r"::error title=.*stencil/strips.*sweep reads 11,058 -> 11,059 words")
+        require("11,059" in job.summary.read_text(), "no summary of what differs")
+        source.write_text(text)
+
+        baseline = workspace / "baseline.json"
+        recorded = baseline.read_text()
+        baseline.write_text(recorded.replace('"total":', '"at_most":{"words":1},"total":', 1))
+        expect(3, job.use(gate), "::error title=.*words [0-9,]+, at most 1")
+        baseline.unlink()
+        expect(1, job.use(gate), "cannot read 'baseline.json'")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["check"]:
+        check()
+    elif len(sys.argv) == 3 and sys.argv[1] == "run":
+        run(sys.argv[2])
+    else:
+        sys.exit("usage: action.py check | run PREFIX")
