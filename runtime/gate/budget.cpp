@@ -23,7 +23,7 @@ std::string Budget::name() const {
 }
 
 std::string Budget::most() const {
-  return metric == kOverBound ? fmt::format("{:.6g}", over_bound) : grouped(words);
+  return metric == kOverBound ? fmt::format("{}", over_bound) : grouped(words);
 }
 
 std::string to_string(const std::vector<Budget>& budgets) {
