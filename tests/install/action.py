@@ -165,11 +165,17 @@ def run(prefix):
         workspace, temp = pathlib.Path(folder, "work"), pathlib.Path(folder, "temp")
         shutil.copytree(ROOT / "tests/install/stencil", workspace)
         temp.mkdir()
-        # Where the action looks for it, as a cache leaves it.
-        (temp / "redblue").symlink_to(prefix)
         key = subprocess.run([ACTION / "key"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        require(re.fullmatch(r"redblue-[a-z0-9.]+-\w+-[A-Za-z0-9.-]+-[0-9a-f]{16}\n", key), key)
+        # Where the action looks for it, as a cache leaves it. A checkout without sources, whose key
+        # is what it is now, builds nothing.
+        checkout = pathlib.Path(folder, "redblue")
+        shutil.copytree(ACTION, checkout / "tools/action")
+        shutil.copy(ROOT / "tools/setup", checkout / "tools/setup")
+        (checkout / "tools/action/key").write_text(f"#!/bin/sh\necho {key}")
+        (temp / "redblue").symlink_to(prefix)
         pathlib.Path(prefix, "redblue-key").write_text(key)
-        job = Job(workspace, temp)
+        job = Job(workspace, temp, action=checkout / "tools/action")
         build = "cmake -B build >/dev/null && cmake --build build"
         gate = {"build": build, "command": "build/stencil", "baseline": "baseline.json"}
 
@@ -189,7 +195,7 @@ def run(prefix):
         # GitLab's lines, but those that bring git and redblue's sources.
         template = documents()[1][".redblue-gate"]
         (workspace / ".redblue").mkdir()
-        (workspace / ".redblue/source").symlink_to(ROOT)
+        (workspace / ".redblue/source").symlink_to(checkout)
         (workspace / ".redblue/prefix").symlink_to(prefix)
         lines = [line for line in template["before_script"] + template["script"]
                  if not line.startswith(("apt-get ", "rm -rf "))]

@@ -326,6 +326,18 @@ TEST_F(GateBudgets, SeveralChangesAreAcceptedAtOnce) {
   EXPECT_EQ(redblue("check base.json").code, 0);
 }
 
+// What cannot be accepted is known before anything runs.
+TEST_F(GateBudgets, AnAcceptanceIsRefusedAtOnce) {
+  directory_.write("suite.json", R"({"points": [
+      {"kernel": "forward/rows", "n": 5000, "d": 64, "M": 20000}]})");
+  const Outcome recorded = redblue("record suite.json -o base.json");
+  ASSERT_EQ(recorded.code, 0) << recorded.err;
+  const Outcome refused =
+      check({"--accept", "forward/rows", "--reason", "why", "--who", "me"}).run();
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_LT(refused.seconds, recorded.seconds / 2);
+}
+
 // An output that cannot be written leaves the baseline as it was.
 TEST_F(GateBudgets, ABaselineChangesAfterItsReport) {
   ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
@@ -388,6 +400,17 @@ TEST_F(GateBudgets, WhatIsHiddenOrDoesNotFitIsAccepted) {
   outcome =
       check({"--accept", "forward/rows n=40 d=5 M=300", "--reason", "why", "--who", "me"}).run();
   EXPECT_NE(outcome.err.find(": it fits in M now, "), std::string::npos) << outcome.err;
+  edit([](Ordered& all) {
+    all[2]["arguments"]["M"] = 1;
+    all[2]["least_M"] = 5;
+    for (const char* key : {"total", "phases"}) {
+      all[2].erase(key);
+    }
+    all[2]["fits"] = false;
+  });
+  outcome = check({"--accept", unfit, "--reason", "why", "--who", "me"}).run();
+  EXPECT_NE(outcome.err.find(": it does not fit in M, as before\n"), std::string::npos)
+      << outcome.err;
   // With a budget, of whatever, it is not accepted.
   edit([](Ordered& all) {
     all[0]["at_most"] = {{"least_M", 9000}};

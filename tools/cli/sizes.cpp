@@ -28,7 +28,7 @@ constexpr Unit kUnits[] = {{"", 1},
                            {"MiB", Index{1} << 18},
                            {"GiB", Index{1} << 28}};
 constexpr std::span<const Unit> kWordsOrBytes(kUnits);
-constexpr std::span<const Unit> kWords = kWordsOrBytes.first(4);
+constexpr std::span<const Unit> kInWords = kWordsOrBytes.first(4);
 constexpr Unit kBytes[] = {{"B", 1},
                            {"KiB", Index{1} << 10},
                            {"MiB", Index{1} << 20},
@@ -129,7 +129,7 @@ CachePart parse_cache(std::string_view text, std::string_view what) {
 }  // namespace
 
 Index parse_size(std::string_view text, std::string_view what) {
-  return parse(text, what, kWords,
+  return parse(text, what, kInWords,
                "a positive whole number such as 1000, 4K or 2M (powers of two)");
 }
 

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "memsim/words.hpp"
+#include "runtime/gate/metrics.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/printable.hpp"
@@ -120,18 +120,16 @@ std::string accept(const Given& given, const Accepted& by, Compared& compared,
   if (const auto over = over_budget(*compared.now); !over.empty()) {
     refuse(to_words(over.front()) + advice(over.front()));
   }
-  const auto words = [](const RecordedPoint& of) {
-    return (Words(of.counts.total.io.reads) + of.counts.total.io.writes).value();
-  };
+  const std::optional<Index> before = number_of(recorded, "", kWords);
+  const std::optional<Index> after = number_of(*compared.now, "", kWords);
   compared.accepted = by;
-  compared.accepted->before = words(recorded);
-  compared.accepted->after = words(*compared.now);
-  const std::string before = grouped(compared.accepted->before) + " words";
-  const std::string after = grouped(compared.accepted->after) + " words";
+  compared.accepted->before = before.value_or(0);
+  compared.accepted->after = after.value_or(0);
   const std::string change =
-      !compared.now->fits ? fmt::format("{} -> it no longer fits in M", before)
-      : !recorded.fits    ? fmt::format("it fits in M now, {}", after)
-                          : fmt::format("{} -> {}", grouped(compared.accepted->before), after);
+      before && after ? fmt::format("{} -> {} words", grouped(*before), grouped(*after))
+      : before        ? fmt::format("{} words -> it no longer fits in M", grouped(*before))
+      : after         ? fmt::format("it fits in M now, {} words", grouped(*after))
+                      : "it does not fit in M, as before";
   std::vector<Accepted> accepted = std::move(recorded.accepted);
   accepted.push_back(*compared.accepted);
   recorded = *compared.now;

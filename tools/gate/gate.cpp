@@ -11,6 +11,7 @@
 #include <new>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,9 +21,7 @@
 #include "runtime/gate/comparison_report.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
-#include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
-#include "tools/cli/nearest.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/program.hpp"
 #include "tools/cli/sizes.hpp"
