@@ -182,6 +182,10 @@ TEST_F(HistoryOfABaseline, OfChosenPointsMetricsAndCommits) {
   commit("Four");
   EXPECT_EQ(history_json("sub/base.json")["commits"].size(), 1U);
   EXPECT_EQ(history_json("./sub/../base.json")["commits"].size(), 3U);
+  // A name is no pattern.
+  std::filesystem::copy(directory_ / "base.json", directory_ / "[b]ase.json");
+  commit("Five");
+  EXPECT_EQ(history_json("[b]ase.json")["commits"].size(), 1U);
 }
 
 // What came by a merge is one commit, whatever it was before.

@@ -83,8 +83,9 @@ class Versions {
       throw never;
     }
     const auto said = run_git(
-        {"-c", "i18n.logOutputEncoding=UTF-8", "log", "--first-parent", "--no-show-signature",
-         "--no-color", "--reverse", "--format=%H%x00%h%x00%cs%x00%an%x00%s", range, "--", name_},
+        {"-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.follow=false", "--literal-pathspecs",
+         "log", "--first-parent", "--no-show-signature", "--no-color", "--reverse",
+         "--format=%H%x00%h%x00%cs%x00%an%x00%s", range, "--", name_},
         directory_);
     if (said->code != 0) {
       throw InputError(fmt::format("'{}': {}", path_, first_line(said->err)));
