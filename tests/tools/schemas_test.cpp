@@ -247,6 +247,12 @@ TEST_F(Schemas, OfRanks) {
                           "plot ranks backward/rows --n 2 --d 9 --M 900 --ranks 2"});
 }
 
+TEST_F(Schemas, OfFormulas) {
+  expect_keep("symbolic",
+              {"count backward/rows --symbolic", "count matmul/blocked --symbolic --n 50 --M 300",
+               "count attention/rows --symbolic --dv 96"});
+}
+
 TEST_F(Schemas, OfOtherTiles) {
   expect_keep("as", {"count --as all --n 900 --d 64 --M 48K",
                      "count --as all --problem gradients --n 90 --d 8 --M 4K --mask causal",

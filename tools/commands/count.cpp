@@ -1,5 +1,6 @@
-// redblue count: the words that a kernel will move, from its formulas, at once; or, with --as,
-// those of schedules of other attention kernels, with their tiles.
+// redblue count: the words that a kernel will move, from its formulas, at once; these formulas,
+// with
+// --symbolic; or, with --as, words of schedules of other attention kernels, with their tiles.
 
 #include <algorithm>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "runtime/report/as_report.hpp"
 #include "runtime/report/run_report.hpp"
+#include "runtime/report/symbolic_report.hpp"
 #include "runtime/run/run.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
@@ -49,6 +51,40 @@ Pass pass_of(const TextOption& option) {
       fmt::format("{} '{}': expected attention or gradients", given->from, given->text));
 }
 
+// What a formula is of where sizes are left out: blocks that are smaller than the lengths that they
+// cut. n and m differ, for some kernels have another formula where they are equal.
+void fill_sizes_of_formula(Request& request) {
+  const bool equal = request.n.has_value() && !request.m;
+  request.n = request.n.value_or(8192);
+  request.m = request.m.value_or(equal ? *request.n : 10000);
+  request.d = request.d.value_or(64);
+}
+
+// In so many words where M is left out, or in any number, where a kernel has no blocks.
+constexpr Index kFormulaM = 1 << 16, kAnyM = Index{1} << 50;
+SymbolicReport symbolic_of(Request& request, bool M_is_given) {
+  fill_sizes_of_formula(request);
+  try {
+    return report_symbolic(count(request));
+  } catch (const FastMemoryTooSmall&) {
+    if (M_is_given) {
+      throw;
+    }
+    request.M = kAnyM;
+    return report_symbolic(count(request));
+  }
+}
+
+void print_formulas(const SymbolicReport& report, const TextOption& option) {
+  const auto given = option.get();
+  const std::string form = given ? given->text : "table";
+  if (form == "latex" || form == "sympy") {
+    print(form == "latex" ? to_latex(report) : to_sympy(report));
+  } else {
+    print(report, parse_format(option));
+  }
+}
+
 }  // namespace
 
 Action add_count(CLI::App& app) {
@@ -64,19 +100,32 @@ Action add_count(CLI::App& app) {
              "--as`; or all: of each",
              "NAME"),
           pass(command, "--problem", "of --as: attention or gradients; attention", "PASS"),
-          format(command, "--format", "table, json or csv", "FORMAT") {}
+          symbolic(
+              command, "--symbolic",
+              "in place of words: their formulas in n, m, d and blocks, for blocks as those of "
+              "the plan; sizes may be left out"),
+          format(command, "--format", "table, json or csv; with --symbolic also latex or sympy",
+                 "FORMAT") {}
     ProblemOptions problem;
     WordCostsOption word_costs;
     HeadsOption heads;
     PatternOptions inputs;
     RanksOptions ranks;
-    TextOption as, pass, format;
+    TextOption as, pass;
+    Switch symbolic;
+    TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
   return [options] {
-    const Format format = parse_format(options->format);
+    const auto symbolic = options->symbolic.from();
+    const Format format = symbolic ? Format::table : parse_format(options->format);
     Request request;
+    request.M = symbolic ? kFormulaM : 0;
     const auto as = options->as.get();
+    if (as && symbolic) {
+      throw UsageError(fmt::format("{}: {} {} has tiles of a size: give the kernel of its loops",
+                                   *symbolic, as->from, as->text));
+    }
     if (!as) {
       if (const auto pass = options->pass.get()) {
         throw UsageError(fmt::format("{} '{}': a kernel has one problem; it is of {}", pass->from,
@@ -97,6 +146,10 @@ Action add_count(CLI::App& app) {
     options->heads.fill(request);
     options->inputs.fill(request);
     options->ranks.fill(request);
+    if (symbolic) {
+      print_formulas(symbolic_of(request, options->problem.has_M()), options->format);
+      return 0;
+    }
     if (!as) {
       print(count(request), format);
       return 0;

@@ -237,7 +237,7 @@ void FastMemoryOption::fill(Request& request) const {
     fill_levels(*device, *device_.get(), request);
   } else if (M) {
     fill_fast_memory(M->whole, M->items, request);
-  } else {
+  } else if (request.M == 0) {
     throw UsageError(
         "--M is missing: the words of fast memory, for example --M 8192, or --device a100");
   }

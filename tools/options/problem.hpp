@@ -41,9 +41,13 @@ class HeadsOption {
 class FastMemoryOption {
  public:
   explicit FastMemoryOption(CLI::App& app);
-  // Throws: UsageError, also if both are given or missing.
+  // A request that has an M keeps it where none is given. Throws: UsageError, also if both are
+  // given or, of a request without an M, missing.
   void fill(Request& request) const;
   [[nodiscard]] std::vector<const TextOption*> options() const { return {&M_, &device_.option()}; }
+  [[nodiscard]] bool given() const {
+    return M_.get().has_value() || device_.option().get().has_value();
+  }
 
  private:
   TextOption M_;
@@ -174,6 +178,7 @@ class ProblemOptions {
   // The kernel and the blocks, which a caller may refuse. Nothing where they are left out.
   [[nodiscard]] std::optional<std::string> kernel() const { return kernel_.get(); }
   [[nodiscard]] const TextOption& blocks() const { return blocks_; }
+  [[nodiscard]] bool has_M() const { return M_.given(); }
 
  private:
   OptionalArgument kernel_;

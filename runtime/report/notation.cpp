@@ -1,0 +1,202 @@
+#include "runtime/report/notation.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace redblue {
+namespace {
+
+// "S.rows" is the block rows of the phase S.
+std::pair<std::string_view, std::string_view> split_name(std::string_view name) {
+  const std::size_t point = name.rfind('.');
+  return point == std::string_view::npos ? std::pair<std::string_view, std::string_view>("", name)
+                                         : std::pair(name.substr(0, point), name.substr(point + 1));
+}
+
+std::string latex_block(std::string_view name) {
+  const auto [phase, block] = split_name(name);
+  const bool letters = block.size() == 2 && block[0] == 'B';
+  const std::string letter = letters             ? "B"
+                             : block.size() == 1 ? std::string(block)
+                                                 : fmt::format("\\mathit{{{}}}", block);
+  std::string index = letters ? std::string(1, block[1]) : "";
+  if (!phase.empty()) {
+    index += fmt::format("{}\\mathrm{{{}}}", index.empty() ? "" : ",", phase);
+  }
+  return index.empty() ? letter : fmt::format("{}_{{{}}}", letter, index);
+}
+
+// Factors that are the same as one power.
+std::vector<std::string> powers(const std::vector<std::string>& factors, Notation notation) {
+  std::vector<std::string> all;
+  for (std::size_t k = 0; k < factors.size();) {
+    std::size_t end = k;
+    while (end < factors.size() && factors[end] == factors[k]) {
+      ++end;
+    }
+    const std::size_t power = end - k;
+    all.push_back(power == 1                    ? factors[k]
+                  : notation == Notation::sympy ? fmt::format("{}**{}", factors[k], power)
+                  : notation == Notation::latex ? fmt::format("{{{}}}^{{{}}}", factors[k], power)
+                                                : fmt::format("{}^{}", factors[k], power));
+    k = end;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string latex_name(std::string_view name) {
+  std::string text;
+  for (const char letter : name) {
+    text += letter == '_' ? "\\_" : std::string(1, letter);
+  }
+  return text;
+}
+
+std::string FormulaWriter::quantity(std::size_t which) const {
+  std::string name = of_.quantities()[which].name;
+  if (notation_ == Notation::latex && !of_.is_length(which)) {
+    return latex_block(name);
+  }
+  if (notation_ == Notation::latex && name == "dv") {
+    return "d_{v}";
+  }
+  if (notation_ == Notation::sympy) {
+    std::ranges::replace_if(
+        name, [](char letter) { return letter == '.' || letter == ' '; }, '_');
+  }
+  return name;
+}
+
+std::string FormulaWriter::atom(const Atom& of) const {
+  const std::string length = quantity(of.of);
+  if (!of.by) {
+    return length;
+  }
+  const std::string block = quantity(*of.by);
+  return notation_ == Notation::latex
+             ? fmt::format("\\left\\lceil \\tfrac{{{}}}{{{}}} \\right\\rceil", length, block)
+         : notation_ == Notation::sympy ? fmt::format("ceiling({}/{})", length, block)
+                                        : fmt::format("ceil({}/{})", length, block);
+}
+
+std::string FormulaWriter::product(Index coefficient, const std::vector<std::string>& factors,
+                                   const std::vector<std::string>& divisors) const {
+  std::vector<std::string> all = powers(factors, notation_);
+  const Index number = std::abs(coefficient);
+  if (number != 1 || all.empty()) {
+    all.insert(all.begin(), fmt::format("{}", number));
+  }
+  const std::string_view times = notation_ == Notation::sympy   ? "*"
+                                 : notation_ == Notation::latex ? "\\,"
+                                                                : " ";
+  const std::string above = fmt::format("{}", fmt::join(all, times));
+  if (divisors.empty()) {
+    return above;
+  }
+  const std::string below = fmt::format("{}", fmt::join(powers(divisors, notation_), times));
+  return notation_ == Notation::latex ? fmt::format("\\frac{{{}}}{{{}}}", above, below)
+         : divisors.size() == 1       ? fmt::format("{}/{}", above, below)
+                                      : fmt::format("{}/({})", above, below);
+}
+
+std::vector<std::string> FormulaWriter::terms(const Polynomial& of) const {
+  Polynomial sorted = of;
+  std::ranges::stable_sort(sorted, std::ranges::greater(),
+                           [](const Term& term) { return term.factors.size(); });
+  std::vector<std::string> all;
+  for (const Term& term : sorted) {
+    std::vector<std::string> factors;
+    for (const bool counted : {false, true}) {
+      for (const Atom& factor : term.factors) {
+        if (factor.by.has_value() == counted) {
+          factors.push_back(atom(factor));
+        }
+      }
+    }
+    all.push_back((term.coefficient < 0 ? "- "
+                   : all.empty()        ? ""
+                                        : "+ ") +
+                  product(term.coefficient, factors, {}));
+  }
+  return all;
+}
+
+std::vector<std::string> FormulaWriter::terms(const std::vector<LeadingTerm>& of) const {
+  const auto names = [&](const std::vector<std::size_t>& which) {
+    std::vector<std::string> all;
+    for (const std::size_t one : which) {
+      all.push_back(quantity(one));
+    }
+    return all;
+  };
+  std::vector<std::string> all;
+  for (const LeadingTerm& term : of) {
+    all.push_back((term.coefficient < 0 ? "- "
+                   : all.empty()        ? ""
+                                        : "+ ") +
+                  product(term.coefficient, names(term.factors), names(term.divisors)));
+  }
+  return all;
+}
+
+std::string FormulaWriter::sum(const std::vector<std::string>& terms) const {
+  return terms.empty() ? "0" : fmt::format("{}", fmt::join(terms, " "));
+}
+
+std::string FormulaWriter::largest(const std::vector<Polynomial>& of) const {
+  std::vector<std::string> all;
+  for (const Polynomial& one : of) {
+    all.push_back(sum(terms(one)));
+  }
+  if (all.size() == 1) {
+    return all[0];
+  }
+  return notation_ == Notation::latex
+             ? fmt::format("\\max\\left({}\\right)", fmt::join(all, ",\\; "))
+             : fmt::format("{}({})", notation_ == Notation::sympy ? "Max" : "max",
+                           fmt::join(all, ", "));
+}
+
+std::string FormulaWriter::condition(const Condition& condition) const {
+  const std::string of = quantity(condition.of);
+  const std::string than = quantity(condition.than);
+  const bool latex = notation_ == Notation::latex;
+  const std::string_view at_most = latex ? "\\le" : "<=";
+  const std::string_view at_least = latex ? "\\ge" : ">=";
+  const auto times = [](Index number, const std::string& what) {
+    return number == 1 ? what : fmt::format("{} {}", number, what);
+  };
+  switch (condition.is) {
+    case Condition::Is::equal:
+      return fmt::format("{} = {}", of, than);
+    case Condition::Is::less:
+      return fmt::format("{} < {}", of, than);
+    case Condition::Is::at_most:
+      return fmt::format("{} {} {}", of, at_most, than);
+    case Condition::Is::at_most_quarters:
+      return condition.number == 2
+                 ? fmt::format("2 {} {} {}", of, at_most, than)
+                 : fmt::format("4 {} {} {}", of, at_most, times(condition.number, than));
+    case Condition::Is::sum_at_most:
+      return fmt::format("{} + {} {} {}", of, quantity(condition.with), at_most, than);
+    case Condition::Is::sum_at_least:
+      return fmt::format("{} + {} {} {}", of, quantity(condition.with), at_least, than);
+    case Condition::Is::at_least:
+      return fmt::format("{} {} {}", of, at_least, condition.number);
+    case Condition::Is::at_most_number:
+      return fmt::format("{} {} {}", of, at_most, condition.number);
+  }
+  return "";
+}
+
+std::string FormulaWriter::equal(std::size_t block, std::size_t length) const {
+  return fmt::format("{} = {}", quantity(block), quantity(length));
+}
+
+}  // namespace redblue

@@ -1,0 +1,29 @@
+#pragma once
+// The report of `redblue count --symbolic`: the closed form of each phase as a formula.
+
+#include <optional>
+#include <string>
+
+#include "runtime/run/run.hpp"
+#include "runtime/theory/symbolic.hpp"
+
+namespace redblue {
+
+struct SymbolicReport {
+  Plan plan;  // of the case
+  SymbolicFormula formula;
+  std::optional<FastMemoryOrigin> M_from;
+};
+
+// Of what `counted` counts. Throws: RequestError where that is more than one kernel in one fast
+// memory, or depends on more than lengths.
+SymbolicReport report_symbolic(const Report& counted);
+
+std::string to_table(const SymbolicReport& report);
+std::string to_json(const SymbolicReport& report);
+std::string to_csv(const SymbolicReport& report);
+// Equations of amsmath; and a program for SymPy.
+std::string to_latex(const SymbolicReport& report);
+std::string to_sympy(const SymbolicReport& report);
+
+}  // namespace redblue
