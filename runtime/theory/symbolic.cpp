@@ -22,6 +22,8 @@ constexpr std::size_t kMostOfPeak = 12;
 // The samples beyond the coefficients that they decide.
 constexpr std::size_t kFurther = 100;
 constexpr int kFewDraws = 300, kManyDraws = 1000;
+// Conditions may leave out one that matters seldom.
+constexpr int kDrawsUnderConditions = 20000;
 
 Monomial product(Monomial a, const Monomial& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -395,7 +397,7 @@ auto find_under(Finder& finder, bool of_peak, FormulaCase& of, const Find& find)
     found = find(all);
     for (const Conditions& conditions :
          found ? std::vector{needed(finder, *found, all), all} : std::vector<Conditions>()) {
-      if (finder.has_words_of(*found, conditions, kManyDraws)) {
+      if (finder.has_words_of(*found, conditions, kDrawsUnderConditions)) {
         for (const Condition& condition : conditions) {
           of.add(condition);
         }
