@@ -12,48 +12,6 @@
 namespace redblue {
 namespace {
 
-Index peak_of(const Report& report) {
-  return total(report.kernel.plan.phases).peak.value();
-}
-
-std::optional<double> over_bound_of(const Report& report) {
-  return report.bound ? std::optional(static_cast<double>(report.kernel.io()) /
-                                      static_cast<double>(report.bound->words))
-                      : std::nullopt;
-}
-
-// A schedule with its tiles, and the same loops with blocks that fit.
-Cells as_cells(const AsReport::Row& row) {
-  const auto of = [](const std::optional<Report>& report, const auto& value) -> CellValue {
-    return report ? CellValue(value(*report)) : CellValue(nullptr);
-  };
-  const auto text = [](const Report& its) { return blocks_text(its.kernel.plan.blocks); };
-  const auto blocks = [](const Report& its) { return blocks_json(its.kernel.plan.blocks); };
-  const auto words = [](const Report& its) { return its.kernel.io(); };
-  const std::optional<double> ratio = row.counted ? over_bound_of(*row.counted) : std::nullopt;
-  const std::optional<double> planned = row.planned ? over_bound_of(*row.planned) : std::nullopt;
-  return {{{"as", "as"}, row.schedule->name},
-          {{"loops of", "kernel"},
-           of(row.counted, [](const Report& its) { return spelled(its.kernel.plan); })},
-          {in_table("its blocks"), of(row.counted, text)},
-          {in_json("blocks"), of(row.counted, blocks)},
-          {in_csv("blocks"), of(row.counted, text)},
-          {"words", of(row.counted, words)},
-          {{"over the bound", "ratio"}, decimals(ratio, 3)},
-          {{"needs M", "peak"}, of(row.counted, peak_of)},
-          {{"too many", "too_many"}, of(row.counted, [&](const Report&) { return row.too_many; })},
-          {in_table("planned"), of(row.planned, words)},
-          {in_table("over it"), decimals(planned, 3)},
-          {in_json("planned.blocks"), of(row.planned, blocks)},
-          {in_csv("planned_blocks"), of(row.planned, text)},
-          {{"", "planned.words", "planned_words"}, of(row.planned, words)},
-          {{"", "planned.ratio", "planned_ratio"}, decimals(planned, 3)},
-          {in_json("missing"), row.missing.empty() ? absent() : CellValue(row.missing)},
-          {in_json("source"),
-           row.counted ? CellValue(row.schedule->of(row.counted->kernel.plan.pass)->source)
-                       : absent()}};
-}
-
 Cells problem_cells(const AsReport& report) {
   const Plan& plan = report.best.kernel.plan;
   const auto [n, m, d] = plan.problem.one_head().shape;
@@ -97,37 +55,11 @@ std::vector<Cells> list_rows(const std::vector<KnownSchedule>& schedules) {
 
 AsReport report_as(const Request& asked, Pass pass,
                    const std::vector<const KnownSchedule*>& schedules) {
-  const auto request_of = [&](std::string_view kernel) {
-    Request request = asked;
-    request.kernel = kernel;
-    request.forward_in_more_M = true;
-    return request;
-  };
-  AsReport report{
-      .pass = pass, .rows = {}, .best = count(request_of(fmt::format("{}/auto", to_string(pass))))};
-  const Problem& problem = report.best.kernel.plan.problem;
-  for (const KnownSchedule* schedule : schedules) {
-    AsReport::Row row{.schedule = schedule};
-    const KnownSchedule::OfPass* const of = schedule->of(pass);
-    const KnownSchedule::Tiles* const tiles = of == nullptr ? nullptr : of->for_problem(problem);
-    if (tiles == nullptr) {
-      row.missing = of == nullptr
-                        ? schedule->missing.at(pass)
-                        : fmt::format("it has no tiles for d = {}", problem.one_head().shape.d);
-    } else {
-      Request request = request_of(of->kernel->name);
-      Request planned = request;
-      request.whole_blocks = tiles->blocks;
-      row.counted = count(request);
-      if (const Index needed = peak_of(*row.counted); needed > request.M) {
-        row.too_many = needed - request.M;
-        request.M = planned.M = needed;
-        row.counted = count(request);
-      }
-      row.planned = count(planned);
-    }
-    report.rows.push_back(std::move(row));
-  }
+  Request request = asked;
+  request.kernel = fmt::format("{}/auto", to_string(pass));
+  request.forward_in_more_M = true;
+  AsReport report{.pass = pass, .rows = {}, .best = count(request)};
+  report.rows = as_rows(asked, report.best.kernel.plan.problem, pass, schedules);
   return report;
 }
 
@@ -139,15 +71,8 @@ std::string to_table(const AsReport& report) {
   task.known = Known::O_and_L;
   std::string text = fmt::format("{}   (reads + writes, in words)\n\n{}\n", to_words(task),
                                  table_of(rows_of(report.rows, as_cells)));
-  for (const AsReport::Row& row : report.rows) {
-    text += fmt::format("{}: {}", row.schedule->name, row.schedule->title);
-    text += row.counted ? fmt::format("\n  {}\n  planned in M = {}: {}\n",
-                                      row.schedule->of(report.pass)->source,
-                                      grouped(row.planned->kernel.plan.M),
-                                      blocks_text(row.planned->kernel.plan.blocks))
-                        : fmt::format("; {}\n", row.missing);
-  }
-  const std::optional<double> ratio = over_bound_of(best);
+  text += to_words(report.rows);
+  const std::optional<double> ratio = over_bound(best);
   return text + fmt::format("\nof all kernels {} moves the fewest, {} words{}\n{}\n", spelled(plan),
                             grouped(best.kernel.io()),
                             ratio ? fmt::format(": {:.3f} times its bound", *ratio) : "",
@@ -161,7 +86,7 @@ std::string to_json(const AsReport& report) {
   json.update(json_of(problem_cells(report)));
   json["mask"] = mask_json(problem);
   json["as"] = json_of(rows_of(report.rows, as_cells));
-  const std::optional<double> ratio = over_bound_of(best);
+  const std::optional<double> ratio = over_bound(best);
   json["best"] = {{"kernel", spelled(best.kernel.plan)},
                   {"blocks", blocks_json(best.kernel.plan.blocks)},
                   {"words", best.kernel.io()},
@@ -171,8 +96,8 @@ std::string to_json(const AsReport& report) {
 
 std::string to_csv(const AsReport& report) {
   const Cells problem = problem_cells(report);
-  return csv_of(rows_of(report.rows,
-                        [&](const AsReport::Row& row) { return joined(problem, as_cells(row)); }));
+  return csv_of(
+      rows_of(report.rows, [&](const AsRow& row) { return joined(problem, as_cells(row)); }));
 }
 
 std::string list_table(const std::vector<KnownSchedule>& schedules) {

@@ -1,33 +1,23 @@
 #pragma once
-// The report of `redblue count --as`: what schedules of other attention kernels move with their
-// tiles, whether these fit in M, and which blocks would move less.
+// The report of `redblue count --as`: schedules of other attention kernels with their tiles, and
+// the kernel here of fewest words.
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "runtime/report/known_schedules.hpp"
-#include "runtime/run/run.hpp"
+#include "runtime/report/as_rows.hpp"
 #include "runtime/text/json.hpp"
 
 namespace redblue {
 
 struct AsReport {
-  struct Row {
-    const KnownSchedule* schedule;
-    std::string missing = {};  // why it has no words
-    // With its tiles, and the same loops with the blocks of a plan: in the M that is asked for, or
-    // in the least that its tiles take where these are so many words more.
-    std::optional<Report> counted = {}, planned = {};
-    Index too_many = 0;
-  };
   Pass pass;
-  std::vector<Row> rows;
+  std::vector<AsRow> rows;
   Report best;  // of all kernels here
 };
 
-// `asked` is a request without a kernel, on which O and L are given to gradients. Throws: as
-// count().
+// `asked` is a request without a kernel, on which O and L are given to gradients. Requires:
+// has_tiles(pass). Throws: as count().
 AsReport report_as(const Request& asked, Pass pass,
                    const std::vector<const KnownSchedule*>& schedules);
 

@@ -183,6 +183,10 @@ std::string partition_table(const BoundReport& report) {
          table_of(partition_rows(report));
 }
 
+std::string as_table(const BoundReport& report) {
+  return fmt::format("\n{}\n{}", table_of(rows_of(report.as, as_cells)), to_words(report.as));
+}
+
 // "8192,262144"
 std::string commas(const Memory& memory) {
   std::string text = levels_text(memory);
@@ -387,6 +391,7 @@ std::vector<Index> words_of_levels(const BoundReport& report) {
 std::string to_table(const BoundReport& report) {
   std::string text =
       report.level_bounds.empty() ? table_without_partitions(report) : table_of_levels(report);
+  text += report.as.empty() ? "" : as_table(report);
   text += report.partitions.empty() ? "" : partition_table(report);
   return text + (report.device
                      ? figures_text(*report.device, "least words", words_of_levels(report))
@@ -429,6 +434,27 @@ std::vector<Cells> csv_rows(const BoundReport& report) {
   }
   if (report.best) {
     rows.push_back(line(spelled(report.best->plan), report.best->words.value(), "moved"));
+  }
+  if (report.as.empty()) {
+    return rows;
+  }
+  const auto add = [](Cells& cells, const CellValue& as, const CellValue& blocks,
+                      const AsRow* row) {
+    cells.push_back({in_csv("as"), as});
+    cells.push_back({in_csv("blocks"), blocks});
+    cells = joined(std::move(cells), tiles_cells(row));
+  };
+  for (Cells& row : rows) {
+    add(row, nullptr, nullptr, nullptr);
+  }
+  for (const AsRow& row : report.as) {
+    CellValue words = nullptr, blocks = nullptr;
+    if (row.counted) {
+      words = row.counted->kernel.io();
+      blocks = blocks_text(row.counted->kernel.plan.blocks);
+    }
+    add(rows.emplace_back(line(name_of(row), words, row.counted ? "moved" : "missing")),
+        row.schedule->name, blocks, &row);
   }
   return rows;
 }
@@ -498,6 +524,9 @@ std::string to_json(const BoundReport& report) {
   }
   if (!report.partitions.empty()) {
     json["partitions"] = json_of(partition_rows(report));
+  }
+  if (!report.as.empty()) {
+    json["as"] = json_of(rows_of(report.as, as_cells));
   }
   return json.document();
 }

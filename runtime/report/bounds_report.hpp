@@ -8,6 +8,7 @@
 
 #include "runtime/observe/devices.hpp"
 #include "runtime/observe/topology.hpp"
+#include "runtime/report/as_rows.hpp"
 #include "runtime/theory/bounds.hpp"
 #include "runtime/theory/partition.hpp"
 #include "runtime/theory/planner.hpp"
@@ -36,6 +37,7 @@ struct BoundReport {
   std::string no_best;                // the reason for no best kernel, else empty
   std::vector<Statement> statements;  // of backward tasks only
   std::vector<Partition> partitions;  // where they are asked for
+  std::vector<AsRow> as;              // of one level: tiles of others, likewise
   // Of several levels: the caches that inner ones are parts of; all bounds of each level, of which
   // those of the last are `bounds`; the weighted sum of the active ones; and the calibration that
   // says what a word costs, if one does.

@@ -266,15 +266,72 @@ std::vector<Cells> plan_rows(const PlanReport& report) {
   });
 }
 
+// The columns that rows of other kernels bring into the table, and tables without them lack.
+Cells beside_cells(const AsRow* row) {
+  const bool counted = row != nullptr && row->counted;
+  return joined(
+      {{in_table("its blocks"),
+        counted ? CellValue(blocks_text(row->counted->kernel.plan.blocks)) : CellValue(nullptr)}},
+      tiles_cells(row));
+}
+
+// What another kernel moves with its tiles, as a row beside the choices. Rates are of planned
+// blocks: others have no time.
+Cells as_choice_cells(const AsRow& row, bool timed) {
+  Cells cells = {{in_table("kernel"), name_of(row)}};
+  if (timed) {
+    cells.push_back({in_table("ms"), "-"});
+  }
+  CellValue kernel = nullptr, words = nullptr, bound = nullptr, kind = "-", blocks = nullptr;
+  std::optional<double> ratio;
+  if (row.counted) {
+    const Plan& plan = row.counted->kernel.plan;
+    kernel = spelled(plan);
+    words = row.counted->kernel.io();
+    bound = row.counted->bound->words;
+    kind = row.counted->bound->name;
+    blocks = always_quoted(blocks_text(plan.blocks));
+    ratio = over_bound(*row.counted);
+  }
+  return joined(std::move(cells), {{in_csv("kernel"), kernel},
+                                   {in_csv("forward"), nullptr},
+                                   {in_table("words"), words},
+                                   {in_csv("words"), words},
+                                   {in_csv("lower_bound"), bound},
+                                   {in_table("over the bound"), decimals(ratio, 3)},
+                                   {in_table("of its kind"), kind},
+                                   {in_csv("blocks"), blocks},
+                                   {in_csv("seconds"), nullptr}});
+}
+
+// The rows of the choices and, beside them, of other kernels.
+std::vector<Cells> rows_beside(const PlanReport& report) {
+  std::vector<Cells> rows = plan_rows(report);
+  if (report.as.empty()) {
+    return rows;
+  }
+  for (Cells& row : rows) {
+    row = joined(std::move(row), {{in_csv("as"), nullptr}});
+    row = joined(std::move(row), beside_cells(nullptr));
+  }
+  for (const AsRow& row : report.as) {
+    Cells cells = as_choice_cells(row, report.rates.has_value());
+    cells.push_back({in_csv("as"), row.schedule->name});
+    rows.push_back(joined(std::move(cells), beside_cells(&row)));
+  }
+  return rows;
+}
+
 // The row of the table for the bound of every algorithm.
 Cells bound_row(const PlanReport& report) {
   Cells cells = {{in_table("kernel"), "(any algorithm)"}};
   if (report.rates) {
     cells.push_back({in_table("ms"), "-"});
   }
-  return joined(std::move(cells), {{in_table("words"), report.bound.words},
-                                   {in_table("over the bound"), ""},
-                                   {in_table("of its kind"), report.bound.name}});
+  return joined(joined(std::move(cells), {{in_table("words"), report.bound.words},
+                                          {in_table("over the bound"), ""},
+                                          {in_table("of its kind"), report.bound.name}}),
+                report.as.empty() ? Cells() : beside_cells(nullptr));
 }
 
 }  // namespace
@@ -329,7 +386,7 @@ std::string to_table(const PlanReport& report) {
   text += report.device ? to_words(*report.device) + "\n" : "";
   const bool has_levels = !report.level_bounds.empty();
   text += has_levels ? to_words_of_costs(report) : "";
-  std::vector<Cells> rows = has_levels ? level_table(report) : plan_rows(report);
+  std::vector<Cells> rows = has_levels ? level_table(report) : rows_beside(report);
   if (!has_levels) {
     rows.push_back(bound_row(report));
   }
@@ -345,6 +402,7 @@ std::string to_table(const PlanReport& report) {
   const Index heads = report.task.heads;
   text += to_string(best.plan, heads) + "\n";
   text += best.forward ? to_string(*best.forward, heads) + "\n" : "";
+  text += report.as.empty() ? "" : "\n" + to_words(report.as);
   const std::optional<Regrouping> prepare = regrouping(best);
   text += prepare ? to_words(*prepare) : "";
   return text + (report.device ? figures_text(*report.device, "words of " + to_words(best),
@@ -391,12 +449,15 @@ std::string to_json(const PlanReport& report) {
   if (report.device) {
     json["device"] = device_json(*report.device, words_of_levels(report));
   }
+  if (!report.as.empty()) {
+    json["as"] = json_of(rows_of(report.as, as_cells));
+  }
   return json.document();
 }
 
 std::string to_csv(const PlanReport& report) {
   const Cells problem = task_cells(report.task, true);
-  const std::vector<Cells> choices = plan_rows(report);
+  const std::vector<Cells> choices = rows_beside(report);
   std::vector<Cells> rows;
   for (std::size_t k = 0; k < choices.size(); ++k) {
     const Cells row = joined(problem, choices[k]);

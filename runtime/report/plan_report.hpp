@@ -9,6 +9,7 @@
 
 #include "runtime/observe/devices.hpp"
 #include "runtime/observe/topology.hpp"
+#include "runtime/report/as_rows.hpp"
 #include "runtime/theory/planner.hpp"
 
 namespace redblue {
@@ -29,6 +30,7 @@ struct PlanReport {
   std::vector<std::string> of_one_level = {};
   std::string word_costs_from = {};
   std::optional<Device> device = std::nullopt;  // of which M and inner levels are
+  std::vector<AsRow> as = {};  // of one level: tiles of others, where they are asked for
 };
 
 // The exception for a task that no kernel fits.

@@ -1,6 +1,7 @@
 // Schedules of other attention kernels: their words are those of the kernel with the same loops and
 // these blocks, and, of attention, n d (queries) + 2 m d ceil(n / Br) + n d + n (O and L).
 
+#include <algorithm>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -8,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "memsim/words.hpp"
+#include "runtime/text/table.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
 
 namespace redblue {
 namespace {
@@ -17,6 +20,9 @@ class CountAs : public Cli {
  protected:
   [[nodiscard]] Json row(const std::string& name, const std::string& line) const {
     return json("count --as " + name + " " + line)["as"][0];
+  }
+  [[nodiscard]] std::vector<CsvRow> csv(const std::string& line) const {
+    return parse_csv(redblue(line + " --format csv").out);
   }
 };
 
@@ -119,6 +125,124 @@ TEST_F(CountAs, AreListedWithTheirSources) {
     EXPECT_NE(tiles["source"].get<std::string>().find(" at "), std::string::npos);
     EXPECT_EQ(redblue("count " + tiles["kernel"].get<std::string>() + " --n 9 --d 2 --M 4K").code,
               0);
+  }
+}
+
+// Beside our kernels they are those of `count --as`, to the letter.
+TEST_F(CountAs, RowsOfPlansAndBoundsAreTheSame) {
+  for (const char* line :
+       {"--problem attention --n 700 --d 64 --M 48K",
+        "--problem attention --n 700 --m 300 --d 64 --dv 32 --M 48K --heads 6 --kv-heads 2",
+        "--problem attention --n 300 --d 16 --M 9K --sharing kv --mask causal",
+        "--problem gradients --n 300 --d 100 --M 48K --mask window:50,3",
+        "--problem gradients --n 90 --d 300 --M 9K --wanted dQ"}) {
+    SCOPED_TRACE(line);
+    const Json counted = json(fmt::format("count --as all {}", line));
+    const Json plan = json(fmt::format("plan --as all {}", line));
+    const Json bounds = json(fmt::format("bounds --as all {}", line));
+    EXPECT_EQ(plan["as"], counted["as"]);
+    EXPECT_EQ(bounds["as"], counted["as"]);
+    EXPECT_EQ(plan["plan"]["words"], counted["best"]["words"]);
+    EXPECT_EQ(bounds["best"]["words"], counted["best"]["words"]);
+    EXPECT_FALSE(json(fmt::format("plan {}", line)).contains("as"));
+    // A plan of the same loops, where these fit in M, is the row of their kernel.
+    for (const Json& its : counted["as"]) {
+      if (its["too_many"] != 0) {
+        continue;
+      }
+      std::vector<Json> choices = {plan["plan"]};
+      choices.insert(choices.end(), plan["runners_up"].begin(), plan["runners_up"].end());
+      const auto same = std::ranges::find_if(
+          choices, [&](const Json& choice) { return choice["kernel"] == its["kernel"]; });
+      ASSERT_NE(same, choices.end());
+      EXPECT_EQ(its["planned"]["words"], (*same)["words"]);
+      EXPECT_EQ(its["planned"]["ratio"], (*same)["ratio"]);
+    }
+  }
+}
+
+TEST_F(CountAs, PlansAndBoundsHaveThemAsTextAndCsv) {
+  const std::string line = " --as all --problem attention --n 700 --d 64 --M 48K";
+  for (const std::string command : {"plan", "bounds"}) {
+    SCOPED_TRACE(command);
+    const Json rows = json(command + line)["as"];
+    const std::string text = redblue(command + line).out;
+    for (const Json& its : rows) {
+      const std::string name = its["as"].get<std::string>();
+      EXPECT_NE(text.find(name + ": "), std::string::npos) << "its title is not there";
+      EXPECT_NE(text.find(grouped(its["words"].get<Index>())), std::string::npos) << name;
+      EXPECT_NE(text.find(its["source"].get<std::string>()), std::string::npos);
+    }
+    const auto table = csv(command + line);
+    std::size_t found = 0;
+    for (const auto& row : table) {
+      if (row.at("as").empty()) {
+        EXPECT_EQ(row.at("peak") + row.at("too_many") + row.at("planned_words"), "");
+        continue;
+      }
+      const Json& its = rows[found++];
+      EXPECT_EQ(row.at("as"), its["as"]);
+      EXPECT_EQ(row.at("blocks"), fmt::format("Br={} Bc={}", its["blocks"]["Br"].get<Index>(),
+                                              its["blocks"]["Bc"].get<Index>()));
+      EXPECT_EQ(row.at("words"), its["words"].dump());
+      EXPECT_EQ(row.at("peak"), its["peak"].dump());
+      EXPECT_EQ(row.at("too_many"), its["too_many"].dump());
+      EXPECT_EQ(row.at("planned_words"), its["planned"]["words"].dump());
+    }
+    EXPECT_EQ(found, rows.size());
+  }
+  // Words that are missing are no 0, and have their reason.
+  const std::string wide = " --as xformers --problem attention --n 90 --d 129 --M 48K";
+  for (const std::string command : {"plan", "bounds"}) {
+    EXPECT_NE(redblue(command + wide).out.find("; it has no tiles for d = 129\n"),
+              std::string::npos);
+    const auto rows = csv(command + wide);
+    EXPECT_EQ(rows.back().at("as"), "xformers");
+    EXPECT_EQ(rows.back().at("words"), "");
+  }
+}
+
+// Bounds say what tiles move where none of our kernels fits.
+TEST_F(CountAs, BoundsHaveThemWhereNothingFits) {
+  const Json bounds = json("bounds --as pytorch-cpu --problem attention --n 90 --d 64 --M 2");
+  EXPECT_TRUE(bounds["best"].is_null());
+  EXPECT_EQ(bounds["as"][0]["words"], row("pytorch-cpu", "--n 90 --d 64 --M 1M")["words"]);
+  EXPECT_EQ(bounds["as"][0]["too_many"], bounds["as"][0]["peak"].get<Index>() - 2);
+}
+
+TEST_F(CountAs, PlansAndBoundsRefuseWhatHasNoTiles) {
+  const auto refused = [&](const std::string& line, const std::string& message) {
+    for (const std::string command : {"plan ", "bounds "}) {
+      expect_refused(process(command + line), 2, message);
+    }
+  };
+  const std::string size = " --n 90 --d 8 --M 4K";
+  const std::string attention = " --problem attention" + size;
+  refused("--as cudnn" + attention, "--as 'cudnn': expected flash-attention-2, .* or all");
+  for (const char* problem : {"product", "forward", "backward", "layer", "linear"}) {
+    refused(fmt::format("--as all --problem {}{}", problem, size),
+            "--as all: other kernels have tiles of attention and gradients: give --problem");
+  }
+  refused("--as all" + size, "--as all: other kernels have tiles of attention and gradients");
+  refused("--as all --problem attention --n 90 --d 8 --M 1K,4K",
+          "--as all: tiles are of one level of fast memory");
+  refused("--as all --problem gradients --given nothing" + size,
+          "--as all: tiles of gradients start from O and L: leave out --given nothing");
+  const auto plan = [&](const std::string& line, const std::string& message) {
+    expect_refused(process("plan --as all " + line), 2, message);
+  };
+  plan("attention/rows --ranks 4 --n 90 --d 8 --M 4K",
+       "--as all: it is beside a plan of all kernels: leave out attention/rows");
+  plan("--loops attention/rows" + size, "leave out --loops");
+  plan("--cache a100 --d 64", "leave out --cache");
+}
+
+// The rates are of planned blocks: other tiles have words, and no time.
+TEST_F(CountAs, AreNotTimed) {
+  const std::string line = " --as all --problem attention --n 700 --d 64 --M 48K";
+  EXPECT_EQ(json("plan --objective time" + line)["as"], json("plan" + line)["as"]);
+  for (const auto& row : csv("plan --objective time" + line)) {
+    EXPECT_EQ(row.at("seconds").empty(), !row.at("as").empty());
   }
 }
 

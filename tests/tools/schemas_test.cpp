@@ -257,6 +257,10 @@ TEST_F(Schemas, OfOtherTiles) {
   expect_keep("as", {"count --as all --n 900 --d 64 --M 48K",
                      "count --as all --problem gradients --n 90 --d 8 --M 4K --mask causal",
                      "count --as pytorch-cpu --n 90 --d 8 --dv 5 --heads 4 --kv-heads 2 --M 4K"});
+  for (const char* kind : {"plan", "bounds"}) {
+    expect_keep(kind, {fmt::format("{} --as all --problem attention --n 90 --d 8 --M 4K", kind),
+                       fmt::format("{} --as all --problem gradients --n 90 --d 300 --M 4K", kind)});
+  }
 }
 
 TEST_F(Schemas, OfCurves) {

@@ -1,6 +1,8 @@
 // redblue bounds: lower bounds on the words of a problem, and the distance of our kernels to them.
 
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -8,6 +10,7 @@
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
+#include "tools/options/as.hpp"
 #include "tools/options/task.hpp"
 
 namespace redblue {
@@ -19,9 +22,11 @@ Action add_bounds(CLI::App& app) {
           partition(command, "--partition",
                     "also what partitions of the graph say (Lemma E.6), of product, forward and "
                     "backward"),
+          as(command, "beside our kernels"),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     TaskOptions task;
     Switch partition;
+    AsOption as;
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
@@ -38,7 +43,9 @@ Action add_bounds(CLI::App& app) {
           fmt::format("{}: partitions are of one level of fast memory: give {} one size",
                       *partition, request.said("--M")));
     }
+    std::vector<AsRow> as = options->as.rows(request, task);
     BoundReport report = report_bounds(task);
+    report.as = std::move(as);
     report.M_from = request.M_from;
     report.inner_from = request.inner_from;
     report.word_costs_from = request.word_costs_from;

@@ -18,27 +18,12 @@
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
+#include "tools/options/as.hpp"
 #include "tools/options/problem.hpp"
 #include "tools/options/ranks.hpp"
 
 namespace redblue {
 namespace {
-
-std::vector<const KnownSchedule*> schedules_of(const Given& as) {
-  std::vector<const KnownSchedule*> found;
-  std::vector<std::string> names;
-  for (const KnownSchedule& schedule : known_schedules()) {
-    names.push_back(schedule.name);
-    if (as.text == schedule.name || as.text == "all") {
-      found.push_back(&schedule);
-    }
-  }
-  if (found.empty()) {
-    throw UsageError(
-        fmt::format("{} '{}': expected {} or all", as.from, as.text, fmt::join(names, ", ")));
-  }
-  return found;
-}
 
 Pass pass_of(const TextOption& option) {
   const auto given = option.get();
@@ -95,10 +80,7 @@ Action add_count(CLI::App& app) {
           heads(command),
           inputs(command),
           ranks(command),
-          as(command, "--as",
-             "in place of a kernel: the tiles of another attention kernel, a name of `redblue list "
-             "--as`; or all: of each",
-             "NAME"),
+          as(command, "in place of a kernel"),
           pass(command, "--problem", "of --as: attention or gradients; attention", "PASS"),
           symbolic(
               command, "--symbolic",
@@ -111,7 +93,8 @@ Action add_count(CLI::App& app) {
     HeadsOption heads;
     PatternOptions inputs;
     RanksOptions ranks;
-    TextOption as, pass;
+    AsOption as;
+    TextOption pass;
     Switch symbolic;
     TextOption format;
   };
@@ -154,12 +137,8 @@ Action add_count(CLI::App& app) {
       print(count(request), format);
       return 0;
     }
-    if (!request.inner.empty() || request.on_ranks || request.prefetch > 1) {
-      throw UsageError(fmt::format(
-          "{} {}: tiles are of one level of fast memory of one machine, without a prefetch",
-          as->from, as->text));
-    }
-    print(report_as(request, pass_of(options->pass), schedules_of(*as)), format);
+    const Pass pass = pass_of(options->pass);
+    print(report_as(request, pass, options->as.schedules(request, pass)), format);
     return 0;
   };
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
+#include "tools/options/as.hpp"
 #include "tools/options/device.hpp"
 #include "tools/options/machine.hpp"
 #include "tools/options/problem.hpp"
@@ -154,6 +156,14 @@ GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
   return report;
 }
 
+// Rows of other kernels are beside those of all kernels: not where something else is asked for.
+void refuse_beside_all(const Given& as, const std::string& other) {
+  if (!other.empty()) {
+    throw UsageError(fmt::format("{} {}: it is beside a plan of all kernels: leave out {}", as.from,
+                                 as.text, other));
+  }
+}
+
 }  // namespace
 
 Action add_plan(CLI::App& app) {
@@ -176,12 +186,15 @@ Action add_plan(CLI::App& app) {
                 "in place of all kernels: the loop nest of this one, with what stays in fast "
                 "memory and the words that each line moves",
                 "KERNEL"),
+          as(command, "beside our kernels"),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     OptionalArgument kernel;
     TaskOptions task;
     RanksToPlanOptions ranks;
     ObjectiveOption objective;
-    TextOption cache, loops, format;
+    TextOption cache, loops;
+    AsOption as;
+    TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
   return [options] {
@@ -190,6 +203,13 @@ Action add_plan(CLI::App& app) {
     const bool by_time = objective == Objective::time;
     const auto kernel = options->kernel.get();
     const auto on_ranks = options->ranks.given();
+    if (const auto as = options->as.get()) {
+      refuse_beside_all(*as, kernel                            ? *kernel
+                             : on_ranks                        ? on_ranks->from
+                             : options->loops.get()            ? options->loops.said()
+                             : !options->cache.items().empty() ? options->cache.said()
+                                                               : "");
+    }
     if (kernel && options->ranks.ranks()) {
       for (const TextOption* other : {&options->loops, &options->cache}) {
         if (other->get()) {
@@ -235,7 +255,10 @@ Action add_plan(CLI::App& app) {
     Request request;
     const Task task = options->task.task(request);
     check_pass_has_levels(request, task.pass);
-    print(plan_of(task, request, by_time), format);
+    std::vector<AsRow> as = options->as.rows(request, task);
+    PlanReport report = plan_of(task, request, by_time);
+    report.as = std::move(as);
+    print(report, format);
     return 0;
   };
 }
