@@ -110,7 +110,7 @@ const std::vector<Room>& rooms() {
     const Strings gate = with(ground, {"runtime/text"});
     const Strings run =
         with(gate, {"memsim/store", "kernels/arithmetic", "runtime/theory", "runtime/observe",
-                    "runtime/patterns", "memsim/ranks", "runtime/ranks"});
+                    "runtime/trace", "runtime/patterns", "memsim/ranks", "runtime/ranks"});
     const Strings report = with(run, {"runtime/run", "runtime/replay"});
     const Strings sweep = with(report, {"runtime/gate", "runtime/report"});
     const Strings command = with(
@@ -132,11 +132,12 @@ const std::vector<Room>& rooms() {
         {"runtime/system", &runtime(), {"memsim", "memsim/store"}},
         {"runtime/theory", &runtime(), {"memsim", "kernels"}},
         {"runtime/text", &runtime(), {"memsim", "runtime/system"}},
+        {"runtime/trace", &runtime(), gate},
+        {"runtime/replay", &runtime(), with(gate, {"runtime/trace"})},
         {"runtime/patterns", &runtime(), gate},
-        {"runtime/observe", &runtime(), gate},
-        {"runtime/pebble", &runtime(), with(gate, {"runtime/patterns", "runtime/observe"})},
-        {"runtime/replay", &runtime(), with(gate, {"runtime/observe"})},
-        {"runtime/ranks", &runtime(), with(gate, {"memsim/ranks", "runtime/observe"})},
+        {"runtime/observe", &runtime(), with(gate, {"runtime/trace"})},
+        {"runtime/pebble", &runtime(), with(gate, {"runtime/patterns", "runtime/trace"})},
+        {"runtime/ranks", &runtime(), with(gate, {"memsim/ranks", "runtime/observe", "runtime/trace"})},
         {"runtime/run", &runtime(), run},
         {"runtime/gate", &runtime(), gate},
         {"runtime/report", &runtime(), report},

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "memsim/machine.hpp"
-#include "runtime/observe/phase_path.hpp"
+#include "runtime/trace/phase_path.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/system/subprocess.hpp"
 

@@ -6,7 +6,7 @@
 #include "kernels/plan.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/phase.hpp"
-#include "runtime/observe/phase_clock.hpp"
+#include "runtime/trace/phase_clock.hpp"
 
 namespace redblue {
 

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/observe/follower.hpp"
+#include "runtime/trace/follower.hpp"
 #include "runtime/pebble/pebbling.hpp"
 
 namespace redblue {

@@ -11,7 +11,7 @@
 #include "kernels/kernel.hpp"
 #include "kernels/masked.hpp"
 #include "memsim/machine.hpp"
-#include "runtime/observe/phase_clock.hpp"
+#include "runtime/trace/phase_clock.hpp"
 #include "runtime/observe/run_counts.hpp"
 #include "runtime/ranks/home_messages.hpp"
 #include "runtime/ranks/transfers.hpp"

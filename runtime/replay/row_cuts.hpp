@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/observe/follower.hpp"
+#include "runtime/trace/follower.hpp"
 
 namespace redblue {
 

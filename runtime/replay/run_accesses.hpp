@@ -33,8 +33,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/observe/follower.hpp"
-#include "runtime/observe/phase_path.hpp"
+#include "runtime/trace/follower.hpp"
+#include "runtime/trace/phase_path.hpp"
 #include "runtime/replay/accesses.hpp"
 #include "runtime/replay/row_cuts.hpp"
 

@@ -1,17 +1,20 @@
 #include "runtime/report/kernel_replay.hpp"
 
+#include <functional>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "kernels/registry.hpp"
-#include "runtime/observe/referee.hpp"
 #include "runtime/replay/row_cuts.hpp"
 #include "runtime/replay/run_accesses.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/report/followed_plan.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/theory/planner.hpp"
+#include "runtime/trace/referee.hpp"
 
 namespace redblue {
 namespace {
@@ -58,20 +61,25 @@ RowCuts cuts_of(const Request& request) {
   return cuts;
 }
 
-}  // namespace
-
-std::string_view to_string(ReplayUnit unit) {
-  return unit == ReplayUnit::word ? "word" : "row";
-}
-
-Index KernelAccesses::bound(Index M) const {
-  if (!report.bound) {
-    return 0;
+// What documents say of the run.
+FollowedRun said_of(const Plan& plan) {
+  FollowedRun run = followed_of(plan);
+  run.more = {{"kernel", plan.kernel}, {"blocks", blocks_json(plan.blocks)}};
+  if (plan.pass != Pass::product) {
+    run.more["mask"] = mask_json(plan.problem);
   }
-  const Plan& plan = report.kernel.plan;
-  const Task task = task_of(find_kernel(plan.kernel), plan.problem, M);
-  return largest(lower_bounds(task), schedule_of(plan)).words;
+  return run;
 }
+
+// The largest lower bound that holds for the kernel in a fast memory of M words.
+std::function<Index(Index M)> bound_of(const Plan& plan) {
+  return [plan](Index M) {
+    const Task task = task_of(find_kernel(plan.kernel), plan.problem, M);
+    return largest(lower_bounds(task), schedule_of(plan)).words;
+  };
+}
+
+}  // namespace
 
 KernelAccesses accesses_of(const Request& request, ReplayUnit unit) {
   if (request.threads > 1) {
@@ -102,6 +110,14 @@ KernelAccesses accesses_of(const Request& request, ReplayUnit unit) {
     found.accesses = accesses.take();
   };
   found.report = run(request, Topology(), {.kernel = followed, .peak_gflops = false});
+  const Part& kernel = found.report.kernel;
+  found.run = said_of(kernel.plan);
+  for (std::size_t level = 0; level < kernel.levels.size(); ++level) {
+    found.inner.push_back({kernel.levels[level].M, kernel.counted->inner[level]});
+  }
+  if (found.report.bound) {
+    found.bound = bound_of(kernel.plan);
+  }
   return found;
 }
 

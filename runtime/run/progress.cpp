@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/observe/phase_path.hpp"
+#include "runtime/trace/phase_path.hpp"
 
 namespace redblue {
 namespace {

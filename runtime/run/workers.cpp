@@ -10,7 +10,7 @@
 #include "kernels/fit.hpp"
 #include "memsim/host_access.hpp"
 #include "memsim/workspace.hpp"
-#include "runtime/observe/phase_clock.hpp"
+#include "runtime/trace/phase_clock.hpp"
 #include "runtime/observe/run_counts.hpp"
 
 namespace redblue {

@@ -14,7 +14,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "memsim/host_access.hpp"
-#include "runtime/observe/follower.hpp"
+#include "runtime/trace/follower.hpp"
 #include "tests/support/kernel_requests.hpp"
 #include "tests/support/run_kernel.hpp"
 

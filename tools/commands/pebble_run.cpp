@@ -14,7 +14,7 @@
 #include <fmt/format.h>
 
 #include "kernels/registry.hpp"
-#include "runtime/observe/referee.hpp"
+#include "runtime/trace/referee.hpp"
 #include "runtime/pebble/dag_files.hpp"
 #include "runtime/pebble/kind.hpp"
 #include "runtime/pebble/pebbler.hpp"

@@ -16,8 +16,10 @@
 #include <fmt/ranges.h>
 
 #include "runtime/report/dividing.hpp"
-#include "runtime/report/occupancy_picture.hpp"
-#include "runtime/report/replay_report.hpp"
+#include "runtime/trace/occupancy_picture.hpp"
+#include "runtime/report/followed_plan.hpp"
+#include "runtime/replay/replay_report.hpp"
+#include "runtime/report/kernel_replay.hpp"
 #include "runtime/report/scaling.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/run.hpp"
@@ -60,7 +62,7 @@ Action occupancy(CLI::App& app) {
       const Occupancy occupancy(machine, kOccupancyColumns);
       work();
       occupancy.check();
-      picture = occupancy_picture(occupancy, plan);
+      picture = occupancy_picture(occupancy, followed_of(plan));
     };
     run(request, Topology(), {.kernel = drawn, .peak_gflops = false});
     file.draw(std::move(picture), app);

@@ -9,7 +9,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "runtime/report/replay_report.hpp"
+#include "runtime/replay/replay_report.hpp"
+#include "runtime/report/kernel_replay.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "tools/cli/command.hpp"

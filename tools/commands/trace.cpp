@@ -7,8 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "runtime/observe/chrome_trace.hpp"
-#include "runtime/observe/dinero_trace.hpp"
+#include "runtime/trace/chrome_trace.hpp"
+#include "runtime/trace/dinero_trace.hpp"
+#include "runtime/report/followed_plan.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/system/text_file.hpp"
 #include "runtime/text/table.hpp"
@@ -118,7 +119,7 @@ Action add_trace(CLI::App& app) {
       std::optional<ChromeTrace> chrome;
       std::optional<DineroTrace> dinero;
       if (json.asked()) {
-        chrome.emplace(machine, plan, json.text(), json.most());
+        chrome.emplace(machine, followed_of(plan), json.text(), json.most());
       }
       if (words.asked()) {
         dinero.emplace(machine, words.text(), words.most());

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "runtime/report/kernel_replay.hpp"
+#include "runtime/replay/replay_report.hpp"
 #include "tools/cli/command.hpp"
 
 namespace redblue {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/observe/follower.hpp"
-#include "runtime/observe/phase_path.hpp"
+#include "runtime/trace/follower.hpp"
+#include "runtime/trace/phase_path.hpp"
 
 namespace redblue {
 

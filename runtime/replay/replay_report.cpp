@@ -1,10 +1,9 @@
-#include "runtime/report/replay_report.hpp"
+#include "runtime/replay/replay_report.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "runtime/report/context.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
@@ -19,7 +18,7 @@ Cells size_cells(const ReplayReport& report, Index M) {
                  {{"writes", "lru.writes", "lru_writes"}, all.lru_writes[at]},
                  {{"OPT reads", "opt.reads", "opt_reads"}, all.opt_reads[at]},
                  {{"Belady's writes", "belady.writes", "belady_writes"}, all.belady_writes[at]}};
-  if (report.kernel && report.kernel->report.bound) {
+  if (report.kernel && report.kernel->bound) {
     cells.push_back({{"lower bound", "lower_bound"}, report.kernel->bound(M)});
   }
   return cells;
@@ -29,13 +28,8 @@ std::vector<Cells> rows_of(const ReplayReport& report) {
   return redblue::rows_of(report.at, [&](Index M) { return size_cells(report, M); });
 }
 
-// The inner levels of the kernel's run.
-const std::vector<RunCounts::Level>& inner_levels(const ReplayReport& report) {
-  return report.kernel->report.kernel.counted->inner;
-}
-Index capacity_of(const ReplayReport& report, std::size_t level) {
-  return report.kernel->report.kernel.levels[level].M;
-}
+// The schema of documents of one kernel.
+constexpr int kSchema = 1;
 
 // What is read in a phase, of these.
 Index reads_in(const std::vector<PhaseCounts>& phases, const std::string& phase) {
@@ -49,10 +43,12 @@ std::vector<Cells> phase_rows(const ReplayReport& report) {
     Cells itself = {
         {"phase", always_quoted(of.phase)},
         {{"kernel's reads", "kernel_reads"}, reads_in(report.kernel->phases, of.phase)}};
-    for (std::size_t level = 0; level < inner_levels(report).size(); ++level) {
+    std::size_t number = 0;
+    for (const TouchedRun::Level& level : report.kernel->inner) {
+      ++number;
       itself.push_back(
-          {{fmt::format("level {}'s", level + 1), "", fmt::format("level_{}_reads", level + 1)},
-           reads_in(inner_levels(report)[level].phases, of.phase)});
+          {{fmt::format("level {}'s", number), "", fmt::format("level_{}_reads", number)},
+           reads_in(level.counted.phases, of.phase)});
     }
     for (const Index M : report.at) {
       const std::size_t at = report.replayed.at(M);
@@ -80,12 +76,10 @@ Json level_json(Index M, const PhaseCounts& total, const std::vector<PhaseCounts
 // From the innermost out; the machine's own is the last.
 Json levels_json(const ReplayReport& report) {
   Json levels = Json::array();
-  for (std::size_t level = 0; level < inner_levels(report).size(); ++level) {
-    const auto& [phases, total] = inner_levels(report)[level];
-    levels.push_back(level_json(capacity_of(report, level), total, phases));
+  for (const auto& [M, counted] : report.kernel->inner) {
+    levels.push_back(level_json(M, counted.total, counted.phases));
   }
-  levels.push_back(
-      level_json(report.kernel->report.kernel.plan.M, report.kernel->moved, report.kernel->phases));
+  levels.push_back(level_json(report.kernel->run.M, report.kernel->moved, report.kernel->phases));
   return levels;
 }
 
@@ -97,6 +91,10 @@ std::string moved_text(const std::string& who, const PhaseCounts& moved, Index M
 
 }  // namespace
 
+std::string_view to_string(ReplayUnit unit) {
+  return unit == ReplayUnit::word ? "word" : "row";
+}
+
 std::vector<Index> sizes_shown(const ReplayReport& report) {
   std::vector<Index> sizes;
   for (Index M = 1; M < report.replayed.words; M *= 2) {
@@ -105,8 +103,8 @@ std::vector<Index> sizes_shown(const ReplayReport& report) {
   sizes.push_back(report.replayed.words);
   if (report.kernel) {
     sizes.push_back(report.kernel->moved.peak);
-    for (const RunCounts::Level& level : inner_levels(report)) {
-      sizes.push_back(level.total.peak);
+    for (const TouchedRun::Level& level : report.kernel->inner) {
+      sizes.push_back(level.counted.total.peak);
     }
   }
   std::erase_if(sizes, [&](Index M) { return M < report.replayed.widest; });
@@ -124,13 +122,13 @@ std::string to_table(const ReplayReport& report) {
   std::string text = fmt::format("{} accesses to {}{} words   (in words)\n", grouped(all.accesses),
                                  rows, grouped(all.words));
   if (report.kernel) {
-    const Plan& plan = report.kernel->report.kernel.plan;
-    std::string itself = moved_text(spelled(plan), report.kernel->moved, plan.M);
-    for (std::size_t level = 0; level < inner_levels(report).size(); ++level) {
-      itself += moved_text(fmt::format("level {}", level + 1), inner_levels(report)[level].total,
-                           capacity_of(report, level));
+    const TouchedRun& run = *report.kernel;
+    std::string itself = moved_text(run.run.kernel, run.moved, run.run.M);
+    std::size_t number = 0;
+    for (const auto& [M, counted] : run.inner) {
+      itself += moved_text(fmt::format("level {}", ++number), counted.total, M);
     }
-    text = itself + text;
+    text = itself + run.note + text;
   }
   text += "\n" + table_of(rows_of(report));
   return report.per_phase ? text + "\n" + table_of(phase_rows(report)) : text;
@@ -139,16 +137,12 @@ std::string to_table(const ReplayReport& report) {
 std::string to_json(const ReplayReport& report) {
   Json json = {{"schema", kSchema}};
   if (report.kernel) {
-    const Plan& plan = report.kernel->report.kernel.plan;
     const PhaseCounts& moved = report.kernel->moved;
-    json.update(json_of(kernel_cells(plan.kernel, plan.problem.shape, plan.M)));
-    json["blocks"] = blocks_json(plan.blocks);
-    if (plan.pass != Pass::product) {
-      json["mask"] = mask_json(plan.problem);
-    }
+    json.update(followed_json(report.kernel->run));
+    json.update(report.kernel->run.more);
     json["schedule"] = {
         {"peak", moved.peak}, {"reads", moved.io.reads}, {"writes", moved.io.writes}};
-    if (!inner_levels(report).empty()) {
+    if (!report.kernel->inner.empty()) {
       json["levels"] = levels_json(report);
     }
   }

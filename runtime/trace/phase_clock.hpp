@@ -9,7 +9,7 @@
 #include <string>
 
 #include "memsim/machine.hpp"
-#include "runtime/observe/phase_path.hpp"
+#include "runtime/trace/phase_path.hpp"
 
 namespace redblue {
 

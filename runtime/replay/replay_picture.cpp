@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "runtime/report/replay_report.hpp"
+#include "runtime/replay/replay_report.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -24,26 +24,20 @@ std::vector<Index> sizes_drawn(Index least, Index most, Index peak) {
   return sizes;
 }
 
-std::string sizes_of(const Plan& plan) {
-  const auto [n, m, d] = plan.problem.shape;
-  return n == m ? fmt::format("n = m = {}, d = {}", grouped(n), grouped(d))
-                : fmt::format("n = {}, m = {}, d = {}", grouped(n), grouped(m), grouped(d));
-}
-
 }  // namespace
 
 Picture replay_picture(const ReplayReport& report) {
   const Replayed& all = report.replayed;
-  const KernelAccesses& run = *report.kernel;
+  const TouchedRun& run = *report.kernel;
   const Index peak = run.moved.peak;
   // From an eighth of the peak to where caches hold everything, or four times the peak.
   const Index least = std::max(all.widest, peak / 8);
   const Index most = std::max(4 * peak, std::min(all.words, 64 * peak));
   const std::vector<Index> sizes = sizes_drawn(least, most, peak);
 
-  Picture picture{.title = fmt::format("{} and caches{}: {}", spelled(run.report.kernel.plan),
+  Picture picture{.title = fmt::format("{} and caches{}: {}", run.run.kernel,
                                        report.unit == ReplayUnit::word ? "" : " of rows",
-                                       sizes_of(run.report.kernel.plan)),
+                                       sizes_text(run.run, true)),
                   .x_label = "M, words of fast memory or of the cache",
                   .y_label = "words moved, read and written",
                   .caption = {},
@@ -75,7 +69,9 @@ Picture replay_picture(const ReplayReport& report) {
   draw("LRU", [&](Index M) { return all.lru_reads[all.at(M)] + all.lru_writes[all.at(M)]; });
   draw("Belady", [&](Index M) { return all.opt_reads[all.at(M)] + all.belady_writes[all.at(M)]; });
   draw("OPT, fewest reads", [&](Index M) { return all.opt_reads[all.at(M)]; });
-  draw("lower bound", [&](Index M) { return run.bound(M); });
+  if (run.bound) {
+    draw("lower bound", run.bound);
+  }
   picture.data.emplace_back("$kernel",
                             fmt::format("{} {} {}\n", peak, run.moved.io.io(), run.moved.io.reads));
   const double low = fewest / 1.2, high = largest * 1.2;

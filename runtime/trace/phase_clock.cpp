@@ -1,4 +1,4 @@
-#include "runtime/observe/phase_clock.hpp"
+#include "runtime/trace/phase_clock.hpp"
 
 namespace redblue {
 

@@ -1,4 +1,4 @@
-#include "runtime/observe/referee.hpp"
+#include "runtime/trace/referee.hpp"
 
 #include <algorithm>
 

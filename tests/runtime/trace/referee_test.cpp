@@ -1,7 +1,7 @@
 // Runs use only what they have: every operation of every kernel takes words of living tiles that
 // somebody set, and no product goes untold.
 
-#include "runtime/observe/referee.hpp"
+#include "runtime/trace/referee.hpp"
 
 #include <functional>
 #include <memory>

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/plan.hpp"
-#include "runtime/observe/follower.hpp"
-#include "runtime/observe/phase_path.hpp"
 #include "runtime/system/text_file.hpp"
+#include "runtime/trace/followed_run.hpp"
+#include "runtime/trace/follower.hpp"
+#include "runtime/trace/phase_path.hpp"
 
 namespace redblue {
 
@@ -27,7 +27,7 @@ class ChromeTrace final : public Follower {
  public:
   // Listens while it lives. Requires: the machine has moved nothing yet, the file is empty,
   // most >= 1.
-  ChromeTrace(Machine& machine, const Plan& plan, TextFile& file, Index most = kMostTraceEvents);
+  ChromeTrace(Machine& machine, FollowedRun run, TextFile& file, Index most = kMostTraceEvents);
 
   // Writes the rest of the text, with the totals. Throws: a failure of writing, now or earlier.
   void end();
@@ -92,7 +92,7 @@ class ChromeTrace final : public Follower {
   [[nodiscard]] std::string empty_memories() const;
   [[nodiscard]] std::string other_data() const;
 
-  Plan plan_;
+  FollowedRun run_;
   TextFile& file_;
   Index most_;
   Index written_ = 0;

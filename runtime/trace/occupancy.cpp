@@ -1,4 +1,4 @@
-#include "runtime/observe/occupancy.hpp"
+#include "runtime/trace/occupancy.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "runtime/observe/dinero_trace.hpp"
+#include "runtime/trace/dinero_trace.hpp"
 
 #include <algorithm>
 #include <charconv>

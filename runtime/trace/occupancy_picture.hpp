@@ -2,9 +2,9 @@
 // A picture of fast memory's occupancy: stacked areas of the words of each tile name, over the
 // words moved so far, below a line at M; and the names of the phases.
 
-#include "kernels/plan.hpp"
-#include "runtime/observe/occupancy.hpp"
 #include "runtime/text/gnuplot.hpp"
+#include "runtime/trace/followed_run.hpp"
+#include "runtime/trace/occupancy.hpp"
 
 namespace redblue {
 
@@ -12,6 +12,6 @@ namespace redblue {
 inline constexpr Index kOccupancyColumns = 700;
 
 // The picture has no caption. Requires: words were moved.
-Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan);
+Picture occupancy_picture(const Occupancy& occupancy, const FollowedRun& run);
 
 }  // namespace redblue

@@ -1,6 +1,6 @@
 // Seconds go to the phase that is innermost while they pass.
 
-#include "runtime/observe/phase_clock.hpp"
+#include "runtime/trace/phase_clock.hpp"
 
 #include <chrono>
 #include <thread>

@@ -3,9 +3,10 @@
 // So every event names all series so far, and the first event of each counter, with an empty fast
 // memory, is written last, into a space that is kept for it.
 
-#include "runtime/observe/chrome_trace.hpp"
+#include "runtime/trace/chrome_trace.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -27,8 +28,8 @@ std::string literal(std::string_view text) {
 
 }  // namespace
 
-ChromeTrace::ChromeTrace(Machine& machine, const Plan& plan, TextFile& file, Index most)
-    : Follower(machine), plan_(plan), file_(file), most_(most) {
+ChromeTrace::ChromeTrace(Machine& machine, FollowedRun run, TextFile& file, Index most)
+    : Follower(machine), run_(std::move(run)), file_(file), most_(most) {
   memories_.push_back(
       {.name = "fast memory", .moves = "moves", .track = kMoves, .M = machine.capacity()});
   for (Level& level : machine.inner()) {
@@ -48,7 +49,7 @@ void ChromeTrace::begin() {
   written_ = all_ = static_cast<Index>(memories_.size());  // the events that will be in the space
   if (room()) {
     put(fmt::format(R"({{"name":"process_name","ph":"M","pid":1,"args":{{"name":{}}}}})",
-                    literal(to_string(plan_))));
+                    literal(run_.text)));
   }
 }
 
@@ -208,10 +209,6 @@ std::string ChromeTrace::empty_memories() const {
 }
 
 std::string ChromeTrace::other_data() const {
-  Json blocks = Json::object();
-  for (const auto& [name, size] : plan_.blocks) {
-    blocks[name] = size;
-  }
   const auto total_of = [](const FastMemory& memory) {
     return Json{{"reads", memory.io.reads},
                 {"writes", memory.io.writes},
@@ -225,18 +222,11 @@ std::string ChromeTrace::other_data() const {
   }
   const bool several = memories_.size() > 1;
   Json data = {{"clock", several ? "1 microsecond is 1 word moved, at any level"
-                                 : "1 microsecond is 1 word moved"},
-               {"kernel", spelled(plan_)},
-               {"n", plan_.problem.shape.n},
-               {"m", plan_.problem.shape.m},
-               {"d", plan_.problem.shape.d},
-               {"M", plan_.M},
-               {"mask", plan_.problem.mask.spec().empty() ? "full" : plan_.problem.mask.spec()},
-               {"blocks", blocks},
-               {"total", total_of(memories_.front())},
-               {"cut", cut_},
-               {"events", written_},
-               {"of", all_}};
+                                 : "1 microsecond is 1 word moved"}};
+  data.update(followed_json(run_));
+  data.update(run_.more);
+  data.update(
+      {{"total", total_of(memories_.front())}, {"cut", cut_}, {"events", written_}, {"of", all_}});
   if (several) {
     data["levels"] = std::move(levels);
   }

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/observe/follower.hpp"
+#include "runtime/trace/follower.hpp"
 #include "runtime/system/text_file.hpp"
 
 namespace redblue {

@@ -1,6 +1,6 @@
 // Occupancy, column by column, against the whole list of states; and no column too many.
 
-#include "runtime/observe/occupancy.hpp"
+#include "runtime/trace/occupancy.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // A trace agrees with the machine's counts: every word is in it once, in its phase, and fast memory
 // never holds more than M.
 
-#include "runtime/observe/chrome_trace.hpp"
+#include "runtime/trace/chrome_trace.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "runtime/report/followed_plan.hpp"
 #include "tests/support/json.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/traced_runs.hpp"
@@ -29,7 +30,7 @@ Traced trace(const Request& request, Index most = kMostTraceEvents) {
   Traced traced;
   std::tie(traced.part, traced.text) =
       followed(request, [&](Machine& machine, const Plan& plan, TextFile& file, const auto& go) {
-        ChromeTrace chrome(machine, plan, file, most);
+        ChromeTrace chrome(machine, followed_of(plan), file, most);
         go();
         chrome.end();
         traced.written = chrome.written();
@@ -202,9 +203,7 @@ TEST(ChromeTrace, OfOtherMachines) {
   const auto traced = [&](const std::function<void(Machine&)>& code) {
     TextFile file(directory / "trace.json");
     Machine machine(10);
-    Plan plan;
-    plan.kernel = "some \"code\"";
-    ChromeTrace chrome(machine, plan, file);
+    ChromeTrace chrome(machine, {.kernel = "some \"code\"", .sizes = {}, .text = {}}, file);
     code(machine);
     chrome.end();
     file.finish();

@@ -1,4 +1,4 @@
-#include "runtime/report/occupancy_picture.hpp"
+#include "runtime/trace/occupancy_picture.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -95,27 +95,25 @@ class Phases {
 
 }  // namespace
 
-Picture occupancy_picture(const Occupancy& occupancy, const Plan& plan) {
-  const auto& [n, m, d] = plan.problem.shape;
+Picture occupancy_picture(const Occupancy& occupancy, const FollowedRun& run) {
   Picture picture{
-      .title = fmt::format("Fast memory of {}: n = {}, m = {}, d = {}, at most {} of M = {} words",
-                           spelled(plan), grouped(n), grouped(m), grouped(d),
-                           grouped(occupancy.peak()), grouped(plan.M)),
+      .title = fmt::format("Fast memory of {}: {}, at most {} of M = {} words", run.kernel,
+                           sizes_text(run), grouped(occupancy.peak()), grouped(run.M)),
       .x_label = "words moved, read and written",
       .y_label = "words in fast memory, by tile",
       .caption = {},
       .data = {},
       .commands = {}};
-  const bool far_above = plan.M / kFarAbove > occupancy.peak();
-  const Index top = far_above ? occupancy.peak() : plan.M;
+  const bool far_above = run.M / kFarAbove > occupancy.peak();
+  const Index top = far_above ? occupancy.peak() : run.M;
   const std::string M_line =
-      fmt::format("{} with lines linecolor black linewidth 3 dashtype (14,4)", plan.M);
+      fmt::format("{} with lines linecolor black linewidth 3 dashtype (14,4)", run.M);
   picture.commands =
       fmt::format("set xrange [0:{}]\nset yrange [0:{}]\n", occupancy.moved(),
                   static_cast<double>(top) * (1 + kHeadroom)) +
       gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', top) + Phases(occupancy).commands() +
       fmt::format("plot {} title {}", M_line,
-                  gnuplot_text(far_above ? "M is far above" : "M = " + grouped(plan.M)));
+                  gnuplot_text(far_above ? "M is far above" : "M = " + grouped(run.M)));
   // From the top of the stack down, each area in front of the one before. The gaps of hatching are
   // white.
   for (std::size_t names = occupancy.names().size(); names > 0; --names) {

@@ -1,6 +1,6 @@
 // One line for each word that the machine counted, at its place in the slow store.
 
-#include "runtime/observe/dinero_trace.hpp"
+#include "runtime/trace/dinero_trace.hpp"
 
 #include <algorithm>
 #include <set>
