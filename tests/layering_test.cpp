@@ -112,9 +112,9 @@ const std::vector<Room>& rooms() {
         with(gate, {"memsim/store", "kernels/arithmetic", "runtime/theory", "runtime/observe",
                     "runtime/trace", "runtime/patterns", "memsim/ranks", "runtime/ranks"});
     const Strings report = with(run, {"runtime/run", "runtime/replay"});
-    const Strings sweep = with(report, {"runtime/gate", "runtime/report"});
-    const Strings command = with(
-        sweep, {"runtime/sweep", "runtime/pebble", "runtime/replay", "tools/cli", "tools/gate"});
+    const Strings subjects = with(report, {"runtime/gate", "runtime/report", "runtime/sweep"});
+    const Strings command =
+        with(subjects, {"runtime/subjects", "runtime/pebble", "tools/cli", "tools/gate"});
     return std::vector<Room>{
         {"memsim", &memsim(), {}},
         {"memsim/store", &store(), {"memsim"}},
@@ -137,13 +137,17 @@ const std::vector<Room>& rooms() {
         {"runtime/patterns", &runtime(), gate},
         {"runtime/observe", &runtime(), with(gate, {"runtime/trace"})},
         {"runtime/pebble", &runtime(), with(gate, {"runtime/patterns", "runtime/trace"})},
-        {"runtime/ranks", &runtime(), with(gate, {"memsim/ranks", "runtime/observe", "runtime/trace"})},
+        {"runtime/ranks", &runtime(),
+         with(gate, {"memsim/ranks", "runtime/observe", "runtime/trace"})},
         {"runtime/run", &runtime(), run},
         {"runtime/gate", &runtime(), gate},
+        {"runtime/sweep", &runtime(), with(gate, {"runtime/gate"})},
         {"runtime/report", &runtime(), report},
-        {"runtime/sweep", &runtime(), sweep},
+        {"runtime/subjects", &runtime(), subjects},
         {"tools/cli", &tools(), gate},
-        {"tools/gate", &tools(), with(gate, {"runtime/gate", "tools/cli"})},
+        {"tools/gate", &tools(),
+         with(gate,
+              {"runtime/trace", "runtime/replay", "runtime/gate", "runtime/sweep", "tools/cli"})},
         {"tools/options", &tools(), command},
         {"tools/commands", &tools(), with(command, {"tools/options"})},
         {"runtime/mpi", &runtime(), {"memsim", "memsim/ranks"}},

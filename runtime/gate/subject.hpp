@@ -1,6 +1,6 @@
 #pragma once
 // The subjects of a gate. A subject is a computation on a Machine with a name and sizes. redblue's
-// kernels are subjects (runtime/sweep/kernel_subjects.hpp), and any code that works on a Machine
+// kernels are subjects (runtime/subjects/kernel_subjects.hpp), and any code that works on a Machine
 // may be one (tools/gate/own_kernel.hpp makes a command of such code). All types are values. A
 // subject's functions may be called from several threads at once.
 

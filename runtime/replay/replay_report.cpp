@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/text/build_context.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
@@ -28,8 +29,6 @@ std::vector<Cells> rows_of(const ReplayReport& report) {
   return redblue::rows_of(report.at, [&](Index M) { return size_cells(report, M); });
 }
 
-// The schema of documents of one kernel.
-constexpr int kSchema = 1;
 
 // What is read in a phase, of these.
 Index reads_in(const std::vector<PhaseCounts>& phases, const std::string& phase) {

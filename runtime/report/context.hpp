@@ -4,19 +4,16 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "kernels/masked.hpp"
 #include "runtime/observe/topology.hpp"
+#include "runtime/text/build_context.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/json.hpp"
 #include "runtime/theory/bounds.hpp"
 
 namespace redblue {
-
-// A key that changes its meaning changes this number.
-inline constexpr int kSchema = 1;
 
 // The document's "context": the build, and the cache that M was derived from, if any.
 Json context_json(const std::optional<FastMemoryOrigin>& M_from);
@@ -59,9 +56,6 @@ Json regrouping_json(const Regrouping& sum);
 std::string to_words(const Regrouping& sum);
 // All caches of a topology, L1 first.
 Json caches_json(const Topology& topology);
-
-// A context for people: names and texts of all that is known.
-std::vector<std::pair<std::string, std::string>> facts_of(const Json& context);
 
 // "M is L2*0.5: L2 has 524,288 bytes (hwloc 2.9.0, this system)", on one line.
 std::string to_words(const FastMemoryOrigin& M_from);

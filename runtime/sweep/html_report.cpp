@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <optional>
+#include <sstream>
+#include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
-#include "runtime/run/inputs.hpp"
-#include "runtime/sweep/kernel_subjects.hpp"
 #include "runtime/text/html.hpp"
 #include "runtime/text/table.hpp"
 
@@ -16,11 +18,14 @@ namespace {
 
 constexpr const char* kNothing = "\u2013";
 
-// "8,192 / 65,536"
+// "8,192 / 65,536" of "8192,65536"
 std::string inner_text(const Value& value) {
   std::string text;
-  for (const Index words : inner_levels(value)) {
-    text += (text.empty() ? "" : " / ") + grouped(words);
+  std::istringstream levels(to_string(value));
+  for (std::string words; std::getline(levels, words, ',');) {
+    Index number = 0;
+    const auto [end, error] = std::from_chars(words.data(), words.data() + words.size(), number);
+    text += (text.empty() ? "" : " / ") + (error == std::errc() ? grouped(number) : words);
   }
   return text;
 }
@@ -74,15 +79,15 @@ std::string name_of(const Swept& swept, const Varying& varying) {
 struct Tallied {
   const char* what;
   Index (*count)(const SweptPhase& phase);
-  Index (*formula)(const SweptPhase& phase);
+  Index (*formula)(const Predicted& formula);
 };
 constexpr std::array kTallied = {
     Tallied{"words read", [](const SweptPhase& phase) { return phase.counts.io.reads; },
-            [](const SweptPhase& phase) { return phase.formula.reads; }},
+            [](const Predicted& formula) { return formula.io.reads; }},
     Tallied{"words written", [](const SweptPhase& phase) { return phase.counts.io.writes; },
-            [](const SweptPhase& phase) { return phase.formula.writes; }},
+            [](const Predicted& formula) { return formula.io.writes; }},
     Tallied{"words of peak", [](const SweptPhase& phase) { return phase.counts.peak; },
-            [](const SweptPhase& phase) { return phase.formula_peak; }}};
+            [](const Predicted& formula) { return formula.peak; }}};
 
 std::string with_sign(Index number) {
   return (number > 0 ? "+" : "") + grouped(number);
@@ -94,7 +99,7 @@ std::vector<std::string> differences(const Swept& swept) {
   const auto compare = [&](const SweptPhase& phase, const std::string& level) {
     for (const Tallied& one : kTallied) {
       const Index count = one.count(phase);
-      const Index formula = one.formula(phase);
+      const Index formula = phase.formula ? one.formula(*phase.formula) : count;
       if (count != formula) {
         found.push_back(fmt::format("{}{}: {} {}, by the formula {} ({})", level,
                                     phase.counts.path.empty() ? "in all" : phase.counts.path,
@@ -124,7 +129,7 @@ std::string number(Index count) {
 std::string counts(const SweptPhase& phase) {
   const auto compared = [&](const Tallied& one) {
     const Index count = one.count(phase);
-    const Index formula = one.formula(phase);
+    const Index formula = phase.formula ? one.formula(*phase.formula) : count;
     return count == formula ? html_cell(grouped(count))
                             : fmt::format("<td class=\"differs\">{}<small>formula {}</small></td>",
                                           grouped(count), grouped(formula));
@@ -145,6 +150,12 @@ std::string over_the_bound(Index words, const std::optional<Index>& bound) {
 }
 
 bool timed(const Sweep& sweep) {
+  return std::ranges::any_of(sweep.points,
+                             [](const Swept& swept) { return !!swept.total.seconds; });
+}
+
+// The speed of own kernels has nothing to be held against.
+bool has_speed(const Sweep& sweep) {
   return std::ranges::any_of(sweep.points, [](const Swept& swept) { return !!swept.speed; });
 }
 
@@ -154,7 +165,7 @@ bool on_several_machines(const Sweep& sweep) {
 
 // The columns of a table of points that not each table has.
 struct Columns {
-  bool time, processor;
+  bool bound, time, speed, processor;
 };
 
 std::string seconds(const std::optional<double>& time) {
@@ -162,12 +173,11 @@ std::string seconds(const std::optional<double>& time) {
 }
 
 std::string speeds(const Swept& swept) {
-  std::string html = seconds(swept.total.seconds);
   if (!swept.speed) {
-    return html + html_cell(kNothing) + html_cell(kNothing);
+    return html_cell(kNothing) + html_cell(kNothing);
   }
   const auto& [gflops, peak, rate] = *swept.speed;
-  return html + html_cell(fmt::format("{:.2f}", gflops)) +
+  return html_cell(fmt::format("{:.2f}", gflops)) +
          html_cell(peak > 0 ? fmt::format("{:.1f}", 100 * gflops / peak) : kNothing);
 }
 
@@ -189,28 +199,39 @@ std::string point_row(const Swept& swept, std::size_t k, const Varying& varying,
                                 ? "cannot run: " + swept.why
                                 : fmt::format("does not fit in M = {} words", argument(swept, "M"));
     return html + fmt::format("<td class=\"text\" colspan=\"{}\">{}</td></tr>\n",
-                              6 + (columns.time ? 3 : 0) + (columns.processor ? 1 : 0),
+                              5 + (columns.bound ? 1 : 0) + (columns.time ? 1 : 0) +
+                                  (columns.speed ? 2 : 0) + (columns.processor ? 1 : 0),
                               html_text(why));
   }
   html += counts(swept.total) + part_of_M(swept.size("M"), swept.total.counts.peak);
-  html += over_the_bound(swept.total.counts.io.io(), swept.bound);
-  html += columns.time ? speeds(swept) : "";
+  html += columns.bound ? over_the_bound(swept.total.counts.io.io(), swept.bound) : "";
+  html += columns.time ? seconds(swept.total.seconds) : "";
+  html += columns.speed ? speeds(swept) : "";
   html += columns.processor ? html_cell(html_text(swept.processor.value_or(kNothing))) : "";
   return html + "</tr>\n";
 }
 
 std::string points(const Sweep& sweep, const Varying& varying) {
-  const Columns columns{.time = timed(sweep), .processor = on_several_machines(sweep)};
+  const Columns columns{.bound = sweep.program.empty(),
+                        .time = timed(sweep),
+                        .speed = has_speed(sweep),
+                        .processor = on_several_machines(sweep)};
   std::vector<std::string> names = {"kernel"};
   for (const std::string& name : varying.names) {
     names.push_back(name == "M" ? "M, words" : name == kInner ? "levels below, words" : name);
   }
-  for (const char* name : {"words read", "words written", "words in\u00a0all", "peak, words",
-                           "peak/M", "over the\u00a0bound"}) {
+  for (const char* name :
+       {"words read", "words written", "words in\u00a0all", "peak, words", "peak/M"}) {
     names.emplace_back(name);
   }
+  if (columns.bound) {
+    names.emplace_back("over the\u00a0bound");
+  }
   if (columns.time) {
-    names.insert(names.end(), {"seconds", "GF/s", "%\u00a0of FMA\u00a0peak"});
+    names.emplace_back("seconds");
+  }
+  if (columns.speed) {
+    names.insert(names.end(), {"GF/s", "%\u00a0of FMA\u00a0peak"});
   }
   if (columns.processor) {
     names.emplace_back("processor");
@@ -226,9 +247,11 @@ std::string points(const Sweep& sweep, const Varying& varying) {
   if (!varying.everywhere.empty()) {
     note += html_text(fmt::format("Everywhere {}. ", fmt::join(varying.everywhere, ", ")));
   }
-  note +=
-      "Over the bound: words in all over the largest proven lower bound for algorithms of its kind."
-      "</p>\n";
+  note += columns.bound
+              ? "Over the bound: words in all over the largest proven lower bound for "
+                "algorithms of its kind."
+              : "What these kernels compute is not known, and so there is no lower bound.";
+  note += "</p>\n";
   return note + html_table("The points; a name leads to its phases", names, rows + "</tbody>\n");
 }
 
@@ -331,6 +354,8 @@ std::string verdict(const Sweep& sweep, const Varying& varying) {
   const auto failed = std::ranges::count(sweep.points, true, &Swept::failed);
   const auto unfit = std::ranges::count(sweep.points, false, &Swept::fits) - failed;
   const auto fitting = std::ssize(sweep.points) - unfit - failed;
+  const auto held = std::ranges::count_if(
+      sweep.points, [](const Swept& swept) { return swept.fits && swept.total.formula; });
   std::string list;
   Index wrong = 0;
   for (std::size_t k = 0; k < sweep.points.size(); ++k) {
@@ -348,14 +373,19 @@ std::string verdict(const Sweep& sweep, const Varying& varying) {
     html = fmt::format(
         "<div class=\"loud\"><strong>Formula and count differ at {} of {}.</strong>\n"
         "<ul>\n{}</ul></div>\n",
-        grouped(wrong), counted(fitting, "point"), list);
+        grouped(wrong), counted(held, "point"), list);
   } else if (sweep.how == "count") {
     html = "<p>Nothing ran: all words are those of the formulas.</p>\n";
-  } else if (fitting > 0) {
+  } else if (held > 0) {
     html = fmt::format(
         "<p class=\"good\">Formula and count agree: at {}, every phase read, wrote "
         "and held what its formula says, to the word.</p>\n",
-        fitting == 1 ? "1 point" : "each of " + counted(fitting, "point"));
+        held == 1 ? "1 point" : "each of " + counted(held, "point"));
+  }
+  if (const auto without = fitting - held; without > 0) {
+    html += fmt::format("<p>{} no formula: what {} is as the runs counted it.</p>\n",
+                        counted(without, "point") + (without == 1 ? " has" : " have"),
+                        without == 1 ? "it moves" : "they move");
   }
   if (!sweep.missing.empty()) {
     html += fmt::format(
@@ -420,7 +450,9 @@ std::string to_html(const Sweep& sweep, const std::vector<ReportFigure>& figures
       sweep.how == "time"  ? "run, counted and timed"
       : sweep.how == "run" ? "run and counted"
                            : "counted by their formulas",
-      sweep.how == "count" ? "" : fmt::format(" All operands are from seed {}.", kDefaultSeed));
+      sweep.how == "count" || !sweep.program.empty()
+          ? ""
+          : fmt::format(" All operands are from seed {}.", kSweepSeed));
   std::string drawn;
   for (const ReportFigure& one : figures) {
     drawn += figure(one);

@@ -1,17 +1,12 @@
 #include "runtime/sweep/sweep.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <iterator>
 
 #include <fmt/format.h>
 
-#include "kernels/arithmetic/simd.hpp"
-#include "kernels/kernel.hpp"
-#include "memsim/machine.hpp"
 #include "runtime/gate/arguments_json.hpp"
-#include "runtime/report/context.hpp"
-#include "runtime/run/inputs.hpp"
-#include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/text/build_context.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
@@ -19,146 +14,17 @@
 namespace redblue {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::string_view kKind = "sweep";
-
-// Words a second that a machine reads out of main memory, in blocks of half of M, at most some
-// megabytes: the best of a few times. Throws: std::runtime_error if memory is too small.
-double read_speed(Index M, MemoryBudget* shared) {
-  constexpr Index kCols = 1024;
-  constexpr Index kRows = 64 * 1024;  // 256 MiB
-  constexpr int kTimes = 3;
-  const Index rows = std::clamp<Index>(M / 2 / kCols, 1, 1024);
-  const MemoryClaim memory(shared, 4 * (Words(kRows) * kCols + Words(rows) * kCols),
-                           "measuring how fast words are read",
-                           "have the suite run or count (how)");
-  const SlowMatrix slow("slow", kRows, kCols);
-  double best = 0;
-  for (int k = 0; k < kTimes; ++k) {
-    Machine machine(rows * kCols);
-    const auto start = Clock::now();
-    for (const Range I : blocks(kRows, rows)) {
-      const Tile tile = machine.read(slow.row_block(I));
-    }
-    const std::chrono::duration<double> seconds = Clock::now() - start;
-    best = std::max(best, static_cast<double>(kRows * kCols) / seconds.count());
-  }
-  return best;
-}
 
 Index words_or_none(const Words& words) {
   return words.overflowed() ? 0 : words.value();
-}
-
-SweptPhase predicted_phase(const PhaseCost& cost) {
-  const IoCount io{.reads = cost.reads.value(), .writes = cost.writes.value()};
-  const Index peak = cost.peak.value();
-  return {.counts = {.path = cost.path,
-                     .io = io,
-                     .operations = {.flops = words_or_none(cost.flops)},
-                     .peak = peak,
-                     .indices = {.reads = cost.index_reads.value(),
-                                 .writes = cost.index_writes.value()}},
-          .formula = io,
-          .formula_peak = peak};
-}
-
-// Adds what a part moved at one level; `counted` where it ran.
-void add_phases(const std::vector<PhaseCost>& formula,
-                const std::optional<RunCounts::Level>& counted, const std::string& prefix,
-                std::vector<SweptPhase>& phases, SweptPhase& sum) {
-  for (std::size_t k = 0; k < formula.size(); ++k) {
-    SweptPhase phase = predicted_phase(formula[k]);
-    if (counted) {
-      phase.counts = counted->phases[k];
-    }
-    phase.counts.path = prefix + phase.counts.path;
-    phases.push_back(std::move(phase));
-  }
-  const SweptPhase total = predicted_phase(redblue::total(formula));
-  sum.counts += counted ? counted->total : total.counts;
-  sum.formula += total.formula;
-  sum.formula_peak = std::max(sum.formula_peak, total.formula_peak);
-}
-
-void add_part(const Part& part, const std::string& prefix, bool timed, Swept& swept) {
-  const std::optional<RunCounts>& counted = part.counted;
-  const std::size_t first = swept.phases.size();
-  add_phases(
-      part.formula,
-      counted ? std::optional(RunCounts::Level{counted->phases, counted->total}) : std::nullopt,
-      prefix, swept.phases, swept.total);
-  if (timed) {
-    for (std::size_t k = 0; k < part.formula.size(); ++k) {
-      swept.phases[first + k].seconds = counted->seconds->phases[k];
-    }
-    swept.total.seconds = swept.total.seconds.value_or(0) + counted->seconds->total;
-  }
-  swept.inner.resize(part.levels.size());
-  for (std::size_t level = 0; level < part.levels.size(); ++level) {
-    SweptLevel& sum = swept.inner[level];
-    sum.M = part.levels[level].M;
-    add_phases(part.levels[level].phases,
-               counted ? std::optional(counted->inner[level]) : std::nullopt, prefix, sum.phases,
-               sum.total);
-  }
-}
-
-// Timed if `words_per_second` is set.
-Swept swept_of(const Point& point, const Report& report,
-               const std::optional<double>& words_per_second) {
-  const bool timed = words_per_second.has_value();
-  Swept swept{.point = point,
-              .kernel = spelled(report.kernel.plan),
-              .blocks = {},
-              .total = {},
-              .phases = {},
-              .bound = std::nullopt,
-              .speed = std::nullopt};
-  for (const auto& [name, size] : report.kernel.plan.blocks) {
-    swept.blocks += fmt::format("{}{}={}", swept.blocks.empty() ? "" : " ", name, size);
-  }
-  if (report.bound) {
-    swept.bound = report.bound->words;
-  }
-  if (report.forward && !given_forward(point.arguments)) {
-    add_part(*report.forward, "forward/", timed, swept);
-  }
-  add_part(report.kernel, "", timed, swept);
-  for (std::size_t level = 0; level < report.level_bounds.size(); ++level) {
-    if (const auto& bound = report.level_bounds[level]) {
-      swept.inner[level].bound = bound->words;
-    }
-  }
-  // Levels of equal words are one, and each has its words.
-  for (std::size_t level = 1; level < report.equal_levels; ++level) {
-    swept.inner.push_back(swept.levels().back());
-  }
-  const auto clear = [](SweptPhase& phase) {
-    phase.counts.operations = {};
-    phase.seconds.reset();
-  };
-  for (SweptLevel& level : swept.inner) {  // operations and seconds are those of M
-    clear(level.total);
-    std::ranges::for_each(level.phases, clear);
-  }
-  if (timed) {
-    const double seconds = *swept.total.seconds;
-    swept.speed = Speed{
-        .gflops = seconds > 0
-                      ? 1e-9 * static_cast<double>(swept.total.counts.operations.flops) / seconds
-                      : 0,
-        .peak_gflops = report.kernel.peak_gflops,
-        .words_per_second = *words_per_second};
-  }
-  return swept;
 }
 
 // CSV leaves out 0 flops (beyond 63 bits) and 0 other operations (not counted).
 Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound) {
   const auto& [path, io, operations, peak, indices] = phase.counts;
   const auto& formula = phase.formula;
+  const auto said = [&](const auto& of) { return formula ? Json(of(*formula)) : Json(); };
   const auto if_any = [](Index count) { return count == 0 ? Json() : Json(count); };
   return {{{"", path.empty() ? "" : "path", "phase"}, path.empty() ? "total" : path},
           {in_json_and_csv("reads"), io.reads},
@@ -170,10 +36,11 @@ Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound) {
           {in_csv("flops"), if_any(operations.flops)},
           {in_json("elementwise"), operations.elementwise},
           {in_csv("elementwise"), if_any(operations.elementwise)},
-          {in_json("formula"), Json::array({formula.reads, formula.writes, phase.formula_peak})},
-          {in_csv("formula_reads"), formula.reads},
-          {in_csv("formula_writes"), formula.writes},
-          {in_csv("formula_peak"), phase.formula_peak},
+          {in_json("formula"),
+           formula ? Json::array({formula->io.reads, formula->io.writes, formula->peak}) : Json()},
+          {in_csv("formula_reads"), said([](const Predicted& its) { return its.io.reads; })},
+          {in_csv("formula_writes"), said([](const Predicted& its) { return its.io.writes; })},
+          {in_csv("formula_peak"), said([](const Predicted& its) { return its.peak; })},
           {in_csv("bound"), path.empty() ? bound : std::nullopt},
           {in_json_and_csv("seconds"), phase.seconds ? CellValue(*phase.seconds) : absent()}};
 }
@@ -226,15 +93,16 @@ Cells speed_cells(const std::optional<Speed>& speed) {
 SweptPhase phase_of(const Json& json) {
   const auto count = [&](const char* key) { return json.at(key).get<Index>(); };
   const auto if_any = [&](const char* key) { return json.value(key, 0).get<Index>(); };
-  const auto formula = [&](std::size_t k) { return json.at("formula").at(k).get<Index>(); };
   SweptPhase phase{
       .counts = {.path = json.value("path", "").get<std::string>(),
                  .io = {.reads = count("reads"), .writes = count("writes")},
                  .operations = {.flops = if_any("flops"), .elementwise = if_any("elementwise")},
                  .peak = count("peak"),
-                 .indices = {.reads = if_any("index_reads"), .writes = if_any("index_writes")}},
-      .formula = {.reads = formula(0), .writes = formula(1)},
-      .formula_peak = formula(2)};
+                 .indices = {.reads = if_any("index_reads"), .writes = if_any("index_writes")}}};
+  if (const Json& formula = json.at("formula"); !formula.is_null()) {
+    const auto said = [&](std::size_t k) { return formula.at(k).get<Index>(); };
+    phase.formula = Predicted{{.reads = said(0), .writes = said(1)}, said(2)};
+  }
   if (json.contains("seconds")) {
     phase.seconds = json.at("seconds").get<double>();
   }
@@ -262,6 +130,7 @@ Json json_of(const Swept& swept) {
     json["processor"] = *swept.processor;
   }
   json["total"] = json_of(phase_cells(swept.total, {}));
+  json["phases"] = Json::array();
   for (const SweptPhase& phase : swept.phases) {
     json["phases"].push_back(json_of(phase_cells(phase, {})));
   }
@@ -364,37 +233,63 @@ Swept nothing_swept(const Point& point, bool failed, const std::string& why) {
           .speed = std::nullopt};
 }
 
-Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory,
-                  const std::function<void()>& stop, Sparsities* sparsities) {
-  constexpr int kTimes = 3;
-  constexpr double kLong = 2;
-  try {
-    const auto counted = [&] { return count_subject(point.subject, point.arguments, sparsities); };
-    if (how == How::count) {
-      return swept_of(point, counted(), std::nullopt);
+SweptPhase predicted_phase(const PhaseCost& cost) {
+  const IoCount io{.reads = cost.reads.value(), .writes = cost.writes.value()};
+  const Index peak = cost.peak.value();
+  return {.counts = {.path = cost.path,
+                     .io = io,
+                     .operations = {.flops = words_or_none(cost.flops)},
+                     .peak = peak,
+                     .indices = {.reads = cost.index_reads.value(),
+                                 .writes = cost.index_writes.value()}},
+          .formula = Predicted{io, peak}};
+}
+
+Swept swept_of(const Point& point, const std::optional<RunCounts>& counted,
+               const std::optional<std::vector<PhaseCost>>& formula) {
+  Swept swept{.point = point,
+              .kernel = point.subject,
+              .blocks = {},
+              .total = {},
+              .phases = {},
+              .bound = std::nullopt,
+              .speed = std::nullopt};
+  // A phase without a name would be taken for the total.
+  const auto named = [](std::string path) { return path.empty() ? kOutside : std::move(path); };
+  if (formula) {
+    swept.total = predicted_phase(total(*formula));
+    swept.total.counts.path.clear();
+    for (const PhaseCost& cost : *formula) {
+      swept.phases.push_back(predicted_phase(cost));
+      swept.phases.back().counts.path = named(cost.path);
     }
-    // Measured before the runs, which would be lost if memory is too small for it; and after
-    // counted(), which throws for a point that does not fit.
-    std::optional<double> words_per_second;
-    if (timed) {
-      words_per_second = read_speed(counted().kernel.plan.M, memory);
-    }
-    const auto ran = [&] {
-      return swept_of(point,
-                      run_subject(point.subject, point.arguments, timed, memory, stop, sparsities),
-                      words_per_second);
-    };
-    Swept best = ran();
-    for (int k = 1; timed && k < kTimes && *best.total.seconds < kLong; ++k) {
-      Swept next = ran();
-      if (*next.total.seconds < *best.total.seconds) {
-        best = std::move(next);
-      }
-    }
-    return best;
-  } catch (const FastMemoryTooSmall& error) {
-    return nothing_swept(point, false, error.what());
   }
+  if (!counted) {
+    return swept;
+  }
+  for (SweptPhase& phase : swept.phases) {  // one that the run does not enter moves nothing
+    phase.counts = {.path = phase.counts.path, .io = {}, .operations = {}};
+  }
+  for (std::size_t k = 0; k < counted->phases.size(); ++k) {
+    PhaseCounts phase = counted->phases[k];
+    phase.path = named(phase.path);
+    auto known = std::ranges::find_if(
+        swept.phases, [&](const SweptPhase& each) { return each.counts.path == phase.path; });
+    if (known == swept.phases.end()) {  // the formula, if there is one, says nothing of it
+      known = swept.phases.insert(
+          swept.phases.end(),
+          {.counts = {}, .formula = formula ? std::optional(Predicted()) : std::nullopt});
+    }
+    known->counts = phase;
+    if (counted->seconds) {
+      known->seconds = counted->seconds->phases[k];
+    }
+  }
+  if (counted->seconds) {
+    swept.total.seconds = counted->seconds->total;
+  }
+  swept.total.counts = counted->total;
+  return swept;
 }
 
 std::vector<std::string> argument_names(const Sweep& sweep) {
@@ -462,21 +357,14 @@ std::string to_csv(const Sweep& sweep) {
   return text;
 }
 
-std::string sweep_context(const Topology& topology) {
-  Json context = context_json(std::nullopt);
-  context["simd"] = simd_target();
-  context["processor"] = topology.model;
-  context["cores"] = topology.cores.size();
-  context["caches"] = caches_json(topology);
-  return context.dump();
-}
-
 std::string to_json(const Sweep& sweep, const std::string& context) {
+  const Json parsed_context = parse_json(context, "context");
+  const bool seeded = sweep.how != "count" && !parsed_context.contains(kProgram);
   Json head = {{"schema", kSchema},
                {"redblue", kKind},
-               {"context", parse_json(context, "context")},
+               {"context", parsed_context},
                {"how", sweep.how},
-               {"seed", sweep.how == "count" ? Json() : Json(kDefaultSeed)},  // of all operands
+               {"seed", seeded ? Json(kSweepSeed) : Json()},
                {"suite", sweep.suite}};
   if (!sweep.part.is_whole()) {
     head["part"] = to_string(sweep.part);
@@ -509,6 +397,7 @@ Sweep parse_sweep(std::string_view text, const std::string& place) {
                 .suite = json.at("suite").get<std::string>(),
                 .points = {}};
     sweep.context = facts_of(json.at("context"));
+    sweep.program = json.at("context").value(kProgram, "").get<std::string>();
     if (json.contains("part")) {
       const std::string typed = json.at("part").get<std::string>();
       const auto part = parse_part(typed);

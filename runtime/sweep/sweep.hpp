@@ -2,7 +2,7 @@
 // A sweep: the points of a suite, counted and perhaps timed, from which figures and reports are
 // made. Values.
 
-#include <functional>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,19 +14,23 @@
 #include "runtime/gate/baseline.hpp"
 #include "runtime/gate/subject.hpp"
 #include "runtime/gate/suite_part.hpp"
-#include "runtime/observe/topology.hpp"
-#include "runtime/run/run.hpp"
 #include "runtime/system/input_error.hpp"
-#include "runtime/system/memory.hpp"
 
 namespace redblue {
 
-// The counts of a phase, or of all phases, and those of the formula. Elementwise operations are 0
-// if nothing ran, flops are 0 beyond 63 bits.
+// What a formula says of a phase, or of all phases.
+struct Predicted {
+  IoCount io;
+  Index peak = 0;
+
+  friend bool operator==(const Predicted&, const Predicted&) = default;
+};
+
+// The counts of a phase, or of all phases, and those of the formula, where there is one.
+// Elementwise operations are 0 if nothing ran, flops are 0 beyond 63 bits.
 struct SweptPhase {
   PhaseCounts counts;  // path empty: all
-  IoCount formula;
-  Index formula_peak = 0;
+  std::optional<Predicted> formula = std::nullopt;
   std::optional<double> seconds = std::nullopt;
 
   friend bool operator==(const SweptPhase&, const SweptPhase&) = default;
@@ -79,12 +83,16 @@ Swept parse_line(std::string_view line, const std::string& place);
 // The entry of a point that does not fit, or failed.
 Swept nothing_swept(const Point& point, bool failed, const std::string& why);
 
-// Runs or counts a point of redblue's kernels. A timed point runs three times, or once if that
-// takes more than two seconds; the fastest run counts. Points at the same time share `memory`. With
-// slow words on a disk `stop` is called repeatedly and may end the run by throwing. Throws: as
-// run().
-Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory = nullptr,
-                  const std::function<void()>& stop = nullptr, Sparsities* sparsities = nullptr);
+// The counts of a formula alone, phase by phase.
+SweptPhase predicted_phase(const PhaseCost& cost);
+// A point of one level that ran, or whose formula says its counts, or both. Requires: one of them.
+Swept swept_of(const Point& point, const std::optional<RunCounts>& counted,
+               const std::optional<std::vector<PhaseCost>>& formula);
+
+// The seed of all operands of redblue's kernels.
+inline constexpr std::uint64_t kSweepSeed = 1;
+// The key of a context that names the command of a user's own kernels.
+inline constexpr const char* kProgram = "program";
 
 struct Sweep {
   std::string how;    // run, count, time
@@ -92,8 +100,10 @@ struct Sweep {
   std::vector<Swept> points;
   SuitePart part = {};                    // that the points are
   std::vector<std::string> missing = {};  // the names of points that no merged part had
-  // Facts about the build and the machine, as names and texts; only in a parsed sweep.
+  // Facts about the build and the machine, as names and texts; only in a parsed sweep, as is the
+  // command whose own kernels were swept; empty: redblue.
   std::vector<std::pair<std::string, std::string>> context = {};
+  std::string program = {};
 };
 
 // The names of all arguments, in the order of their first points.
@@ -101,9 +111,8 @@ std::vector<std::string> argument_names(const Sweep& sweep);
 
 // For each point a row for every phase, and one for the total; and the same for each inner level.
 std::string to_csv(const Sweep& sweep);
-// The document's "context", the build and the machine, as one line of JSON.
-std::string sweep_context(const Topology& topology);
-// The whole sweep. Throws: InputError for a context that is no JSON.
+// The whole sweep. `context` is the document's, as one line of JSON: the build and the machine.
+// Throws: InputError for a context that is no JSON.
 std::string to_json(const Sweep& sweep, const std::string& context);
 // Throws: InputError with `place` in front.
 Sweep parse_sweep(std::string_view text, const std::string& place);

@@ -2,7 +2,7 @@
 
 #include "tools/gate/suite.hpp"
 
-#include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/subjects/kernel_subjects.hpp"
 #include "runtime/system/input_error.hpp"
 #include "tests/fuzz/fuzz.hpp"
 

@@ -4,6 +4,7 @@
 #include "runtime/sweep/sweep.hpp"
 
 #include "runtime/observe/topology.hpp"
+#include "runtime/subjects/kernel_sweep.hpp"
 #include "runtime/sweep/kept_points.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/journal.hpp"

@@ -220,12 +220,16 @@ std::vector<std::string> command_words(const CLI::App& app,
   return words;
 }
 
-std::string command_line(const CLI::App& app) {
+std::string program_name(const CLI::App& app) {
   const CLI::App* root = &app;
   while (root->get_parent() != nullptr) {
     root = root->get_parent();
   }
-  std::string line = root->get_name();
+  return root->get_name();
+}
+
+std::string command_line(const CLI::App& app) {
+  std::string line = program_name(app);
   for (const std::string& word : command_words(app)) {
     line += " " + quoted(word);
   }

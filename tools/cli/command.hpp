@@ -114,6 +114,9 @@ std::vector<std::string> command_words(const CLI::App& app,
 // file.
 std::string command_line(const CLI::App& app);
 
+// The name of the program that a subcommand is of.
+std::string program_name(const CLI::App& app);
+
 enum class Format { table, json, csv };
 // Throws: UsageError.
 Format parse_format(const TextOption& option);
@@ -135,7 +138,6 @@ Action add_measure(CLI::App& app);
 Action add_calibrate(CLI::App& app, Transport* transport);
 Action add_table1(CLI::App& app);
 Action add_sweep(CLI::App& app);
-Action add_merge(CLI::App& app);
 Action add_trace(CLI::App& app);
 Action add_pebble(CLI::App& app);
 Action add_replay(CLI::App& app);

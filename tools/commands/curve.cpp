@@ -12,7 +12,7 @@
 
 #include "tools/cli/command.hpp"
 #include "tools/cli/sizes.hpp"
-#include "tools/options/tabled.hpp"
+#include "tools/gate/tabled.hpp"
 #include "tools/options/task.hpp"
 
 namespace redblue {

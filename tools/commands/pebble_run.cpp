@@ -14,7 +14,6 @@
 #include <fmt/format.h>
 
 #include "kernels/registry.hpp"
-#include "runtime/trace/referee.hpp"
 #include "runtime/pebble/dag_files.hpp"
 #include "runtime/pebble/kind.hpp"
 #include "runtime/pebble/pebbler.hpp"
@@ -25,6 +24,7 @@
 #include "runtime/text/cells.hpp"
 #include "runtime/text/json.hpp"
 #include "runtime/text/table.hpp"
+#include "runtime/trace/referee.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/options/graph.hpp"
 #include "tools/options/problem.hpp"

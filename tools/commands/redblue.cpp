@@ -3,10 +3,11 @@
 #include <vector>
 
 #include "runtime/run/sparse_operands.hpp"
-#include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/subjects/kernel_subjects.hpp"
 #include "runtime/system/memory.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/gate/gate.hpp"
+#include "tools/gate/merge.hpp"
 
 namespace redblue {
 

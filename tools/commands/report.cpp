@@ -1,84 +1,13 @@
-// redblue report: a sweep as one HTML page.
+// redblue report: a sweep of redblue's kernels as one HTML page.
 
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <stdexcept>
-#include <utility>
+#include "tools/gate/report.hpp"
 
-#include <fmt/format.h>
-
-#include "runtime/sweep/figures.hpp"
-#include "runtime/sweep/html_report.hpp"
-#include "runtime/system/whole_file.hpp"
-#include "runtime/text/table.hpp"
-#include "tools/cli/command.hpp"
-#include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
-#include "tools/options/picture.hpp"
-#include "tools/options/swept.hpp"
+#include "runtime/subjects/kernel_figures.hpp"
 
 namespace redblue {
-namespace {
-
-constexpr std::size_t kSubjectsWithPhases = 4;
-
-// A page without figures is better than none.
-std::optional<Gnuplot> gnuplot_if_any() {
-  try {
-    return Gnuplot();
-  } catch (const std::runtime_error& error) {
-    say(fmt::format("no figures: {}", error.what()));
-    return std::nullopt;
-  }
-}
-
-int report(const std::filesystem::path& directory, const std::filesystem::path& target,
-           const std::string& command) {
-  Sweep sweep = read_sweep(directory);
-  sweep.context.emplace_back("this page", command);
-  std::optional<WholeFile> page(target);  // opened first, so that an error shows before the work
-  std::vector<ReportFigure> figures;
-  if (const std::optional<Gnuplot> gnuplot = gnuplot_if_any()) {
-    for (Picture& picture : figures_of(sweep, kSubjectsWithPhases)) {
-      const std::string title = std::exchange(picture.title, "");  // the page has the title
-      figures.push_back(
-          {title, gnuplot->draw(picture, PictureFormat::svg, [&page] { page.reset(); })});
-    }
-  }
-  page->append(to_html(sweep, figures));
-  page->finish();
-  page->commit();
-  say(fmt::format("{}: {}, {}", target.string(), counted(std::ssize(sweep.points), "point"),
-                  counted(std::ssize(figures), "figure")));
-  return 0;
-}
-
-}  // namespace
 
 Action add_report(CLI::App& app) {
-  struct Options {
-    explicit Options(CLI::App& command)
-        : directory(command, "directory", "of a sweep"),
-          out(command, "-o,--out", "the page; else report.html there; -: standard output",
-              "FILE.html", Twin::of_command) {}
-    Argument directory;
-    TextOption out;
-  };
-  const auto options = std::make_shared<Options>(app);
-  return [options, &app] {
-    const std::filesystem::path directory = options->directory.get();
-    const auto out = options->out.get();
-    for (const char* own : {kPointsFile, kTableFile, kDocumentFile}) {
-      if (out && place_of(out->text) == place_of(directory / own)) {
-        throw UsageError(
-            fmt::format("{} '{}': this file is a part of the sweep: name another for the page",
-                        out->from, out->text));
-      }
-    }
-    return report(directory, out ? std::filesystem::path(out->text) : directory / "report.html",
-                  command_line(app));
-  };
+  return add_report_of(app, SweepTool(), figures_of);
 }
 
 }  // namespace redblue

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 
@@ -63,13 +62,6 @@ int merge_recordings(const MergeOptions& options) {
   say(fmt::format("{} of {}", counted(std::ssize(merged.recording.points), "point"),
                   counted(std::ssize(parts), "part")));
   return 0;
-}
-
-Action add_merge_recordings(CLI::App& app) {
-  const auto options =
-      std::make_shared<MergeOptions>(app, "recordings that `record --part` made",
-                                     "the baseline; -: standard output, as where left out", "FILE");
-  return [options] { return merge_recordings(*options); };
 }
 
 }  // namespace redblue

@@ -23,6 +23,7 @@ void say_missing(const std::string& missing, bool any_there, const MergeOptions&
 
 // The recordings of `record --part`, as a baseline. Returns the exit code.
 int merge_recordings(const MergeOptions& options);
-Action add_merge_recordings(CLI::App& app);
+// Of either: directories of `sweep --part`, or recordings.
+Action add_merge(CLI::App& app);
 
 }  // namespace redblue

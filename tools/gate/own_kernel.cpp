@@ -329,7 +329,7 @@ int own_kernels_command(int argc, char** argv) {
   const std::vector<Subcommand> gate = gate_subcommands(own_kernels);
   subcommands.insert(subcommands.end(), gate.begin(), gate.end());
   subcommands.push_back({"merge", "parts of a baseline, made on several machines, as one",
-                         [](CLI::App& app) { return add_merge_recordings(app); }});
+                         [](CLI::App& app) { return add_merge(app); }});
   return run_command(argc, argv, std::filesystem::path(argv[0]).filename().string(),
                      "Counts the words that kernels move between a fast memory of M words and a "
                      "slow store, and holds them to a baseline.",

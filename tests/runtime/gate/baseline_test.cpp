@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "memsim/tile.hpp"
-#include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/subjects/kernel_subjects.hpp"
 #include "tests/support/arguments.hpp"
 #include "tests/support/phase_counts.hpp"
 #include "tests/support/thrown.hpp"

@@ -9,7 +9,7 @@
 #include "memsim/errors.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
-#include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/subjects/kernel_subjects.hpp"
 #include "tests/support/arguments.hpp"
 #include "tests/support/thrown.hpp"
 

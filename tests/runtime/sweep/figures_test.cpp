@@ -1,12 +1,11 @@
 // Pictures of a sweep have every point that fits, once, over the size that varies, and the bound
 // that the library proves. Without anything to draw, a message says what is missing.
 
-#include "runtime/sweep/figures.hpp"
-
 #include <sstream>
 
 #include <gtest/gtest.h>
 
+#include "runtime/subjects/kernel_figures.hpp"
 #include "runtime/theory/bounds.hpp"
 #include "tests/support/phase_counts.hpp"
 
@@ -39,7 +38,7 @@ Swept swept(const std::string& subject, Index d, Index M, Index words, bool fits
 // The only one over that size, of points that are so.
 Slice slice_of(const Sweep& sweep, const std::map<std::string, std::string>& where = {},
                std::string_view over = "M") {
-  std::vector<Slice> found = slices(points_of(sweep, where), over);
+  std::vector<Slice> found = slices(points_of(sweep, where), over, kernel_family());
   EXPECT_EQ(found.size(), 1U);
   return found.front();
 }
@@ -67,7 +66,7 @@ std::string data(const Picture& picture, const std::string& name) {
 
 TEST(Figures, ASliceDiffersInNothingButSubjectAndItsAxis) {
   const Sweep sweep = example();
-  const std::vector<Slice> all = slices(points_of(sweep), "M");
+  const std::vector<Slice> all = slices(points_of(sweep), "M", kernel_family());
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(to_string(all[0].common), "n=100 m=50 d=8");
   EXPECT_EQ(all[0].points.size(), 6U);
@@ -77,11 +76,11 @@ TEST(Figures, ASliceDiffersInNothingButSubjectAndItsAxis) {
   EXPECT_EQ(points_of(sweep, {{"d", "40"}, {"M", "1024"}}).size(), 2U);
   EXPECT_TRUE(points_of(sweep, {{"d", "17"}}).empty());
 
-  const std::vector<Slice> over_d = slices(points_of(sweep), "d");
+  const std::vector<Slice> over_d = slices(points_of(sweep), "d", kernel_family());
   ASSERT_EQ(over_d.size(), 3U);
   EXPECT_EQ(to_string(over_d[0].common), "n=100 m=50 M=4096");
   EXPECT_EQ(over_d[0].points.size(), 4U);
-  const std::vector<Differing> differ = differing(points_of(sweep));
+  const std::vector<Differing> differ = differing(points_of(sweep), kernel_family());
   ASSERT_EQ(differ.size(), 2U);
   EXPECT_EQ(differ[0].name, "d");
   EXPECT_EQ(differ[0].values, (std::vector<std::string>{"8", "40"}));
@@ -94,13 +93,13 @@ TEST(Figures, KeysGrowWithQueries) {
   for (const Index n : {64, 128, 256}) {
     sweep.points.push_back(swept("backward/small", {n, n, 8}, 1024, 1000 * n));
   }
-  EXPECT_EQ(differing(points_of(sweep)).size(), 1U);
+  EXPECT_EQ(differing(points_of(sweep), kernel_family()).size(), 1U);
   Slice slice = slice_of(sweep, {}, "n");
   EXPECT_EQ(to_string(slice.common), "d=8 M=1024");
   EXPECT_EQ(figure1_picture(slice).x_label, "n = m, queries and keys");
 
   sweep.points.push_back(swept("backward/small", {128, 64, 8}, 1024, 100));
-  EXPECT_EQ(differing(points_of(sweep)).size(), 2U) << "n and m";
+  EXPECT_EQ(differing(points_of(sweep), kernel_family()).size(), 2U) << "n and m";
   slice = slice_of(sweep, {{"m", "64"}}, "n");
   EXPECT_EQ(to_string(slice.common), "m=64 d=8 M=1024");
   EXPECT_EQ(figure1_picture(slice).x_label, "n, queries");
@@ -240,8 +239,8 @@ TEST(Figures, Figure1KeepsKernelsOfOneSourceApart) {
 
 TEST(Figures, PhasesAddUpToTheWords) {
   const Sweep sweep = example();
-  const Picture picture =
-      phases_picture(slices(only(points_of(sweep, {{"d", "8"}}), "backward/small"), "M").front());
+  const Picture picture = phases_picture(
+      slices(only(points_of(sweep, {{"d", "8"}}), "backward/small"), "M", kernel_family()).front());
   std::istringstream lines(data(picture, "$words"));
   for (const Index M : {1024, 2048, 4096}) {
     double at = 0, begin = 0, end = 0;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/observe/topology.hpp"
+#include "runtime/subjects/kernel_sweep.hpp"
 #include "runtime/text/html.hpp"
 #include "runtime/text/table.hpp"
 
@@ -94,12 +95,12 @@ TEST(HtmlReport, SaysWhatDoesNotFit) {
 TEST(HtmlReport, IsLoudWhereFormulaAndCountDiffer) {
   Sweep sweep = sweep_of({swept(200), swept(3000)});
   SweptPhase& phase = sweep.points[1].phases.front();
-  phase.formula.writes = phase.counts.io.writes + 1000;
+  phase.formula->io.writes = phase.counts.io.writes + 1000;
   sweep.points[1].total.counts.peak += 5;
   const std::string html = to_html(sweep, {});
   EXPECT_EQ(times(html, "Formula and count differ at 1 of 2 points."), 1U);
   EXPECT_EQ(times(html, "agree"), 0U);
-  EXPECT_EQ(times(html, "by the formula " + grouped(phase.formula.writes) + " (-1,000)"), 1U);
+  EXPECT_EQ(times(html, "by the formula " + grouped(phase.formula->io.writes) + " (-1,000)"), 1U);
   EXPECT_EQ(times(html, "words of peak, by the formula"), 1U);
   EXPECT_EQ(times(html, "<td class=\"differs\">"), 3U) << "the peak is in both tables";
   // Counted by formulas alone nothing agrees, and nothing is claimed to.

@@ -9,7 +9,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "runtime/sweep/figures.hpp"
+#include "runtime/subjects/kernel_figures.hpp"
+#include "runtime/subjects/kernel_sweep.hpp"
 #include "runtime/sweep/html_report.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/thrown.hpp"

@@ -8,7 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/subjects/kernel_subjects.hpp"
+#include "runtime/subjects/kernel_sweep.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/tested_kernel.hpp"
@@ -46,9 +47,10 @@ TEST(Sweep, HasTheWordsOfTheKernelAndItsFormula) {
       const IoCount formula{plan.phases[k].reads.value(), plan.phases[k].writes.value()};
       EXPECT_EQ(phase.counts.path, plan.phases[k].path);
       EXPECT_EQ(phase.counts.io, formula);
-      EXPECT_EQ(phase.formula, formula);
+      ASSERT_TRUE(phase.formula);
+      EXPECT_EQ(phase.formula->io, formula);
       EXPECT_EQ(phase.counts.peak, plan.phases[k].peak.value());
-      EXPECT_EQ(phase.formula_peak, plan.phases[k].peak.value());
+      EXPECT_EQ(phase.formula->peak, plan.phases[k].peak.value());
     }
     EXPECT_EQ(swept.total.counts.io.io(),
               (total(plan.phases).reads + total(plan.phases).writes).value());

@@ -1,4 +1,4 @@
-#include "runtime/sweep/kernel_subjects.hpp"
+#include "runtime/subjects/kernel_subjects.hpp"
 
 #include <algorithm>
 #include <charconv>

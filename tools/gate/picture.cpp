@@ -1,4 +1,4 @@
-#include "tools/options/picture.hpp"
+#include "tools/gate/picture.hpp"
 
 #include <csignal>
 #include <cstdlib>

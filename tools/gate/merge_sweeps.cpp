@@ -1,6 +1,4 @@
-// redblue merge: the parts of a sweep, or of a baseline, as what one machine would have made.
-
-#include "tools/gate/merge.hpp"
+// merge: the parts of a sweep, or of a baseline, as what one machine would have made.
 
 #include <algorithm>
 #include <filesystem>
@@ -18,18 +16,19 @@
 #include "runtime/system/whole_file.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
-#include "tools/options/swept.hpp"
+#include "tools/gate/merge.hpp"
+#include "tools/gate/swept.hpp"
 
 namespace redblue {
 namespace {
 
 // Another process may still append to the journal.
-SweptPart read_part(const std::string& directory) {
+SweptPart read_part(const std::string& directory, const std::string& program) {
   const std::filesystem::path file = std::filesystem::path(directory) / kPointsFile;
   if (!std::filesystem::exists(file)) {
     throw std::runtime_error(
-        fmt::format("there is no {}: `redblue sweep SUITE --part i/N -o {}` makes it",
-                    file.string(), directory));
+        fmt::format("there is no {}: `{} sweep SUITE --part i/N -o {}` makes it", file.string(),
+                    program, directory));
   }
   return {directory, parse_kept(whole_lines(read_text(file.string())), file.string())};
 }
@@ -64,7 +63,7 @@ void write_new(const std::filesystem::path& directory,
   }
 }
 
-int merge_sweeps(const MergeOptions& options) {
+int merge_sweeps(const MergeOptions& options, const std::string& program) {
   const auto out = options.out.get();
   if (!out) {
     throw UsageError("--out is missing: the directory that the merged sweep goes to");
@@ -81,7 +80,7 @@ int merge_sweeps(const MergeOptions& options) {
   }
   std::vector<SweptPart> parts;
   for (const std::string& directory : options.parts.get()) {
-    parts.push_back(read_part(directory));
+    parts.push_back(read_part(directory, program));
   }
   const MergedSweep merged = merge(std::move(parts));
   say_missing(merged.missing, !merged.sweep.points.empty(), options);
@@ -100,7 +99,7 @@ Action add_merge(CLI::App& app) {
       "the directory of the merged sweep; or the file of the baseline, -: standard output, as "
       "where left out",
       "DIR|FILE");
-  return [options] {
+  return [options, program = program_name(app)] {
     const std::vector<std::string> parts = options->parts.get();
     const auto is_directory = [](const std::string& part) {
       return std::filesystem::is_directory(part);
@@ -116,7 +115,7 @@ Action add_merge(CLI::App& app) {
           fmt::format("{} is the directory of a sweep, and {} a file: merge sweeps, or recordings",
                       *directory, *file));
     }
-    return merge_sweeps(*options);
+    return merge_sweeps(*options, program);
   };
 }
 

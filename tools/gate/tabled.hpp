@@ -7,7 +7,7 @@
 #include "runtime/text/gnuplot.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/options/picture.hpp"
+#include "tools/gate/picture.hpp"
 
 namespace redblue {
 

@@ -1,4 +1,4 @@
-#include "tools/options/swept.hpp"
+#include "tools/gate/swept.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -11,14 +11,19 @@
 
 namespace redblue {
 
-Sweep read_sweep(const std::filesystem::path& directory) {
+Sweep read_sweep(const std::filesystem::path& directory, const SweepTool& tool) {
   const std::filesystem::path file = directory / kDocumentFile;
   if (!std::filesystem::exists(file)) {
     throw std::runtime_error(
-        fmt::format("there is no {}: `redblue sweep SUITE -o {}` makes it, or goes on with it",
-                    file.string(), directory.string()));
+        fmt::format("there is no {}: `{} sweep SUITE -o {}` makes it, or goes on with it",
+                    file.string(), tool.name, directory.string()));
   }
   Sweep sweep = parse_sweep(read_text(file), file.string());
+  if (sweep.program.empty() == tool.own) {
+    throw InputError(fmt::format("{} is of {}: {} draws it", file.string(),
+                                 tool.own ? "redblue's kernels" : "other kernels",
+                                 tool.own ? "redblue" : sweep.program));
+  }
   if (sweep.points.empty()) {
     throw std::runtime_error(file.string() + " has no points: there is nothing to show");
   }

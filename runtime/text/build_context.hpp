@@ -1,0 +1,20 @@
+#pragma once
+// What documents say of the build that wrote them, and how people read it.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/text/json.hpp"
+
+namespace redblue {
+
+// A key that changes its meaning changes this number.
+inline constexpr int kSchema = 1;
+
+// The build, as a document's "context" begins.
+Json build_json();
+// A context for people: names and texts of all that is known.
+std::vector<std::pair<std::string, std::string>> facts_of(const Json& context);
+
+}  // namespace redblue

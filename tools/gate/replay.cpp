@@ -1,0 +1,66 @@
+#include "tools/gate/replay.hpp"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/system/whole_file.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
+
+namespace redblue {
+namespace {
+
+// Sizes in commas, rising, each once. Throws: UsageError.
+std::vector<Index> parse_sizes(std::string_view text, const std::string& from) {
+  std::vector<Index> sizes;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    sizes.push_back(parse_size(text.substr(begin, end - begin), from));
+    begin = end + 1;
+  }
+  std::ranges::sort(sizes);
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  return sizes;
+}
+
+}  // namespace
+
+ReplayOutputs::ReplayOutputs(CLI::App& app)
+    : at_(app, "--at", "sizes of the cache in words: 1K,2K; powers of two", "M,..."),
+      cachesim_(app, "--cachesim",
+                "what the run touches, for libCacheSim (txt): a line an access, the number of its "
+                "word; -: standard output, and nothing else",
+                "FILE", Twin::of_command),
+      per_phase_(app, "--per-phase", "reads in each phase of the run, too"),
+      format_(app, "--format", "table, json or csv; table", "FORMAT") {}
+
+void ReplayOutputs::check() const {
+  static_cast<void>(parse_format(format_));
+  if (const auto at = at_.get()) {
+    static_cast<void>(parse_sizes(at->text, at->from));
+  }
+}
+
+void ReplayOutputs::take(ReplayReport report) const {
+  const Format format = parse_format(format_);
+  const auto at = at_.get();
+  report.at = at ? parse_sizes(at->text, at->from) : sizes_shown(report);
+  if (const Index widest = report.replayed.widest; at && report.at.front() < widest) {
+    throw UsageError(fmt::format("{} {}: the widest row has {} words, and a cache at least that",
+                                 at->from, report.at.front(), widest));
+  }
+  report.per_phase = report.kernel && per_phase_.get();
+  if (const auto file = cachesim(); file && report.kernel) {
+    write_whole(file->text, to_cachesim(report.kernel->accesses));
+    if (is_standard_output(file->text)) {
+      return;
+    }
+  }
+  print(report, format);
+}
+
+}  // namespace redblue
