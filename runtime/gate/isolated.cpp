@@ -177,9 +177,20 @@ Json in_a_child(const Work& work) {
 
 }  // namespace
 
+void in_child(const std::function<void()>& work) {
+  static_cast<void>(counted_in_child([&] {
+    work();
+    return RunCounts{.phases = {}, .total = {.path = {}, .io = {}, .operations = {}}};
+  }));
+}
+
+RunCounts counted_in_child(const std::function<RunCounts()>& work) {
+  return parse_run_counts(in_a_child(work));
+}
+
 Subject isolated(Subject subject) {
   subject.run = [run = std::move(subject.run)](const Arguments& arguments) {
-    return parse_run_counts(in_a_child([&] { return run(arguments); }));
+    return counted_in_child([&] { return run(arguments); });
   };
   if (subject.formula) {
     subject.formula = [formula = std::move(subject.formula)](const Arguments& arguments) {

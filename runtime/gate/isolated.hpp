@@ -2,6 +2,8 @@
 // A subject with unknown code. Its run and its formula each happen in a child process, so that a
 // crash ends the child alone.
 
+#include <functional>
+
 #include "runtime/gate/subject.hpp"
 
 namespace redblue {
@@ -12,5 +14,10 @@ namespace redblue {
 // no subject's code runs in this process itself. A child has one thread, and would wait forever for
 // a lock that another thread held at the fork.
 Subject isolated(Subject subject);
+
+// Does the work in a child, which prints and writes files for itself; throws likewise.
+void in_child(const std::function<void()>& work);
+// Counts, with the seconds, of work in a child; throws likewise.
+RunCounts counted_in_child(const std::function<RunCounts()>& work);
 
 }  // namespace redblue

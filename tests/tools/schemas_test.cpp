@@ -298,6 +298,29 @@ TEST_F(Schemas, OfGames) {
                          "plot replay matmul/blocked --n 5 --m 4 --d 3 --M 20"});
 }
 
+// The documents of a user's own kernels.
+TEST_F(Schemas, OfOwnKernels) {
+  const auto own = [&](const std::string& line) {
+    Process passes = process(line);
+    passes.words.front() = REDBLUE_PASSES;
+    const Outcome outcome = passes.run();
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  const std::string size = " --n 6 --m 10 --M 16";
+  expect_kept("replay", Json::parse(own("replay passes/twice --format json" + size)));
+  expect_kept("replay", Json::parse(own("replay passes/once --format json --per-phase" + size)));
+  for (const char* how : {"run", "time"}) {
+    directory_.write("own.json",
+                     fmt::format(R"({{"how": "{}", "points": [{{"kernel": ["passes/twice",
+                       "passes/once"], "n": 6, "m": 10, "M": [9, 16]}}]}})",
+                                 how));
+    own(fmt::format("sweep own.json -o own.{}", how));
+    expect_kept("sweep",
+                Json::parse(content_of(directory_ / fmt::format("own.{}", how) / "sweep.json")));
+  }
+}
+
 const std::string kMeasure = "measure backward/rows --n 20 --d 4 --M 900 --format json";
 
 TEST_F(Schemas, OfCalibration) {

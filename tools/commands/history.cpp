@@ -19,7 +19,7 @@
 #include "tools/cli/sizes.hpp"
 #include "tools/gate/git.hpp"
 #include "tools/gate/suite.hpp"
-#include "tools/options/tabled.hpp"
+#include "tools/gate/tabled.hpp"
 
 namespace redblue {
 namespace {

@@ -1,50 +1,25 @@
 #include "tools/gate/own_kernel.hpp"
 
 #include <algorithm>
-#include <cctype>
-#include <exception>
 #include <filesystem>
 #include <memory>
-#include <new>
-#include <stdexcept>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "kernels/kernel.hpp"
-#include "memsim/errors.hpp"
 #include "runtime/gate/comparison.hpp"
-#include "runtime/gate/isolated.hpp"
 #include "runtime/text/cells.hpp"
 #include "tools/cli/frame.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
 #include "tools/gate/gate.hpp"
-#include "tools/gate/merge.hpp"
-#include "tools/gate/suite.hpp"
+#include "tools/gate/own_pictures.hpp"
+#include "tools/gate/own_point.hpp"
 
 namespace redblue {
 namespace {
 
 constexpr int kOwnSchema = 1;
-
-// Registrations precede main().
-std::vector<Subject>& registered() {
-  static std::vector<Subject> subjects;
-  return subjects;
-}
-
-// The registered kernels, isolated: a crash of an unknown kernel ends only its point.
-const std::vector<Subject>& own_kernels() {
-  static const std::vector<Subject> kernels = [] {
-    std::vector<Subject> all;
-    for (const Subject& subject : registered()) {
-      all.push_back(isolated(subject));
-    }
-    return all;
-  }();
-  return kernels;
-}
 
 // A run, the values of its formula, or both.
 struct OwnReport {
@@ -133,51 +108,6 @@ std::string to_csv(const OwnReport& report) {
   return csv_of(rows_of(own_rows(report), [&](const Cells& row) { return joined(point, row); }));
 }
 
-// A kernel and its arguments: an option for each size that any kernel has.
-class PointOptions {
- public:
-  explicit PointOptions(CLI::App& app) : kernel_(app, "kernel", "a kernel of `list`") {
-    for (const Subject& subject : own_kernels()) {
-      for (const Parameter& parameter : subject.parameters) {
-        if (std::ranges::find(names_, parameter.name) == names_.end()) {
-          names_.push_back(parameter.name);
-          sizes_.emplace_back(app, "--" + parameter.name, parameter.help, "SIZE");
-        }
-      }
-    }
-  }
-
-  struct Asked {
-    const Subject* subject;
-    Arguments arguments;
-  };
-  // Throws: UsageError.
-  [[nodiscard]] Asked get() const {
-    const Subject& subject = find_subject(own_kernels(), kernel_.get());
-    Arguments given;
-    for (std::size_t k = 0; k < names_.size(); ++k) {
-      if (const auto size = sizes_[k].get()) {
-        if (names_[k] != "M") {
-          given.set(names_[k], parse_size(size->text, size->from));
-          continue;
-        }
-        const FastMemory memory = parse_fast_memory(size->text, size->from);
-        if (!std::holds_alternative<Index>(memory)) {
-          throw UsageError(
-              fmt::format("{} '{}': expected words, or bytes as 32KiB", size->from, size->text));
-        }
-        given.set(names_[k], std::get<Index>(memory));
-      }
-    }
-    return {&subject, complete(subject, given)};
-  }
-
- private:
-  Argument kernel_;
-  std::vector<std::string> names_;
-  std::vector<TextOption> sizes_;
-};
-
 struct RunOptions {
   explicit RunOptions(CLI::App& command)
       : point(command), format(command, "--format", "table, json or csv", "FORMAT") {}
@@ -190,27 +120,6 @@ std::vector<Difference> off_formula(const Subject& subject, const Arguments& arg
   return report.formula ? differences(record(subject, arguments, How::count),
                                       recorded(report.point, *report.counted), {})
                         : std::vector<Difference>();
-}
-
-// Names the point in what `work` throws.
-template <class Work>
-void naming(const Point& point, const Work& work) {
-  const auto named = [&](const std::exception& error) {
-    return fmt::format("{}: {}", to_string(point), error.what());
-  };
-  try {
-    work();
-  } catch (const FastMemoryOverflow& error) {  // M is too small
-    throw UsageError(named(error));
-  } catch (const FastMemoryTooSmall& error) {  // a kernel of the library checks M beforehand
-    throw UsageError(named(error));
-  } catch (const CountOverflow& error) {
-    throw UsageError(named(error));
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {  // the kernel's fault, not the user's
-    throw std::runtime_error(named(error));
-  }
 }
 
 Action add_own_run(CLI::App& app) {
@@ -273,50 +182,26 @@ Action add_own_list(CLI::App&) {
   };
 }
 
-// The reason why suites and options could not have the subject's names; else empty.
-std::string wrong_with(const Subject& subject) {
-  const auto plain = [](const std::string& name) {
-    return !name.empty() && std::ranges::all_of(name, [](unsigned char c) {
-      return std::isalnum(c) != 0 ||
-             std::string_view("/-_.").find(static_cast<char>(c)) != std::string_view::npos;
-    });
-  };
-  if (std::ranges::count(registered(), subject.name, &Subject::name) > 1) {
-    return "two have this name";
-  }
-  if (!plain(subject.name)) {
-    return "a name is of letters, digits and / - _ .";
-  }
-  for (const Parameter& size : subject.parameters) {
-    if (!plain(size.name) || size.name == "format" || size.name == "help" ||
-        size.name == "version" || size.name == "kernel" ||
-        std::ranges::count(subject.parameters, size.name, &Parameter::name) > 1) {
-      return fmt::format("a size cannot be called '{}'", size.name);
-    }
-  }
-  return "";
-}
-
 }  // namespace
 
 Registration::Registration(const std::string& name, const Work& work,
                            const std::vector<std::string>& sizes)
-    : place_(registered().size()) {
-  registered().push_back(subject_of(name, work, sizes));
+    : place_(registered_kernels().size()) {
+  registered_kernels().push_back({subject_of(name, work, sizes), work});
 }
 
 Registration& Registration::summary(const std::string& text) {
-  registered()[place_].summary = text;
+  registered_kernels()[place_].subject.summary = text;
   return *this;
 }
 
 Registration& Registration::formula(const Formula& formula) {
-  registered()[place_].formula = formula;
+  registered_kernels()[place_].subject.formula = formula;
   return *this;
 }
 
 int own_kernels_command(int argc, char** argv) {
-  for (const Subject& subject : registered()) {
+  for (const auto& [subject, work] : registered_kernels()) {
     if (const std::string wrong = wrong_with(subject); !wrong.empty()) {
       say(fmt::format("the kernel '{}': {}", subject.name, wrong));
       return 2;
@@ -326,11 +211,11 @@ int own_kernels_command(int argc, char** argv) {
       {"list", "the kernels, their sizes, and which have a formula", add_own_list},
       {"run", "run a kernel, counted", add_own_run},
       {"count", "the words that a kernel will move, from its formula", add_own_count}};
-  const std::vector<Subcommand> gate = gate_subcommands(own_kernels);
-  subcommands.insert(subcommands.end(), gate.begin(), gate.end());
-  subcommands.push_back({"merge", "parts of a baseline, made on several machines, as one",
-                         [](CLI::App& app) { return add_merge(app); }});
-  return run_command(argc, argv, std::filesystem::path(argv[0]).filename().string(),
+  const std::string name = std::filesystem::path(argv[0]).filename().string();
+  for (const std::vector<Subcommand>& more : {gate_subcommands(own_kernels), own_pictures(name)}) {
+    subcommands.insert(subcommands.end(), more.begin(), more.end());
+  }
+  return run_command(argc, argv, name,
                      "Counts the words that kernels move between a fast memory of M words and a "
                      "slow store, and holds them to a baseline.",
                      subcommands);

@@ -1,6 +1,7 @@
 #pragma once
-// A command for a user's kernels: list, run, count, record, check and diff. Link
-// redblue::gate_main, which has main(), and register functions of a machine of M words:
+// A command for a user's kernels: list, run and count; record, check and diff; sweep, merge, report
+// and plot; trace and replay. Link redblue::gate_main, which has main(), and register functions of
+// a machine of M words:
 //
 //   void transpose(redblue::Machine& machine, const redblue::Arguments& given) {
 //     const redblue::Index n = given["n"];

@@ -46,10 +46,10 @@ SuiteOrigin origin_of(const Suite& suite) {
                      .program = program_fingerprint(),
                      .points = {},
                      .files = {}};
-  for (const auto& [subject, arguments, at_most, accepted] : suite.points) {
-    origin.points.push_back(to_string(Point{subject->name, arguments}));
-    if (subject->fingerprints) {
-      if (auto found = subject->fingerprints(arguments); !found.empty()) {
+  for (const SuitePoint& point : suite.points) {
+    origin.points.push_back(to_string(Point{point.subject->name, point.arguments}));
+    if (point.subject->fingerprints) {
+      if (auto found = point.subject->fingerprints(point.arguments); !found.empty()) {
         origin.files[origin.points.back()] = std::move(found);
       }
     }

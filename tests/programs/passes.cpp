@@ -1,0 +1,71 @@
+// A user's kernels behind the command that redblue::gate_main makes of them: for the tests of its
+// sweeps, pictures, traces and replays.
+
+#include <csignal>
+#include <cstddef>
+#include <vector>
+
+#include <redblue/memsim/host_access.hpp>
+#include <redblue/tools/gate/own_kernel.hpp>
+
+using namespace redblue;  // NOLINT(google-build-using-namespace): a user's program
+
+namespace {
+
+void read_rows(Machine& machine, const SlowMatrix& from, SlowMatrix* to) {
+  for (const Range I : blocks(from.rows(), 1)) {
+    const Tile row = machine.read(from.row_block(I));
+    if (to != nullptr) {
+      machine.write(row, to->row_block(I));
+    }
+  }
+}
+
+// All rows, twice, of which the second pass writes them.
+void twice(Machine& machine, const Arguments& given) {
+  SlowMatrix from("from", given["n"], given["m"]);
+  SlowMatrix to("to", given["n"], given["m"]);
+  HostAccess::put(from,
+                  std::vector<float>(static_cast<std::size_t>(given["n"] * given["m"]), 1.0F));
+  {
+    const Phase phase(machine, "first");
+    read_rows(machine, from, nullptr);
+  }
+  const Phase phase(machine, "second");
+  read_rows(machine, from, &to);
+}
+
+std::vector<PhaseCost> words(const Arguments& given) {
+  const Words all = Words(given["n"]) * given["m"];
+  return {{"first", all, 0, given["m"], 0}, {"second", all, all, given["m"], 0}};
+}
+
+std::vector<PhaseCost> a_word_more(const Arguments& given) {
+  std::vector<PhaseCost> phases = words(given);
+  phases[1].writes += 1;
+  return phases;
+}
+
+// Without a phase, and without a formula.
+void once(Machine& machine, const Arguments& given) {
+  const SlowMatrix from("from", given["n"], given["m"]);
+  SlowMatrix to("to", given["n"], given["m"]);
+  read_rows(machine, from, &to);
+}
+
+void crashes(Machine& machine, const Arguments& given) {
+  once(machine, given);
+  if (given["n"] == 7) {
+    ::raise(SIGSEGV);
+  }
+}
+
+void nothing(Machine&, const Arguments&) {}
+
+REDBLUE_KERNEL("passes/twice", twice, "n", "m").formula(words).summary("row by row, two times");
+REDBLUE_KERNEL("passes/once", once, "n", "m");
+REDBLUE_KERNEL("passes/wrong", twice, "n", "m").formula(a_word_more);
+REDBLUE_KERNEL("passes/crash", crashes, "n", "m");
+REDBLUE_KERNEL("passes/nothing", nothing, "n", "m");
+
+}  // namespace

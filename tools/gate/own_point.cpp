@@ -1,0 +1,171 @@
+#include "tools/gate/own_point.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "kernels/kernel.hpp"
+#include "memsim/errors.hpp"
+#include "runtime/gate/isolated.hpp"
+#include "runtime/trace/phase_clock.hpp"
+#include "tools/cli/sizes.hpp"
+#include "tools/gate/suite.hpp"
+
+namespace redblue {
+namespace {
+
+// The options and arguments of the subcommands of one kernel, beside its sizes.
+constexpr std::array<std::string_view, 12> kOptions = {
+    "kernel", "help",      "version", "format",   "out",       "din",
+    "events", "din-words", "at",      "cachesim", "per-phase", "bare"};
+
+// What is said of a run.
+FollowedRun followed_of(const Point& point) {
+  FollowedRun run{.kernel = point.subject, .sizes = {}, .text = to_string(point)};
+  for (const auto& [name, value] : point.arguments) {
+    if (name == "M") {
+      run.M = std::get<Index>(value);
+    } else {
+      run.sizes.emplace_back(name, std::get<Index>(value));
+    }
+  }
+  return run;
+}
+
+const OwnKernel& kernel_of(const Point& point) {
+  return *std::ranges::find(registered_kernels(), point.subject,
+                            [](const OwnKernel& each) { return each.subject.name; });
+}
+
+}  // namespace
+
+std::vector<OwnKernel>& registered_kernels() {
+  static std::vector<OwnKernel> kernels;
+  return kernels;
+}
+
+const std::vector<Subject>& own_kernels() {
+  static const std::vector<Subject> kernels = [] {
+    std::vector<Subject> all;
+    for (const auto& [subject, work] : registered_kernels()) {
+      all.push_back(isolated(subject));
+    }
+    return all;
+  }();
+  return kernels;
+}
+
+std::string wrong_with(const Subject& subject) {
+  const auto plain = [](const std::string& name) {
+    return !name.empty() && std::ranges::all_of(name, [](unsigned char c) {
+      return std::isalnum(c) != 0 ||
+             std::string_view("/-_.").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+  };
+  if (std::ranges::count(registered_kernels(), subject.name,
+                         [](const OwnKernel& kernel) { return kernel.subject.name; }) > 1) {
+    return "two have this name";
+  }
+  if (!plain(subject.name)) {
+    return "a name is of letters, digits and / - _ .";
+  }
+  for (const Parameter& size : subject.parameters) {
+    if (!plain(size.name) || std::ranges::find(kOptions, size.name) != kOptions.end() ||
+        std::ranges::count(subject.parameters, size.name, &Parameter::name) > 1) {
+      return fmt::format("a size cannot be called '{}'", size.name);
+    }
+  }
+  return "";
+}
+
+PointOptions::PointOptions(CLI::App& app) : kernel_(app, "kernel", "a kernel of `list`") {
+  for (const Subject& subject : own_kernels()) {
+    for (const Parameter& parameter : subject.parameters) {
+      if (std::ranges::find(names_, parameter.name) == names_.end()) {
+        names_.push_back(parameter.name);
+        sizes_.emplace_back(app, "--" + parameter.name, parameter.help, "SIZE");
+      }
+    }
+  }
+}
+
+PointOptions::Asked PointOptions::get() const {
+  const Subject& subject = find_subject(own_kernels(), kernel_.get());
+  Arguments given;
+  for (std::size_t k = 0; k < names_.size(); ++k) {
+    if (const auto size = sizes_[k].get()) {
+      if (names_[k] != "M") {
+        given.set(names_[k], parse_size(size->text, size->from));
+        continue;
+      }
+      const FastMemory memory = parse_fast_memory(size->text, size->from);
+      if (!std::holds_alternative<Index>(memory)) {
+        throw UsageError(
+            fmt::format("{} '{}': expected words, or bytes as 32KiB", size->from, size->text));
+      }
+      given.set(names_[k], std::get<Index>(memory));
+    }
+  }
+  return {&subject, complete(subject, given)};
+}
+
+void naming(const Point& point, const std::function<void()>& work) {
+  const auto named = [&](const std::exception& error) {
+    return fmt::format("{}: {}", to_string(point), error.what());
+  };
+  try {
+    work();
+  } catch (const FastMemoryOverflow& error) {  // M is too small
+    throw UsageError(named(error));
+  } catch (const FastMemoryTooSmall& error) {  // a kernel of the library checks M beforehand
+    throw UsageError(named(error));
+  } catch (const CountOverflow& error) {
+    throw UsageError(named(error));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {  // the kernel's fault, not the user's
+    throw std::runtime_error(named(error));
+  }
+}
+
+void follow(const PointOptions::Asked& asked,
+            const std::function<void(Machine& machine, const FollowedRun& run,
+                                     const std::function<RunCounts()>& work)>& follow) {
+  const Point point{asked.subject->name, asked.arguments};
+  const OwnKernel& kernel = kernel_of(point);
+  naming(point, [&] {
+    in_child([&] {
+      Machine machine(point.arguments["M"]);
+      follow(machine, followed_of(point), [&] {
+        kernel.work(machine, point.arguments);
+        return final_counts(machine);
+      });
+    });
+  });
+}
+
+RunCounts timed(const Point& point) {
+  const OwnKernel& kernel = kernel_of(point);
+  return counted_in_child([&] {
+    Machine machine(point.arguments["M"]);
+    const PhaseClock clock(machine);
+    kernel.work(machine, point.arguments);
+    RunCounts::Seconds seconds{.phases = {}, .total = clock.total()};
+    RunCounts counts = final_counts(machine);
+    for (const PhaseCounts& phase : counts.phases) {
+      seconds.phases.push_back(clock.seconds(phase.path));
+    }
+    counts.seconds = std::move(seconds);
+    return counts;
+  });
+}
+
+}  // namespace redblue
