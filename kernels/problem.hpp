@@ -118,6 +118,8 @@ struct Problem {
   Index staying = 0;
   // What is not wanted is neither computed nor written.
   Wanted wanted = {};
+  // The bytes of a word, where somebody asks for them: kernels count words. Else float32 is one.
+  std::optional<Index> word_bytes = std::nullopt;
 
   // The queries of one head.
   [[nodiscard]] Index queries() const { return shape.n / stacked; }

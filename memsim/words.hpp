@@ -14,6 +14,8 @@ namespace redblue {
 
 using Index = std::int64_t;
 
+inline constexpr Index kFloatBytes = 4;
+
 class Words {
  public:
   constexpr Words() = default;

@@ -5,6 +5,7 @@
 #include "kernels/registry.hpp"
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/report/word_width.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/theory/planner.hpp"
@@ -69,8 +70,9 @@ std::string to_table(const AsReport& report) {
   Task task = task_of(find_kernel(plan.kernel), plan.problem, plan.M);
   task.heads = best.kernel.team.heads;
   task.known = Known::O_and_L;
-  std::string text = fmt::format("{}   (reads + writes, in words)\n\n{}\n", to_words(task),
-                                 table_of(rows_of(report.rows, as_cells)));
+  std::string text =
+      fmt::format("{}   (reads + writes, {})\n\n{}\n", to_words(task),
+                  in_words(plan.problem.word_bytes), table_of(rows_of(report.rows, as_cells)));
   text += to_words(report.rows);
   const std::optional<double> ratio = over_bound(best);
   return text + fmt::format("\nof all kernels {} moves the fewest, {} words{}\n{}\n", spelled(plan),
@@ -91,6 +93,9 @@ std::string to_json(const AsReport& report) {
                   {"blocks", blocks_json(best.kernel.plan.blocks)},
                   {"words", best.kernel.io()},
                   {"ratio", ratio ? Json(*ratio) : Json()}};
+  if (problem.word_bytes) {
+    json["best"]["bytes"] = bytes_cell(problem.word_bytes, best.kernel.io()).value.json;
+  }
   return json.document();
 }
 

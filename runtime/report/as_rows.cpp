@@ -4,6 +4,7 @@
 
 #include "kernels/registry.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/report/word_width.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -54,6 +55,7 @@ std::vector<AsRow> as_rows(const Request& asked, const Problem& problem, Pass pa
       }
       row.planned = count(planned);
     }
+    row.word_bytes = asked.word_bytes;
     rows.push_back(std::move(row));
   }
   return rows;
@@ -71,6 +73,8 @@ Cells as_cells(const AsRow& row) {
        {in_json("blocks"), of([](const Part& its) { return blocks_json(its.plan.blocks); })},
        {in_csv("blocks"), of(text)},
        {"words", of([](const Part& its) { return its.io(); })},
+       row.counted ? bytes_cell(row.word_bytes, row.counted->kernel.io())
+                   : no_bytes_cell(row.word_bytes),
        {{"over the bound", "ratio"},
         decimals(row.counted ? over_bound(*row.counted) : std::nullopt, 3)}},
       tiles_cells(&row));
@@ -83,19 +87,22 @@ Cells tiles_cells(const AsRow* row) {
   };
   const auto words = [](const Part& its) { return its.io(); };
   const std::optional<double> ratio = counted ? over_bound(*row->planned) : std::nullopt;
-  return {{{"needs M", "peak"}, counted ? CellValue(peak_of(*row->counted)) : CellValue(nullptr)},
-          {{"too many", "too_many"}, counted ? CellValue(row->too_many) : CellValue(nullptr)},
-          {in_table("planned"), planned(words)},
-          {in_table("over it"), decimals(ratio, 3)},
-          {in_json("planned.blocks"),
-           planned([](const Part& its) { return blocks_json(its.plan.blocks); })},
-          {in_csv("planned_blocks"),
-           planned([](const Part& its) { return blocks_text(its.plan.blocks); })},
-          {{"", "planned.words", "planned_words"}, planned(words)},
-          {{"", "planned.ratio", "planned_ratio"}, decimals(ratio, 3)},
-          {in_json("missing"),
-           row == nullptr || row->missing.empty() ? absent() : CellValue(row->missing)},
-          {in_json("source"), counted ? CellValue(source_of(*row)) : absent()}};
+  return {
+      {{"needs M", "peak"}, counted ? CellValue(peak_of(*row->counted)) : CellValue(nullptr)},
+      {{"too many", "too_many"}, counted ? CellValue(row->too_many) : CellValue(nullptr)},
+      {in_table("planned"), planned(words)},
+      {in_table("over it"), decimals(ratio, 3)},
+      {in_json("planned.blocks"),
+       planned([](const Part& its) { return blocks_json(its.plan.blocks); })},
+      {in_csv("planned_blocks"),
+       planned([](const Part& its) { return blocks_text(its.plan.blocks); })},
+      {{"", "planned.words", "planned_words"}, planned(words)},
+      {{"", row != nullptr && row->word_bytes ? "planned.bytes" : "", ""},
+       planned([&](const Part& its) { return bytes_cell(row->word_bytes, its.io()).value.json; })},
+      {{"", "planned.ratio", "planned_ratio"}, decimals(ratio, 3)},
+      {in_json("missing"),
+       row == nullptr || row->missing.empty() ? absent() : CellValue(row->missing)},
+      {in_json("source"), counted ? CellValue(source_of(*row)) : absent()}};
 }
 
 std::string name_of(const AsRow& row) {

@@ -20,6 +20,7 @@ struct AsRow {
   // in the least that its tiles take where these are so many words more.
   std::optional<Report> counted = {}, planned = {};
   Index too_many = 0;
+  std::optional<Index> word_bytes = {};  // of the request
 };
 
 // Whether other kernels have tiles for such problems.

@@ -9,6 +9,7 @@
 #include "memsim/errors.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/device_figures.hpp"
+#include "runtime/report/word_width.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
@@ -113,6 +114,7 @@ std::string remark(const BoundReport& report, const Bound& bound) {
 Cells bound_cells(const BoundReport& report, const Bound& bound) {
   Cells cells = {{{"bound", "name"}, always_quoted(bound.name)},
                  {"words", bound.words},
+                 bytes_cell(report.task.problem.word_bytes, bound.words),
                  {"status", to_string(bound.status)},
                  {"order", to_string(bound.order)},
                  {"recomputation", bound.recomputation},
@@ -308,7 +310,8 @@ std::string best_of_level(const BoundReport& report) {
 
 std::string table_of_levels(const BoundReport& report) {
   const Memory& memory = report.task.memory;
-  std::string text = to_words(report.task) + "   (lower bounds on reads + writes, in words)\n";
+  std::string text = fmt::format("{}   (lower bounds on reads + writes, {})\n",
+                                 to_words(report.task), in_words(report.task.problem.word_bytes));
   for (const FastMemoryOrigin& from : report.inner_from) {
     text += to_words(from) + "\n";
   }
@@ -338,7 +341,8 @@ std::string table_of_levels(const BoundReport& report) {
 
 std::string table_without_partitions(const BoundReport& report) {
   const Task& task = report.task;
-  std::string text = to_words(task) + "   (lower bounds on reads + writes, in words)\n";
+  std::string text = fmt::format("{}   (lower bounds on reads + writes, {})\n", to_words(task),
+                                 in_words(task.problem.word_bytes));
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }
@@ -378,12 +382,13 @@ std::string table_without_partitions(const BoundReport& report) {
 namespace {
 
 // The words of the active bound of each level.
-std::vector<Index> words_of_levels(const BoundReport& report) {
+MovedWords words_of_levels(const BoundReport& report) {
   std::vector<Index> words;
   for (std::size_t level = 0; level < report.level_bounds.size(); ++level) {
     words.push_back(of_level(report, level).active().words);
   }
-  return words.empty() ? std::vector<Index>{report.active().words} : words;
+  return {words.empty() ? std::vector<Index>{report.active().words} : words,
+          report.task.problem.word_bytes.value_or(kFloatBytes)};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/report/word_width.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/text/table.hpp"
 
@@ -66,7 +67,8 @@ Cells heads_cells(Pass pass, const Problem& problem, Index kv_heads) {
           {in_json_and_csv("kv_heads"),
            inputs_of(pass) == Inputs::plain ? CellValue(kv_heads) : absent()},
           {in_json_and_csv("dv"),
-           inputs_of(pass) == Inputs::plain ? CellValue(problem.shape.dv) : absent()}};
+           inputs_of(pass) == Inputs::plain ? CellValue(problem.shape.dv) : absent()},
+          width_cell(problem.word_bytes)};
 }
 
 Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M) {

@@ -10,6 +10,7 @@
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/plan_report.hpp"
+#include "runtime/report/word_width.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
@@ -74,6 +75,8 @@ Cells first_cells(const Curve& report, const Curve::Point& point) {
   return {{in_table(std::string(to_string(report.over))), size_of(report, point.task)},
           {in_table("fewest words"), of_first([](const Choice& its) { return its.words.value(); })},
           {in_table("by"), of_first(name_of)},
+          fits ? bytes_cell(point.task.problem.word_bytes, point.choices.front().words.value())
+               : no_bytes_cell(point.task.problem.word_bytes),
           {in_table("any algorithm"), point.bound.words},
           {in_table("over it"),
            decimals(fits ? std::optional(static_cast<double>(point.choices.front().words.value()) /
@@ -86,6 +89,7 @@ Cells kernel_words(const Choice& choice) {
   return {{in_json_and_csv("kernel"), spelled(choice.plan)},
           {in_json_and_csv("forward"), choice.forward ? Json(spelled(*choice.forward)) : Json()},
           {in_json_and_csv("words"), choice.words.value()},
+          bytes_cell(choice.plan.problem.word_bytes, choice.words.value()),
           {in_json_and_csv("ratio"), over_bound(choice)}};
 }
 
@@ -174,7 +178,8 @@ Curve::Reached least_M_for(const Task& task, Words words) {
 
 std::string to_table(const Curve& report) {
   return fmt::format(
-      "{}   (reads + writes, in words)\n\n{}{}", problem_text(report),
+      "{}   (reads + writes, {})\n\n{}{}", problem_text(report),
+      in_words(report.points.front().task.problem.word_bytes),
       table_of(rows_of(report.points,
                        [&](const Curve::Point& point) { return first_cells(report, point); })),
       report.reached ? "\n" + reached_text(report) : "");

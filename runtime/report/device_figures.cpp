@@ -19,14 +19,14 @@ struct DeviceSums {
   Figure seconds, joules;
 };
 
-DeviceSums products_of(const DeviceLevel& level, Index words) {
-  const auto number = static_cast<double>(words);
+// Figures are of words of four bytes: `floats` as many as have the bytes that move.
+DeviceSums products_of(const DeviceLevel& level, double floats) {
   DeviceSums of;
   if (level.bytes_per_second) {
-    of.seconds = number * sizeof(float) / *level.bytes_per_second;
+    of.seconds = floats * kFloatBytes / *level.bytes_per_second;
   }
   if (level.joules_per_word) {
-    of.joules = number * *level.joules_per_word;
+    of.joules = floats * *level.joules_per_word;
   }
   return of;
 }
@@ -36,10 +36,10 @@ Figure plus(const Figure& a, const Figure& b) {
 }
 
 // A sum has what all levels have.
-DeviceSums sum_of(const Device& device, const std::vector<Index>& words) {
+DeviceSums sum_of(const Device& device, const MovedWords& moved) {
   DeviceSums sum{0, 0};
   for (std::size_t k = 0; k < device.levels.size(); ++k) {
-    const DeviceSums of = products_of(device.levels[k], words[k]);
+    const DeviceSums of = products_of(device.levels[k], moved.floats(k));
     sum = {plus(sum.seconds, of.seconds), plus(sum.joules, of.joules)};
   }
   return sum;
@@ -60,12 +60,12 @@ Cells level_cells(const DeviceLevel& level) {
 }
 
 // A row a level, and the last one for all.
-std::vector<Cells> product_rows(const Device& device, const std::vector<Index>& words) {
+std::vector<Cells> product_rows(const Device& device, const MovedWords& moved) {
   std::vector<Cells> rows;
-  const auto row = [&](const std::string& name, const Json& moved, const DeviceLevel& level,
+  const auto row = [&](const std::string& name, const Json& words, const DeviceLevel& level,
                        const DeviceSums& of) {
     rows.push_back({{in_table("level"), name},
-                    {in_table("words"), moved},
+                    {in_table("words"), words},
                     {in_table("bytes a second"), rounded(level.bytes_per_second)},
                     {in_table("joules a word"), rounded(level.joules_per_word)},
                     {in_table("seconds"), rounded(of.seconds)},
@@ -73,27 +73,27 @@ std::vector<Cells> product_rows(const Device& device, const std::vector<Index>& 
   };
   for (std::size_t k = 0; k < device.levels.size(); ++k) {
     const DeviceLevel& level = device.levels[k];
-    row(level.name, words[k], level, products_of(level, words[k]));
+    row(level.name, moved.words[k], level, products_of(level, moved.floats(k)));
   }
-  row("sum", Json(), {}, sum_of(device, words));
+  row("sum", Json(), {}, sum_of(device, moved));
   return rows;
 }
 
 }  // namespace
 
-Json device_json(const Device& device, const std::vector<Index>& words) {
+Json device_json(const Device& device, const MovedWords& moved) {
   Json levels = Json::array();
   for (std::size_t k = 0; k < device.levels.size(); ++k) {
     const DeviceLevel& level = device.levels[k];
-    const DeviceSums of = products_of(level, words[k]);
+    const DeviceSums of = products_of(level, moved.floats(k));
     Json json = json_of(level_cells(level));
     json.update({{"source", device.source_of(level)},
-                 {"words", words[k]},
+                 {"words", moved.words[k]},
                  {"seconds", of.seconds},
                  {"joules", of.joules}});
     levels.push_back(std::move(json));
   }
-  const DeviceSums sum = sum_of(device, words);
+  const DeviceSums sum = sum_of(device, moved);
   return {{"name", device.name},
           {"source", device.source},
           {"file", device.file.empty() ? Json() : Json(device.file)},
@@ -108,16 +108,20 @@ std::string to_words(const Device& device) {
                      printable(device.source));
 }
 
-std::string figures_text(const Device& device, std::string_view whose,
-                         const std::vector<Index>& words) {
+std::string figures_text(const Device& device, std::string_view whose, const MovedWords& moved) {
   const bool has_figures = std::ranges::any_of(device.levels, [](const DeviceLevel& level) {
     return level.bytes_per_second || level.joules_per_word;
   });
   return has_figures
              ? fmt::format(
-                   "\n{} by the figures of device {}: seconds are words * 4 / bytes a second, "
-                   "joules are words * joules a word; neither predicts a run\n\n{}",
-                   whose, printable(device.name), table_of(product_rows(device, words)))
+                   "\n{} by the figures of device {}: seconds are words * {} / bytes a second, "
+                   "joules are words * joules a word{}; neither predicts a run\n\n{}",
+                   whose, printable(device.name), moved.word_bytes,
+                   moved.word_bytes == kFloatBytes
+                       ? ""
+                       : fmt::format(" of {} bytes * {} / {}", kFloatBytes, moved.word_bytes,
+                                     kFloatBytes),
+                   table_of(product_rows(device, moved)))
              : "";
 }
 

@@ -12,15 +12,26 @@
 
 namespace redblue {
 
-// {name, source, file, levels, seconds, joules}, with what `words` come to at each level and at all
-// of them; null where the file has no such figure of a level. Requires: as many words as levels.
-Json device_json(const Device& device, const std::vector<Index>& words);
+// The words that each level moved, and how wide they are. Figures are of words of four bytes.
+struct MovedWords {
+  std::vector<Index> words;
+  Index word_bytes = kFloatBytes;
+
+  // As many as have these bytes.
+  [[nodiscard]] double floats(std::size_t level) const {
+    return static_cast<double>(words[level]) * static_cast<double>(word_bytes) / kFloatBytes;
+  }
+};
+
+// {name, source, file, levels, seconds, joules}, with what these words come to at each level and at
+// all of them; null where the file has no such figure of a level. Requires: as many words as
+// levels.
+Json device_json(const Device& device, const MovedWords& moved);
 // "device a100: L1 and shared memory of an SM (NVIDIA A100 white paper)", on one line.
 std::string to_words(const Device& device);
 // The products for people, a table whose line above it says `whose` words these are; empty for a
 // device without figures.
-std::string figures_text(const Device& device, std::string_view whose,
-                         const std::vector<Index>& words);
+std::string figures_text(const Device& device, std::string_view whose, const MovedWords& moved);
 
 // Devices with their levels, for `redblue list --devices`.
 std::string list_table(const std::vector<Device>& devices);

@@ -7,6 +7,7 @@
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/plan_report.hpp"
+#include "runtime/report/word_width.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
@@ -103,6 +104,8 @@ Cells device_cells(const DeviceChoice& choice, bool again) {
       {{"fewest of all", "", "best"}, name_of(best ? &*best : nullptr)},
       {in_csv("forward"), best ? forward_of(*best) : Json()},
       {{"words", "", "words"}, words_of(best)},
+      best ? bytes_cell(task.problem.word_bytes, best->words.value())
+           : no_bytes_cell(task.problem.word_bytes),
       {{"paper / that", "paper_over_best", ""}, decimals(choice.ratio(), 2)},
       {{"bound of its kind", "", "lower_bound"}, best ? Json(best->bound.words) : Json()},
       {in_table("over it"), decimals(best ? std::optional(over_bound(*best)) : std::nullopt, 3)},
@@ -144,7 +147,7 @@ DeviceReport report_devices(const std::vector<PlannedMemory>& memories,
   DeviceReport report;
   for (const PlannedMemory& memory : memories) {
     for (Task task : tasks) {
-      task.memory.M = memory.bytes / Index{sizeof(float)};
+      task.memory.M = memory.bytes / task.problem.word_bytes.value_or(kFloatBytes);
       const std::vector<Choice> all = choices(task);
       report.choices.push_back(
           {.device = memory,
@@ -165,14 +168,14 @@ DeviceReport report_devices(const std::vector<PlannedMemory>& memories,
 std::string to_table(const DeviceReport& report) {
   const Task& first = report.choices.front().task;
   std::string text = fmt::format(
-      "backward n={} m={}, {}{}   (reads + writes, in words)\nthe paper's two algorithms: {} where "
+      "backward n={} m={}, {}{}   (reads + writes, {})\nthe paper's two algorithms: {} where "
       "M < d^2, else {}\n",
       first.problem.shape.n, first.problem.shape.m,
       first.known == Known::nothing ? "from nothing" : "given O and L",
       first.problem.sharing == Sharing::none
           ? ""
           : fmt::format(", sharing {}", to_string(first.problem.sharing)),
-      kSmall, kLarge);
+      in_words(first.problem.word_bytes), kSmall, kLarge);
   return text + "\n" + table_of(device_rows(report)) + "\n" + sources(report);
 }
 

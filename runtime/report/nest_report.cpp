@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/report/context.hpp"
+#include "runtime/report/word_width.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/theory/bounds.hpp"
 
@@ -98,7 +99,8 @@ NestReport report_nest(const Plan& plan) {
 }
 
 std::string to_table(const NestReport& report) {
-  std::string text = to_string(report.plan) + "   (all in words)\n";
+  std::string text = fmt::format("{}   (all {})\n", to_string(report.plan),
+                                 in_words(report.plan.problem.word_bytes));
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }

@@ -10,6 +10,7 @@
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/device_figures.hpp"
+#include "runtime/report/word_width.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
@@ -134,6 +135,7 @@ Cells choice_cells(const Choice& choice, bool timed, bool sparse) {
                  {in_json_and_csv(sparse ? "densified" : ""), choice.densified},
                  {in_csv("forward"), forward},
                  {"words", choice.words.value()},
+                 bytes_cell(choice.plan.problem.word_bytes, choice.words.value()),
                  {in_json("prepare"), prepare ? CellValue(regrouping_json(*prepare)) : absent()},
                  {in_json("lower_bound"), bound_json(choice.bound)},
                  {in_csv("lower_bound"), choice.bound.words},
@@ -199,13 +201,14 @@ std::string to_words_of_costs(const PlanReport& report) {
 }
 
 // The words of each level, of the first choice.
-std::vector<Index> words_of_levels(const PlanReport& report) {
+MovedWords words_of_levels(const PlanReport& report) {
   const Choice& best = report.choices.front();
   std::vector<Index> words;
   for (const LevelChoice& level : best.levels) {
     words.push_back(level.words().value());
   }
-  return words.empty() ? std::vector<Index>{best.words.value()} : words;
+  return {words.empty() ? std::vector<Index>{best.words.value()} : words,
+          report.task.problem.word_bytes.value_or(kFloatBytes)};
 }
 
 Json levels_json(const PlanReport& report, const Choice& choice) {
@@ -247,6 +250,8 @@ std::vector<Cells> level_rows(const PlanReport& report, const Choice& choice, co
     for (Cell& cell : cells) {
       if (cell.names.column == "words") {
         cell.value = of.words().value();
+      } else if (cell.names.column == "bytes") {
+        cell.value = bytes_cell(choice.plan.problem.word_bytes, of.words().value()).value;
       } else if (cell.names.column == "lower_bound") {
         cell.value = of.bound.words;
       }
@@ -293,15 +298,18 @@ Cells as_choice_cells(const AsRow& row, bool timed) {
     blocks = always_quoted(blocks_text(plan.blocks));
     ratio = over_bound(*row.counted);
   }
-  return joined(std::move(cells), {{in_csv("kernel"), kernel},
-                                   {in_csv("forward"), nullptr},
-                                   {in_table("words"), words},
-                                   {in_csv("words"), words},
-                                   {in_csv("lower_bound"), bound},
-                                   {in_table("over the bound"), decimals(ratio, 3)},
-                                   {in_table("of its kind"), kind},
-                                   {in_csv("blocks"), blocks},
-                                   {in_csv("seconds"), nullptr}});
+  return joined(std::move(cells),
+                {{in_csv("kernel"), kernel},
+                 {in_csv("forward"), nullptr},
+                 {in_table("words"), words},
+                 {in_csv("words"), words},
+                 row.counted ? bytes_cell(row.word_bytes, row.counted->kernel.io())
+                             : no_bytes_cell(row.word_bytes),
+                 {in_csv("lower_bound"), bound},
+                 {in_table("over the bound"), decimals(ratio, 3)},
+                 {in_table("of its kind"), kind},
+                 {in_csv("blocks"), blocks},
+                 {in_csv("seconds"), nullptr}});
 }
 
 // The rows of the choices and, beside them, of other kernels.
@@ -328,10 +336,12 @@ Cells bound_row(const PlanReport& report) {
   if (report.rates) {
     cells.push_back({in_table("ms"), "-"});
   }
-  return joined(joined(std::move(cells), {{in_table("words"), report.bound.words},
-                                          {in_table("over the bound"), ""},
-                                          {in_table("of its kind"), report.bound.name}}),
-                report.as.empty() ? Cells() : beside_cells(nullptr));
+  return joined(
+      joined(std::move(cells), {{in_table("words"), report.bound.words},
+                                bytes_cell(report.task.problem.word_bytes, report.bound.words),
+                                {in_table("over the bound"), ""},
+                                {in_table("of its kind"), report.bound.name}}),
+      report.as.empty() ? Cells() : beside_cells(nullptr));
 }
 
 }  // namespace
@@ -376,7 +386,8 @@ PlanReport report_plan(const Task& task, const std::optional<Rates>& rates, std:
 }
 
 std::string to_table(const PlanReport& report) {
-  std::string text = to_words(report.task) + "   (reads + writes, in words)\n";
+  std::string text = fmt::format("{}   (reads + writes, {})\n", to_words(report.task),
+                                 in_words(report.task.problem.word_bytes));
   for (const FastMemoryOrigin& from : report.inner_from) {
     text += to_words(from) + "\n";
   }

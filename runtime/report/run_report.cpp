@@ -13,6 +13,7 @@
 #include "runtime/report/context.hpp"
 #include "runtime/report/device_figures.hpp"
 #include "runtime/report/rank_bounds_report.hpp"
+#include "runtime/report/word_width.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/printable.hpp"
@@ -96,6 +97,7 @@ Cells count_cells(const Part& part, const PhaseCounts& counted, const PhaseCost&
       {{has_indices ? "indices" : "", "index_reads", "index_reads"}, indices.reads},
       {in_json_and_csv("index_writes"), indices.writes},
       {in_json(whole ? "io" : ""), counted.io.io()},
+      bytes_cell(part.plan.problem.word_bytes, counted.io.io()),
       {in_table("share"), decimals(100 * words / static_cast<double>(part.io()), 1, "%")},
       {"peak",
        counted.peak == peak
@@ -382,7 +384,7 @@ std::string levels_text(const Part& part) {
 }
 
 // The words that each level moved, of all parts.
-std::vector<Index> words_of_levels(const Report& report) {
+MovedWords words_of_levels(const Report& report) {
   std::vector<Index> words;
   for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
     if (part != nullptr) {
@@ -393,7 +395,7 @@ std::vector<Index> words_of_levels(const Report& report) {
       }
     }
   }
-  return words;
+  return {std::move(words), report.kernel.plan.problem.word_bytes.value_or(kFloatBytes)};
 }
 
 Json part_json(const Part& part) {
@@ -918,8 +920,9 @@ std::string to_csv(const Report& report) {
 
 std::string to_table(const Report& report) {
   const Plan& plan = report.kernel.plan;
-  std::string text = (report.asked == name_of(report) ? "" : report.asked + ": ") +
-                     title(report.kernel) + "   (all in words)\n";
+  std::string text =
+      (report.asked == name_of(report) ? "" : report.asked + ": ") +
+      fmt::format("{}   (all {})\n", title(report.kernel), in_words(plan.problem.word_bytes));
   for (const FastMemoryOrigin& from : report.inner_from) {
     text += to_words(from) + "\n";
   }
@@ -928,6 +931,10 @@ std::string to_table(const Report& report) {
   }
   if (report.device) {
     text += to_words(*report.device) + "\n";
+  }
+  if (report.kernel.counted && plan.problem.word_bytes.value_or(kFloatBytes) != kFloatBytes) {
+    text += fmt::format("computed in float32; counted in words of {} bytes\n",
+                        *plan.problem.word_bytes);
   }
   text += operands_text(report);
   if (!report.operands.empty()) {

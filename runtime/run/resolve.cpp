@@ -197,6 +197,10 @@ Index stacked_heads(const Request& request, Pass pass, std::string_view who) {
   return *request.heads / *request.kv_heads;
 }
 
+Index words_of_width(Index floats, const std::optional<Index>& word_bytes) {
+  return (Words(floats) * kFloatBytes).value() / word_bytes.value_or(kFloatBytes);
+}
+
 CacheWords cache_words_of(const Request& request, const Topology& topology, const CachePart& part,
                           const std::string& text, const std::string& said,
                           std::optional<std::string> file) {
@@ -211,8 +215,18 @@ CacheWords cache_words_of(const Request& request, const Topology& topology, cons
     throw RequestError(fmt::format("{} {}: that is less than a word: {} has {} bytes", said, text,
                                    to_string(part.level), found->bytes));
   }
-  return {found->words,
+  return {words_of_width(found->words, request.word_bytes),
           {text, part, found->bytes, found->sharers, topology.source, std::move(file)}};
+}
+
+void check_word(const Request& request, const Problem& problem) {
+  if (request.word_bytes.value_or(kFloatBytes) != kFloatBytes &&
+      (!problem.sparsity.dense() || (!problem.mask.full() && problem.mask.index().live() > 0))) {
+    throw RequestError(fmt::format(
+        "{} {}: indices of sparse operands and of masks of files have 4 bytes, which are more than "
+        "a word: leave it out",
+        request.said("--word"), *request.word_bytes));
+  }
 }
 
 void check_linear_mask(Pass pass, const Mask& mask, const std::string& said) {
@@ -609,6 +623,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
                     request.said("--softmax-scale"), *request.softmax_scale, request.who()));
   }
   asked.problem.softmax_scale = request.softmax_scale;
+  asked.problem.word_bytes = request.word_bytes;
   if (!request.mask.empty()) {
     asked.problem.mask = requested_mask(request, *kernel.kernel, asked.problem.shape);
   }
@@ -617,6 +632,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
     asked.problem = asked.problem.with_sparsity(
         requested_sparsity(request, *kernel.kernel, readers, asked.problem.shape));
   }
+  check_word(request, asked.problem);
   asked.problem = asked.problem.with_stacked(extents.stacked());
   return asked;
 }

@@ -54,6 +54,10 @@ struct CacheWords {
 CacheWords cache_words_of(const Request& request, const Topology& topology, const CachePart& part,
                           const std::string& text, const std::string& said,
                           std::optional<std::string> file = std::nullopt);
+// So many float32 as words of this width; without one they are words.
+Index words_of_width(Index floats, const std::optional<Index>& word_bytes);
+// Throws: RequestError where words have another width than float32, and indices are counted.
+void check_word(const Request& request, const Problem& problem);
 // The results that are asked for. Throws: RequestError for a name of no result, and where the
 // kernel returns all that it has.
 Wanted requested_results(const Request& request, const KernelName& kernel);

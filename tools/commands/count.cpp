@@ -76,6 +76,7 @@ Action add_count(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : problem(command),
+          word(command),
           word_costs(command),
           heads(command),
           inputs(command),
@@ -89,6 +90,7 @@ Action add_count(CLI::App& app) {
           format(command, "--format", "table, json or csv; with --symbolic also latex or sympy",
                  "FORMAT") {}
     ProblemOptions problem;
+    WordOption word;
     WordCostsOption word_costs;
     HeadsOption heads;
     PatternOptions inputs;
@@ -104,6 +106,7 @@ Action add_count(CLI::App& app) {
     const Format format = symbolic ? Format::table : parse_format(options->format);
     Request request;
     request.M = symbolic ? kFormulaM : 0;
+    options->word.fill(request);
     const auto as = options->as.get();
     if (as && symbolic) {
       throw UsageError(fmt::format("{}: {} {} has tiles of a size: give the kernel of its loops",

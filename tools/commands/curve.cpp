@@ -60,7 +60,9 @@ std::optional<Words> words_of(const CurveAsked& asked) {
                                  bytes->text, words->from));
   }
   if (bytes) {
-    return Words(parse_bytes(bytes->text, bytes->from) / Index{sizeof(float)});
+    Request width;
+    asked.task.word().fill(width);
+    return Words(parse_bytes(bytes->text, bytes->from) / width.word_bytes.value_or(kFloatBytes));
   }
   return words ? std::optional<Words>(parse_size(words->text, words->from)) : std::nullopt;
 }

@@ -37,6 +37,7 @@ Action add_run(CLI::App& app, Transport* transport) {
   struct Options {
     explicit Options(CLI::App& command)
         : problem(command),
+          word(command),
           word_costs(command),
           heads(command),
           inputs(command),
@@ -51,6 +52,7 @@ Action add_run(CLI::App& app, Transport* transport) {
           simd(command),
           format(command, "--format", "table, json or csv", "FORMAT") {}
     ProblemOptions problem;
+    WordOption word;
     WordCostsOption word_costs;
     HeadsOption heads;
     InputOptions inputs;
@@ -65,6 +67,7 @@ Action add_run(CLI::App& app, Transport* transport) {
   const auto options = std::make_shared<Options>(app);
   return [options, transport] {
     Request request;
+    options->word.fill(request);
     options->problem.fill(request);
     options->word_costs.fill(request);
     options->heads.fill(request);

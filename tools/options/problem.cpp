@@ -62,7 +62,8 @@ struct LevelWords {
 LevelWords parse_level(const Given& given, const Request& request, bool alone) {
   const FastMemory memory = parse_fast_memory(given.text, given.from);
   if (const Index* words = std::get_if<Index>(&memory)) {
-    return {*words, std::nullopt};
+    const bool bytes = given.text.ends_with("iB");
+    return {bytes ? words_of_width(*words, request.word_bytes) : *words, std::nullopt};
   }
   if (!alone && std::holds_alternative<Auto>(memory)) {
     throw UsageError(
@@ -111,7 +112,7 @@ void fill_fast_memory(const Given& given, const std::vector<Given>& sizes, Reque
 void fill_levels(const Given& given, const Device& device, Request& request) {
   request.said_as["--M"] = given.from;
   for (const DeviceLevel& level : device.levels) {
-    const Index words = level.words(request.threads);
+    const Index words = words_of_width(level.words(request.threads), request.word_bytes);
     if (words <= request.M) {
       throw UsageError(fmt::format(
           "{} {}: of {} workers each has {} words of {}, and {} of the level inside it: give fewer "
@@ -241,6 +242,24 @@ void FastMemoryOption::fill(Request& request) const {
     throw UsageError(
         "--M is missing: the words of fast memory, for example --M 8192, or --device a100");
   }
+}
+
+WordOption::WordOption(CLI::App& app)
+    : word_(app, "--word",
+            "bytes of a word, 2 or 4, by which those of --M are divided, and which words are "
+            "beside; 4",
+            "BYTES") {}
+
+void WordOption::fill(Request& request) const {
+  const auto given = word_.get();
+  if (!given) {
+    return;
+  }
+  request.said_as[word_.flag()] = given->from;
+  if (given->text != "2" && given->text != "4") {
+    throw UsageError(fmt::format("{} '{}': expected 2 or 4 bytes", given->from, given->text));
+  }
+  request.word_bytes = given->text == "2" ? 2 : 4;
 }
 
 WordCostsOption::WordCostsOption(CLI::App& app)

@@ -54,6 +54,18 @@ class FastMemoryOption {
   DeviceOption device_;
 };
 
+// --word, the bytes of a word. To be filled before M, whose bytes are so many words.
+class WordOption {
+ public:
+  explicit WordOption(CLI::App& app);
+  // Throws: UsageError.
+  void fill(Request& request) const;
+  [[nodiscard]] const TextOption& option() const { return word_; }
+
+ private:
+  TextOption word_;
+};
+
 // --word-costs. Requires: the request to fill has its M.
 class WordCostsOption {
  public:

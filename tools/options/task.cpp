@@ -75,6 +75,7 @@ void check_lengths(const Task& task, const Request& request) {
 TaskOptions::TaskOptions(CLI::App& app)
     : shape_(app),
       heads_(app),
+      word_(app),
       M_(app),
       word_costs_(app),
       problem_(app, "--problem",
@@ -171,6 +172,7 @@ void TaskOptions::fill_memory(Request& request, const Sizes& sizes) const {
 
 Task TaskOptions::task_at(const Sizes& sizes, Request& request) const {
   shape_.fill(request);
+  word_.fill(request);
   const auto set = [&](const char* flag, std::optional<Index>& size,
                        const std::optional<Index>& to) {
     if (to && size) {
@@ -227,6 +229,8 @@ Task TaskOptions::task_at(const Sizes& sizes, Request& request) const {
   if (!request.wanted.empty()) {
     task.problem.wanted = requested_results(request, requested_kernel(request));
   }
+  task.problem.word_bytes = request.word_bytes;
+  check_word(request, task.problem);
   fill_heads(task, request);
   fill_memory(request, sizes);
   task.memory = request.memory_of_plan();
@@ -264,6 +268,7 @@ Problem TaskOptions::problem_of(const std::string& said, const char* shows,
     refuse(sharing_, kernel.text() + " does not share keys");
   }
   shape_.fill(request);
+  word_.fill(request);
   fill_memory(request);
   inputs_.fill(request);
   if (kernel.kernel->takes_sparse) {
@@ -291,6 +296,8 @@ Problem TaskOptions::problem_of(const std::string& said, const char* shows,
   if (!request.wanted.empty()) {
     problem.wanted = requested_results(request, requested_kernel(request));
   }
+  problem.word_bytes = request.word_bytes;
+  check_word(request, problem);
   heads_.fill(request);
   const Index stacked = stacked_heads(request, kernel.kernel->pass, kernel.text());
   if (request.heads.value_or(1) > stacked) {
@@ -318,6 +325,8 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
                                  request.said("--dv"), *request.dv, caches.said()));
   }
   Task task = kind();
+  word_.fill(request);
+  task.problem.word_bytes = request.word_bytes;
   if (task.pass != Pass::backward) {
     refuse(problem_, caches.said() + " asks for backward algorithms");
   }

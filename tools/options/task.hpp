@@ -24,6 +24,7 @@ class TaskOptions {
   };
   [[nodiscard]] Task task_at(const Sizes& sizes, Request& request) const;
   [[nodiscard]] const TextOption& mask() const { return mask_.option(); }
+  [[nodiscard]] const WordOption& word() const { return word_; }
   // The problem of the kernel that `said` names: an option, or the kernel's own name. `shows` says
   // what is shown of one head. The request receives M and its origin. Throws: UsageError.
   [[nodiscard]] Problem problem_of(const std::string& said, const char* shows,
@@ -57,6 +58,7 @@ class TaskOptions {
 
   ShapeOptions shape_;
   HeadsOption heads_;
+  WordOption word_;
   FastMemoryOption M_;
   WordCostsOption word_costs_;
   TextOption problem_, sharing_, given_;
