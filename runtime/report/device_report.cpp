@@ -55,12 +55,15 @@ Json forward_of(const Choice& choice) {
 }
 
 Json choice_json(const std::optional<Choice>& choice) {
-  return choice ? Json{{"kernel", spelled(choice->plan)},
-                       {"forward", forward_of(*choice)},
-                       {"words", choice->words.value()},
-                       {"lower_bound", bound_json(choice->bound)},
-                       {"ratio", over_bound(*choice)}}
-                : Json();
+  if (!choice) {
+    return {};
+  }
+  return json_of({{"kernel", spelled(choice->plan)},
+                  {"forward", forward_of(*choice)},
+                  {"words", choice->words.value()},
+                  bytes_cell(choice->plan.problem.word_bytes, choice->words.value()),
+                  {"lower_bound", bound_json(choice->bound)},
+                  {"ratio", over_bound(*choice)}});
 }
 
 Json words_of(const std::optional<Choice>& choice) {
@@ -72,6 +75,9 @@ CellValue name_of(const Choice* choice) {
   const Json name = choice == nullptr ? Json() : Json(spelled(choice->plan));
   return CellValue(name).shown(choice == nullptr ? "none fits" : short_name(spelled(choice->plan)));
 }
+
+// A device has bytes, too.
+const CellNames kBestBytes("bytes moved", "", "best_bytes");
 
 // `again`: the row above has the same device, which is not repeated.
 Cells device_cells(const DeviceChoice& choice, bool again) {
@@ -104,8 +110,8 @@ Cells device_cells(const DeviceChoice& choice, bool again) {
       {{"fewest of all", "", "best"}, name_of(best ? &*best : nullptr)},
       {in_csv("forward"), best ? forward_of(*best) : Json()},
       {{"words", "", "words"}, words_of(best)},
-      best ? bytes_cell(task.problem.word_bytes, best->words.value())
-           : no_bytes_cell(task.problem.word_bytes),
+      best ? bytes_cell(task.problem.word_bytes, best->words.value(), kBestBytes)
+           : no_bytes_cell(task.problem.word_bytes, kBestBytes),
       {{"paper / that", "paper_over_best", ""}, decimals(choice.ratio(), 2)},
       {{"bound of its kind", "", "lower_bound"}, best ? Json(best->bound.words) : Json()},
       {in_table("over it"), decimals(best ? std::optional(over_bound(*best)) : std::nullopt, 3)},
@@ -181,14 +187,15 @@ std::string to_table(const DeviceReport& report) {
 
 std::string to_json(const DeviceReport& report) {
   const Task& first = report.choices.front().task;
-  return Json{{"schema", kSchema},
-              {"context", context_json(std::nullopt)},
-              {"problem", to_string(first.pass)},
-              {"n", first.problem.shape.n},
-              {"m", first.problem.shape.m},
-              {"sharing", to_string(first.problem.sharing)},
-              {"given", to_string(first.known)},
-              {"devices", json_of(device_rows(report))}}
+  return json_of({{"schema", kSchema},
+                  {"context", context_json(std::nullopt)},
+                  {"problem", to_string(first.pass)},
+                  {"n", first.problem.shape.n},
+                  {"m", first.problem.shape.m},
+                  width_cell(first.problem.word_bytes),
+                  {"sharing", to_string(first.problem.sharing)},
+                  {"given", to_string(first.known)},
+                  {"devices", json_of(device_rows(report))}})
       .document();
 }
 

@@ -5,8 +5,8 @@
 namespace redblue {
 namespace {
 
-CellNames names_of(const std::optional<Index>& width, const char* name) {
-  return {width ? name : ""};
+CellNames names_of(const std::optional<Index>& width, const CellNames& names) {
+  return width ? names : CellNames("");
 }
 
 }  // namespace
@@ -15,12 +15,12 @@ std::string in_words(const std::optional<Index>& width) {
   return width ? fmt::format("in words of {} bytes", *width) : std::string("in words");
 }
 
-Cell bytes_cell(const std::optional<Index>& width, Index words, const char* name) {
-  return {names_of(width, name), (Words(words) * width.value_or(1)).value()};
+Cell bytes_cell(const std::optional<Index>& width, Index words, const CellNames& names) {
+  return {names_of(width, names), (Words(words) * width.value_or(1)).value()};
 }
 
-Cell no_bytes_cell(const std::optional<Index>& width, const char* name) {
-  return {names_of(width, name), nullptr};
+Cell no_bytes_cell(const std::optional<Index>& width, const CellNames& names) {
+  return {names_of(width, names), nullptr};
 }
 
 Cell width_cell(const std::optional<Index>& width) {

@@ -247,6 +247,20 @@ TEST_F(Schemas, OfRanks) {
                           "plot ranks backward/rows --n 2 --d 9 --M 900 --ranks 2"});
 }
 
+TEST_F(Schemas, OfWordsOfTwoBytes) {
+  expect_keep("run", {"count backward/rows --n 60 --d 8 --M 4KiB --word 2",
+                      "count attention/rows --n 60 --d 8 --M 1KiB,4KiB --word 2",
+                      "run forward/rows --n 20 --d 4 --M 1KiB --word 2 --seed 1"});
+  expect_keep("plan", {"plan --n 60 --d 8 --M 4KiB --word 2",
+                       "plan --n 60 --d 8 --M 4KiB --word 2 --problem attention --as all",
+                       "plan --n 60 --d 8 --M 1KiB,4KiB --word 2"});
+  expect_keep("bounds", {"bounds --n 60 --d 8 --M 4KiB --word 2"});
+  expect_keep("curve", {"curve --n 60 --d 8 --word 2 --bytes 1MiB"});
+  expect_keep("as", {"count --as all --n 60 --d 8 --M 4KiB --word 2"});
+  expect_keep("devices", {"plan --cache 4KiB,a100 --d 8 --word 2"});
+  expect_keep("loops", {"plan --loops backward/rows --n 60 --d 8 --M 4KiB --word 2"});
+}
+
 TEST_F(Schemas, OfFormulas) {
   expect_keep("symbolic",
               {"count backward/rows --symbolic", "count matmul/blocked --symbolic --n 50 --M 300",

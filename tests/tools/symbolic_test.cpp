@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "memsim/words.hpp"
 #include "runtime/system/subprocess.hpp"
 #include "tests/support/cli.hpp"
 
