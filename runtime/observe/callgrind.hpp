@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "memsim/machine.hpp"
-#include "runtime/trace/phase_path.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/system/subprocess.hpp"
+#include "runtime/trace/phase_path.hpp"
 
 namespace redblue {
 

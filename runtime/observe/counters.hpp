@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "memsim/machine.hpp"
-#include "runtime/trace/phase_path.hpp"
 #include "runtime/observe/topology.hpp"
+#include "runtime/trace/phase_path.hpp"
 
 namespace redblue {
 

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/trace/follower.hpp"
 #include "runtime/pebble/pebbling.hpp"
+#include "runtime/trace/follower.hpp"
 
 namespace redblue {
 

@@ -11,10 +11,10 @@
 #include "kernels/kernel.hpp"
 #include "kernels/masked.hpp"
 #include "memsim/machine.hpp"
-#include "runtime/trace/phase_clock.hpp"
 #include "runtime/observe/run_counts.hpp"
 #include "runtime/ranks/home_messages.hpp"
 #include "runtime/ranks/transfers.hpp"
+#include "runtime/trace/phase_clock.hpp"
 
 namespace redblue {
 namespace {

@@ -29,7 +29,6 @@ std::vector<Cells> rows_of(const ReplayReport& report) {
   return redblue::rows_of(report.at, [&](Index M) { return size_cells(report, M); });
 }
 
-
 // What is read in a phase, of these.
 Index reads_in(const std::vector<PhaseCounts>& phases, const std::string& phase) {
   const auto found = std::ranges::find(phases, phase, &PhaseCounts::path);

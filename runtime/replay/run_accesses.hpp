@@ -33,10 +33,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/trace/follower.hpp"
-#include "runtime/trace/phase_path.hpp"
 #include "runtime/replay/accesses.hpp"
 #include "runtime/replay/row_cuts.hpp"
+#include "runtime/trace/follower.hpp"
+#include "runtime/trace/phase_path.hpp"
 
 namespace redblue {
 

@@ -10,8 +10,8 @@
 #include "kernels/fit.hpp"
 #include "memsim/host_access.hpp"
 #include "memsim/workspace.hpp"
-#include "runtime/trace/phase_clock.hpp"
 #include "runtime/observe/run_counts.hpp"
+#include "runtime/trace/phase_clock.hpp"
 
 namespace redblue {
 namespace {

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/trace/follower.hpp"
 #include "runtime/system/text_file.hpp"
+#include "runtime/trace/follower.hpp"
 
 namespace redblue {
 
