@@ -195,6 +195,19 @@ Swept swept_of(const Json& json) {
   return swept;
 }
 
+// Of an argument; a size of a user's own kernel may be called like another column.
+std::string column_of(const std::string& argument) {
+  static const std::vector<std::string> others = [] {
+    std::vector<std::string> names = {"subject", "fits",     "kernel", "blocks",
+                                      "why",     "M_levels", "level",  "processor"};
+    for (const Cell& cell : joined(phase_cells({.counts = {}}, {}), speed_cells({}))) {
+      names.push_back(cell.names.column);
+    }
+    return names;
+  }();
+  return std::ranges::find(others, argument) == others.end() ? argument : "size_" + argument;
+}
+
 template <class Make>
 auto parsed(std::string_view text, const std::string& place, const Make& make) {
   try {
@@ -318,9 +331,9 @@ std::string to_csv(const Sweep& sweep) {
         continue;  // part of M_levels
       }
       const Arguments& arguments = swept.point.arguments;
-      head.push_back({in_csv(name), arguments.contains(name)
-                                        ? CellValue(to_string(arguments.value(name)))
-                                        : absent()});
+      head.push_back({in_csv(column_of(name)), arguments.contains(name)
+                                                   ? CellValue(to_string(arguments.value(name)))
+                                                   : absent()});
     }
     head.push_back({in_csv("fits"), swept.failed ? Json("failed") : Json(swept.fits)});
     head.push_back({in_csv("kernel"), swept.kernel});

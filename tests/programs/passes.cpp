@@ -62,10 +62,16 @@ void crashes(Machine& machine, const Arguments& given) {
 
 void nothing(Machine&, const Arguments&) {}
 
+void levels_of_rows(Machine& machine, const Arguments& given) {
+  const SlowMatrix from("from", given["level"], 1);
+  read_rows(machine, from, nullptr);
+}
+
 REDBLUE_KERNEL("passes/twice", twice, "n", "m").formula(words).summary("row by row, two times");
 REDBLUE_KERNEL("passes/once", once, "n", "m");
 REDBLUE_KERNEL("passes/wrong", twice, "n", "m").formula(a_word_more);
 REDBLUE_KERNEL("passes/crash", crashes, "n", "m");
 REDBLUE_KERNEL("passes/nothing", nothing, "n", "m");
+REDBLUE_KERNEL("passes/columns", levels_of_rows, "level", "reads");
 
 }  // namespace

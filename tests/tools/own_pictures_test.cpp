@@ -105,6 +105,17 @@ TEST_F(OwnProgram, IsSweptAsItRuns) {
   EXPECT_NE(own("sweep s.json -o d").err.find("12 of 12 points were there"), std::string::npos);
 }
 
+// A size that is called like a column of the table is no second one.
+TEST_F(OwnProgram, SizesAreNoOtherColumns) {
+  suite(R"({"kernel": "passes/columns", "level": [3, 5], "reads": 7, "M": 2})");
+  EXPECT_EQ(own("sweep s.json -o d").code, 0);
+  for (const CsvRow& row : parse_csv(read("d/sweep.csv"))) {
+    EXPECT_EQ(row.at("size_level"), row.at("reads"));  // a word a row
+    EXPECT_EQ(row.at("size_reads"), "7");
+  }
+  EXPECT_EQ(own("report d").code, 0);
+}
+
 // A formula alone has the same words, and without one there is nothing to count.
 TEST_F(OwnProgram, IsSweptByFormulas) {
   suite(R"({"kernel": "passes/twice", "n": [3, 6], "m": 10, "M": [9, 16]})");

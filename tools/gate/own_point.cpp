@@ -22,10 +22,11 @@
 namespace redblue {
 namespace {
 
-// The options and arguments of the subcommands of one kernel, beside its sizes.
-constexpr std::array<std::string_view, 12> kOptions = {
-    "kernel", "help",      "version", "format",   "out",       "din",
-    "events", "din-words", "at",      "cachesim", "per-phase", "bare"};
+// The options and arguments of the subcommands of one kernel, beside its sizes; and keys of suites
+// with another meaning.
+constexpr std::array<std::string_view, 14> kTaken = {
+    "kernel",    "help", "version",  "format",    "out",  "din",   "events",
+    "din-words", "at",   "cachesim", "per-phase", "bare", "inner", "at_most"};
 
 // What is said of a run.
 FollowedRun followed_of(const Point& point) {
@@ -78,7 +79,7 @@ std::string wrong_with(const Subject& subject) {
     return "a name is of letters, digits and / - _ .";
   }
   for (const Parameter& size : subject.parameters) {
-    if (!plain(size.name) || std::ranges::find(kOptions, size.name) != kOptions.end() ||
+    if (!plain(size.name) || std::ranges::find(kTaken, size.name) != kTaken.end() ||
         std::ranges::count(subject.parameters, size.name, &Parameter::name) > 1) {
       return fmt::format("a size cannot be called '{}'", size.name);
     }
