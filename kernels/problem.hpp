@@ -118,7 +118,7 @@ struct Problem {
   Index staying = 0;
   // What is not wanted is neither computed nor written.
   Wanted wanted = {};
-  // The bytes of a word, where somebody asks for them: kernels count words. Else float32 is one.
+  // The bytes of a word, where they are asked for: kernels count words. Else a word is a float32.
   std::optional<Index> word_bytes = std::nullopt;
 
   // The queries of one head.

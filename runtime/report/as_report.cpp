@@ -93,9 +93,7 @@ std::string to_json(const AsReport& report) {
                   {"blocks", blocks_json(best.kernel.plan.blocks)},
                   {"words", best.kernel.io()},
                   {"ratio", ratio ? Json(*ratio) : Json()}};
-  if (problem.word_bytes) {
-    json["best"]["bytes"] = bytes_cell(problem.word_bytes, best.kernel.io()).value.json;
-  }
+  json["best"].update(json_of({bytes_cell(problem.word_bytes, best.kernel.io())}));
   return json.document();
 }
 

@@ -73,8 +73,8 @@ Cells as_cells(const AsRow& row) {
        {in_json("blocks"), of([](const Part& its) { return blocks_json(its.plan.blocks); })},
        {in_csv("blocks"), of(text)},
        {"words", of([](const Part& its) { return its.io(); })},
-       row.counted ? bytes_cell(row.word_bytes, row.counted->kernel.io())
-                   : no_bytes_cell(row.word_bytes),
+       bytes_cell(row.word_bytes,
+                  row.counted ? std::optional(row.counted->kernel.io()) : std::nullopt),
        {{"over the bound", "ratio"},
         decimals(row.counted ? over_bound(*row.counted) : std::nullopt, 3)}},
       tiles_cells(&row));
@@ -87,22 +87,22 @@ Cells tiles_cells(const AsRow* row) {
   };
   const auto words = [](const Part& its) { return its.io(); };
   const std::optional<double> ratio = counted ? over_bound(*row->planned) : std::nullopt;
-  return {
-      {{"needs M", "peak"}, counted ? CellValue(peak_of(*row->counted)) : CellValue(nullptr)},
-      {{"too many", "too_many"}, counted ? CellValue(row->too_many) : CellValue(nullptr)},
-      {in_table("planned"), planned(words)},
-      {in_table("over it"), decimals(ratio, 3)},
-      {in_json("planned.blocks"),
-       planned([](const Part& its) { return blocks_json(its.plan.blocks); })},
-      {in_csv("planned_blocks"),
-       planned([](const Part& its) { return blocks_text(its.plan.blocks); })},
-      {{"", "planned.words", "planned_words"}, planned(words)},
-      {{"", row != nullptr && row->word_bytes ? "planned.bytes" : "", ""},
-       planned([&](const Part& its) { return bytes_cell(row->word_bytes, its.io()).value.json; })},
-      {{"", "planned.ratio", "planned_ratio"}, decimals(ratio, 3)},
-      {in_json("missing"),
-       row == nullptr || row->missing.empty() ? absent() : CellValue(row->missing)},
-      {in_json("source"), counted ? CellValue(source_of(*row)) : absent()}};
+  return {{{"needs M", "peak"}, counted ? CellValue(peak_of(*row->counted)) : CellValue(nullptr)},
+          {{"too many", "too_many"}, counted ? CellValue(row->too_many) : CellValue(nullptr)},
+          {in_table("planned"), planned(words)},
+          {in_table("over it"), decimals(ratio, 3)},
+          {in_json("planned.blocks"),
+           planned([](const Part& its) { return blocks_json(its.plan.blocks); })},
+          {in_csv("planned_blocks"),
+           planned([](const Part& its) { return blocks_text(its.plan.blocks); })},
+          {{"", "planned.words", "planned_words"}, planned(words)},
+          bytes_cell(row == nullptr ? std::nullopt : row->word_bytes,
+                     counted ? std::optional(row->planned->kernel.io()) : std::nullopt,
+                     in_json("planned.bytes")),
+          {{"", "planned.ratio", "planned_ratio"}, decimals(ratio, 3)},
+          {in_json("missing"),
+           row == nullptr || row->missing.empty() ? absent() : CellValue(row->missing)},
+          {in_json("source"), counted ? CellValue(source_of(*row)) : absent()}};
 }
 
 std::string name_of(const AsRow& row) {

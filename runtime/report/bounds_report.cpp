@@ -417,28 +417,41 @@ Json level_json(const BoundReport& report, std::size_t level) {
     json["best"] = {{"kernel", spelled(alone.best->plan)},
                     {"words", alone.best->words.value()},
                     {"ratio", alone.ratio()}};
+    json["best"].update(
+        json_of({bytes_cell(report.task.problem.word_bytes, alone.best->words.value())}));
   }
   return json;
 }
 
-// The words of an algorithm, or what else a line says of one.
-Cells line(std::string_view name, const CellValue& words, std::string_view status) {
+// What a line says of an algorithm; a weighted sum has no bytes.
+Cells line(const BoundReport& report, std::string_view name, const CellValue& words,
+           std::string_view status, const std::optional<Index>& of_bytes) {
   return {{in_csv("name"), always_quoted(name)},
           {in_csv("words"), words},
+          bytes_cell(report.task.problem.word_bytes, of_bytes, in_csv("bytes")),
           {in_csv("status"), status},
           {in_csv("order"), absent()},
           {in_csv("recomputation"), absent()}};
+}
+Cells line(const BoundReport& report, std::string_view name, const std::optional<Index>& words,
+           std::string_view status) {
+  return line(report, name, words ? CellValue(*words) : CellValue(nullptr), status, words);
+}
+Cells weighted_line(const BoundReport& report, std::string_view name, double words,
+                    std::string_view status) {
+  return line(report, name, words, status, std::nullopt);
 }
 
 std::vector<Cells> csv_rows(const BoundReport& report) {
   std::vector<Cells> rows = bound_rows(report);
   for (const Partition& of : report.partitions) {
-    rows.push_back(line(fmt::format("Lemma E.6, {}", of.products), of.words, "strict game"));
     rows.push_back(
-        line(fmt::format("Lemma E.6, {}, best T", of.products), of.best_words, "strict game"));
+        line(report, fmt::format("Lemma E.6, {}", of.products), of.words, "strict game"));
+    rows.push_back(line(report, fmt::format("Lemma E.6, {}, best T", of.products), of.best_words,
+                        "strict game"));
   }
   if (report.best) {
-    rows.push_back(line(spelled(report.best->plan), report.best->words.value(), "moved"));
+    rows.push_back(line(report, spelled(report.best->plan), report.best->words.value(), "moved"));
   }
   if (report.as.empty()) {
     return rows;
@@ -453,12 +466,13 @@ std::vector<Cells> csv_rows(const BoundReport& report) {
     add(row, nullptr, nullptr, nullptr);
   }
   for (const AsRow& row : report.as) {
-    CellValue words = nullptr, blocks = nullptr;
+    std::optional<Index> words;
+    CellValue blocks = nullptr;
     if (row.counted) {
       words = row.counted->kernel.io();
       blocks = blocks_text(row.counted->kernel.plan.blocks);
     }
-    add(rows.emplace_back(line(name_of(row), words, row.counted ? "moved" : "missing")),
+    add(rows.emplace_back(line(report, name_of(row), words, row.counted ? "moved" : "missing")),
         row.schedule->name, blocks, &row);
   }
   return rows;
@@ -478,10 +492,12 @@ std::vector<Cells> csv_rows_of_levels(const BoundReport& report) {
       add(cells, static_cast<Index>(level + 1), memory.word_cost(level));
     }
   }
-  add(line("weighted", report.weighted, to_string(Status::proven)), absent(), absent());
+  add(weighted_line(report, "weighted", report.weighted, to_string(Status::proven)), absent(),
+      absent());
   if (report.best) {
-    add(line(spelled(report.best->plan) + ", weighted", *report.best->weighted, "moved"), absent(),
-        absent());
+    add(weighted_line(report, spelled(report.best->plan) + ", weighted", *report.best->weighted,
+                      "moved"),
+        absent(), absent());
   }
   return rows;
 }
@@ -499,6 +515,7 @@ std::string to_json(const BoundReport& report) {
     const Choice& best = *report.best;
     json["best"] = {
         {"kernel", spelled(best.plan)}, {"words", best.words.value()}, {"ratio", report.ratio()}};
+    json["best"].update(json_of({bytes_cell(task.problem.word_bytes, best.words.value())}));
     if (best.forward) {
       json["best"]["forward"] = spelled(*best.forward);
     }

@@ -75,8 +75,8 @@ Cells first_cells(const Curve& report, const Curve::Point& point) {
   return {{in_table(std::string(to_string(report.over))), size_of(report, point.task)},
           {in_table("fewest words"), of_first([](const Choice& its) { return its.words.value(); })},
           {in_table("by"), of_first(name_of)},
-          fits ? bytes_cell(point.task.problem.word_bytes, point.choices.front().words.value())
-               : no_bytes_cell(point.task.problem.word_bytes),
+          bytes_cell(point.task.problem.word_bytes,
+                     fits ? std::optional(point.choices.front().words.value()) : std::nullopt),
           {in_table("any algorithm"), point.bound.words},
           {in_table("over it"),
            decimals(fits ? std::optional(static_cast<double>(point.choices.front().words.value()) /

@@ -110,8 +110,8 @@ Cells device_cells(const DeviceChoice& choice, bool again) {
       {{"fewest of all", "", "best"}, name_of(best ? &*best : nullptr)},
       {in_csv("forward"), best ? forward_of(*best) : Json()},
       {{"words", "", "words"}, words_of(best)},
-      best ? bytes_cell(task.problem.word_bytes, best->words.value(), kBestBytes)
-           : no_bytes_cell(task.problem.word_bytes, kBestBytes),
+      bytes_cell(task.problem.word_bytes, best ? std::optional(best->words.value()) : std::nullopt,
+                 kBestBytes),
       {{"paper / that", "paper_over_best", ""}, decimals(choice.ratio(), 2)},
       {{"bound of its kind", "", "lower_bound"}, best ? Json(best->bound.words) : Json()},
       {in_table("over it"), decimals(best ? std::optional(over_bound(*best)) : std::nullopt, 3)},

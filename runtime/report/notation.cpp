@@ -1,6 +1,7 @@
 #include "runtime/report/notation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 
@@ -101,8 +102,8 @@ std::string FormulaWriter::product(Index coefficient, const std::vector<std::str
   }
   const std::string below = fmt::format("{}", fmt::join(powers(divisors, notation_), times));
   return notation_ == Notation::latex ? fmt::format("\\frac{{{}}}{{{}}}", above, below)
-         : divisors.size() == 1       ? fmt::format("{}/{}", above, below)
-                                      : fmt::format("{}/({})", above, below);
+         : below.find_first_of(" *") == std::string::npos ? fmt::format("{}/{}", above, below)
+                                                          : fmt::format("{}/({})", above, below);
 }
 
 std::vector<std::string> FormulaWriter::terms(const Polynomial& of) const {
@@ -127,20 +128,62 @@ std::vector<std::string> FormulaWriter::terms(const Polynomial& of) const {
   return all;
 }
 
+std::vector<std::string> FormulaWriter::names(const std::vector<std::size_t>& which) const {
+  std::vector<std::string> all;
+  for (const std::size_t one : which) {
+    all.push_back(quantity(one));
+  }
+  return all;
+}
+
 std::vector<std::string> FormulaWriter::terms(const std::vector<LeadingTerm>& of) const {
-  const auto names = [&](const std::vector<std::size_t>& which) {
-    std::vector<std::string> all;
-    for (const std::size_t one : which) {
-      all.push_back(quantity(one));
-    }
-    return all;
-  };
   std::vector<std::string> all;
   for (const LeadingTerm& term : of) {
     all.push_back((term.coefficient < 0 ? "- "
                    : all.empty()        ? ""
                                         : "+ ") +
                   product(term.coefficient, names(term.factors), names(term.divisors)));
+  }
+  return all;
+}
+
+std::string FormulaWriter::root(const std::string& of) const {
+  return notation_ == Notation::latex ? fmt::format("\\sqrt{{{}}}", of)
+                                      : fmt::format("sqrt({})", of);
+}
+
+std::string FormulaWriter::block_of_M(const BlockOfM& block) const {
+  if (block.squared) {
+    return root(fmt::format("M/{}", block.coefficient));
+  }
+  const std::vector<std::string> below = names(block.lengths);
+  return product(1, {"M"}, {product(block.coefficient, below, {})});
+}
+
+std::vector<std::string> FormulaWriter::terms(const std::vector<LeadingTerm>& of,
+                                              const BlockOfM& block) const {
+  const auto side = static_cast<Index>(std::llround(std::sqrt(block.coefficient)));
+  const bool whole = side * side == block.coefficient;
+  std::vector<std::string> all;
+  for (const LeadingTerm& term : of) {
+    Index coefficient = term.coefficient;
+    std::vector<std::size_t> lengths = term.factors;
+    std::vector<std::string> roots, below;
+    if (!term.divisors.empty() && block.squared) {
+      coefficient *= whole ? side : 1;
+      (whole ? below : roots).push_back(root(whole ? "M" : fmt::format("{}/M", block.coefficient)));
+    } else if (!term.divisors.empty()) {
+      coefficient *= block.coefficient;
+      lengths.insert(lengths.end(), block.lengths.begin(), block.lengths.end());
+      below.emplace_back("M");
+    }
+    std::ranges::sort(lengths);
+    std::vector<std::string> factors = names(lengths);
+    factors.insert(factors.end(), roots.begin(), roots.end());
+    all.push_back((coefficient < 0 ? "- "
+                   : all.empty()   ? ""
+                                   : "+ ") +
+                  product(coefficient, factors, below));
   }
   return all;
 }

@@ -21,6 +21,10 @@ class FormulaWriter {
   // Its terms, of the highest degree first, each with its sign, the first without a plus.
   [[nodiscard]] std::vector<std::string> terms(const Polynomial& of) const;
   [[nodiscard]] std::vector<std::string> terms(const std::vector<LeadingTerm>& of) const;
+  // With the block as M has room for, which is M.
+  [[nodiscard]] std::string block_of_M(const BlockOfM& block) const;
+  [[nodiscard]] std::vector<std::string> terms(const std::vector<LeadingTerm>& of,
+                                               const BlockOfM& block) const;
   [[nodiscard]] std::string sum(const std::vector<std::string>& terms) const;
   // The largest of them.
   [[nodiscard]] std::string largest(const std::vector<Polynomial>& of) const;
@@ -31,6 +35,8 @@ class FormulaWriter {
   [[nodiscard]] std::string product(Index coefficient, const std::vector<std::string>& factors,
                                     const std::vector<std::string>& divisors) const;
   [[nodiscard]] std::string atom(const Atom& of) const;
+  [[nodiscard]] std::vector<std::string> names(const std::vector<std::size_t>& which) const;
+  [[nodiscard]] std::string root(const std::string& of) const;
 
   const FormulaCase& of_;
   Notation notation_;

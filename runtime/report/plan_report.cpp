@@ -303,8 +303,8 @@ Cells as_choice_cells(const AsRow& row, bool timed) {
                  {in_csv("forward"), nullptr},
                  {in_table("words"), words},
                  {in_csv("words"), words},
-                 row.counted ? bytes_cell(row.word_bytes, row.counted->kernel.io())
-                             : no_bytes_cell(row.word_bytes),
+                 bytes_cell(row.word_bytes,
+                            row.counted ? std::optional(row.counted->kernel.io()) : std::nullopt),
                  {in_csv("lower_bound"), bound},
                  {in_table("over the bound"), decimals(ratio, 3)},
                  {in_table("of its kind"), kind},

@@ -289,14 +289,14 @@ std::vector<LevelOf> levels_of(const Part& part, std::size_t equal) {
   return all;
 }
 
-Json level_words(const PhaseCounts& counted, const PhaseCost& formula) {
-  return {{"reads", counted.io.reads},
-          {"writes", counted.io.writes},
-          {"peak", counted.peak},
-          {"formula",
-           {{"reads", formula.reads.value()},
-            {"writes", formula.writes.value()},
-            {"peak", formula.peak.value()}}}};
+Json level_words(const Part& part, const PhaseCounts& counted, const PhaseCost& formula) {
+  return json_of({{"reads", counted.io.reads},
+                  {"writes", counted.io.writes},
+                  bytes_cell(part.plan.problem.word_bytes, counted.io.io()),
+                  {"peak", counted.peak},
+                  {in_json("formula.reads"), formula.reads.value()},
+                  {in_json("formula.writes"), formula.writes.value()},
+                  {in_json("formula.peak"), formula.peak.value()}});
 }
 
 // `bound_of(level)` adds what is known of its bound.
@@ -307,10 +307,10 @@ Json levels_json(const Part& part, std::size_t equal,
     Json phases = Json::array();
     for (std::size_t k = 0; k < level.formula->size(); ++k) {
       Json phase = {{"path", (*level.formula)[k].path}};
-      phase.update(level_words(level.phase(k), (*level.formula)[k]));
+      phase.update(level_words(part, level.phase(k), (*level.formula)[k]));
       phases.push_back(std::move(phase));
     }
-    Json sum = level_words(level.all(), total(*level.formula));
+    Json sum = level_words(part, level.all(), total(*level.formula));
     sum["io"] = level.all().io.io();
     Json json = {{"M", level.M}, {"total", std::move(sum)}, {"phases", std::move(phases)}};
     bound_of(levels.size(), json);

@@ -9,6 +9,7 @@
 
 #include "runtime/report/context.hpp"
 #include "runtime/report/notation.hpp"
+#include "runtime/report/word_width.hpp"
 #include "runtime/text/cells.hpp"
 
 namespace redblue {
@@ -138,17 +139,18 @@ SymbolicReport report_symbolic(const Report& counted) {
     refuse("words under a mask depend on which pairs live: leave --mask out");
   }
   if (!plan.inner.empty() || counted.kernel.team.workers > 1 || counted.kernel.team.heads > 1 ||
-      plan.problem.stacked > 1) {
+      plan.problem.stacked > 1 || counted.kernel.ranks) {
     refuse(
-        "formulas are of one head, on one machine of one level: leave --heads and --threads "
-        "out, and give one --M");
+        "formulas are of one head, on one machine of one level: leave --heads, --threads, "
+        "--ranks and --grid out, and give one --M");
   }
   return {plan, symbolic_formula(find_kernel(plan.kernel), plan), counted.M_from};
 }
 
 std::string to_table(const SymbolicReport& report) {
   const FormulaWriter writer(report.formula.of, Notation::text);
-  std::string text = fmt::format("{}: words of fast memory and slow store\n", spelled(report.plan));
+  std::string text = fmt::format("{}: reads, writes and peak, {}\n", spelled(report.plan),
+                                 in_words(report.plan.problem.word_bytes));
   for (const SymbolicPhase& phase : with_total(report.formula)) {
     text += fmt::format("\n{}\n", phase.path);
     for (const Line& line : lines_of(phase, writer)) {
@@ -158,10 +160,16 @@ std::string to_table(const SymbolicReport& report) {
     }
   }
   const Texts where = conditions(report.formula.of, writer);
-  text += fmt::format("\nceil(n/B): the blocks of B that n is cut into; peak <= M{}\n",
-                      where.empty() ? "" : "\nwhere " + wrapped(where, ", ", ",\n      ", 90));
+  text += fmt::format(
+      "\nceil(n/B): the blocks of B that n is cut into; peak <= M; of plans that have these "
+      "blocks and no others{}\n",
+      where.empty() ? "" : "\nwhere " + wrapped(where, ", ", ",\n      ", 90));
   if (const auto leading = leading_terms(report.formula)) {
     text += fmt::format("for n and m large, words: {}\n", writer.sum(writer.terms(*leading)));
+    if (const auto block = block_of_M(report.formula, *leading, report.plan.M)) {
+      text += fmt::format("  with {} about {}: {}\n", writer.quantity(block->block),
+                          writer.block_of_M(*block), writer.sum(writer.terms(*leading, *block)));
+    }
     text += fmt::format("  {:.1f}% of those here: {}, M = {}: {}\n",
                         100 * leading_part(report, *leading), lengths(report.formula.of),
                         report.plan.M, blocks_text(report.plan.blocks));
@@ -185,6 +193,7 @@ std::string to_json(const SymbolicReport& report) {
     json["dv"] = shape.dv;
   }
   json["M"] = plan.M;
+  json.update(json_of({width_cell(plan.problem.word_bytes)}));
   json["blocks"] = blocks_json(plan.blocks);
   Json phases = Json::array();
   for (const SymbolicPhase& phase : report.formula.phases) {
@@ -193,11 +202,19 @@ std::string to_json(const SymbolicReport& report) {
   json["phases"] = phases;
   json["total"] = phase_json(report, report.formula.total);
   const auto leading = leading_terms(report.formula);
-  json["leading"] = leading ? notations_json(report,
-                                             [&](const FormulaWriter& writer) {
-                                               return writer.sum(writer.terms(*leading));
-                                             })
-                            : Json();
+  const auto block =
+      leading ? block_of_M(report.formula, *leading, plan.M) : std::optional<BlockOfM>();
+  json["leading"] = nullptr;
+  json["leading_in_M"] = nullptr;
+  if (leading) {
+    json["leading"] = notations_json(
+        report, [&](const FormulaWriter& writer) { return writer.sum(writer.terms(*leading)); });
+  }
+  if (block) {
+    json["leading_in_M"] = notations_json(report, [&](const FormulaWriter& writer) {
+      return writer.sum(writer.terms(*leading, *block));
+    });
+  }
   json["where"] = conditions(report.formula.of, FormulaWriter(report.formula.of, Notation::text));
   return json.document();
 }
@@ -239,6 +256,10 @@ std::string to_latex(const SymbolicReport& report) {
       spelled(report.plan), fmt::join(equations, " \\\\\n"));
   if (const auto leading = leading_terms(report.formula)) {
     text += fmt::format("For $n$ and $m$ large: ${}$ words.\n", writer.sum(writer.terms(*leading)));
+    if (const auto block = block_of_M(report.formula, *leading, report.plan.M)) {
+      text += fmt::format("With ${} \\approx {}$: ${}$.\n", writer.quantity(block->block),
+                          writer.block_of_M(*block), writer.sum(writer.terms(*leading, *block)));
+    }
   }
   const Texts where = conditions(report.formula.of, writer);
   if (!where.empty()) {
@@ -256,9 +277,10 @@ std::string to_sympy(const SymbolicReport& report) {
       names.push_back(writer.quantity(which));
     }
   }
-  const Texts where = conditions(of, FormulaWriter(of, Notation::text));
+  names.emplace_back("M");
+  const Texts where = conditions(of, writer);
   std::string text = fmt::format(
-      "# {}: words\n{}from sympy import Max, ceiling, symbols\n\n"
+      "# {}: words\n{}from sympy import Max, ceiling, sqrt, symbols\n\n"
       "{} = symbols(\n    \"{}\", integer=True, positive=True)\nphases = {{\n",
       spelled(report.plan),
       where.empty() ? "" : fmt::format("# where {}\n", wrapped(where, ", ", ",\n#   ", 90)),
@@ -275,7 +297,16 @@ std::string to_sympy(const SymbolicReport& report) {
   for (const SymbolicPhase& phase : report.formula.phases) {
     text += fmt::format("    \"{}\": {{\n{}    }},\n", phase.path, dictionary(phase));
   }
-  return text + fmt::format("}}\ntotal = {{\n{}}}\n", dictionary(report.formula.total));
+  text += fmt::format("}}\ntotal = {{\n{}}}\n", dictionary(report.formula.total));
+  if (const auto leading = leading_terms(report.formula)) {
+    text += fmt::format("leading = {}  # for n and m large\n", writer.sum(writer.terms(*leading)));
+    if (const auto block = block_of_M(report.formula, *leading, report.plan.M)) {
+      text += fmt::format("leading_in_M = {}  # with {} about {}\n",
+                          writer.sum(writer.terms(*leading, *block)), writer.quantity(block->block),
+                          writer.block_of_M(*block));
+    }
+  }
+  return text;
 }
 
 }  // namespace redblue

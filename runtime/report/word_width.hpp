@@ -11,10 +11,10 @@ namespace redblue {
 
 // "in words", or "in words of 2 bytes".
 std::string in_words(const std::optional<Index>& width);
-// The bytes of so many words, as a cell of this name; of no form without a width.
-Cell bytes_cell(const std::optional<Index>& width, Index words, const CellNames& names = "bytes");
-// The same of words that there are not.
-Cell no_bytes_cell(const std::optional<Index>& width, const CellNames& names = "bytes");
+// The bytes of so many words, or of none that are known, as a cell of this name; of no form without
+// a width.
+Cell bytes_cell(const std::optional<Index>& width, const std::optional<Index>& words,
+                const CellNames& names = "bytes");
 // The width itself, in JSON and CSV.
 Cell width_cell(const std::optional<Index>& width);
 

@@ -129,9 +129,22 @@ FormulaCase::FormulaCase(const Kernel& kernel, const Plan& plan)
 }
 
 void FormulaCase::add(const Condition& condition) {
-  if (std::ranges::find(conditions_, condition) == conditions_.end()) {
-    conditions_.push_back(condition);
+  using Is = Condition::Is;
+  for (Condition& other : conditions_) {
+    const bool same = other.of == condition.of && other.is == condition.is;
+    if (other == condition) {
+      return;
+    }
+    if (same && condition.is == Is::at_least) {
+      other.number = std::max(other.number, condition.number);
+      return;
+    }
+    if (same && condition.is == Is::at_most_number) {
+      other.number = std::min(other.number, condition.number);
+      return;
+    }
   }
+  conditions_.push_back(condition);
 }
 
 // A block cuts a length if a word more than whole blocks of it costs more than the word: words that

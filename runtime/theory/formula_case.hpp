@@ -52,8 +52,9 @@ class FormulaCase {
   FormulaCase(const Kernel& kernel, const Plan& plan);
 
   [[nodiscard]] const std::vector<Quantity>& quantities() const { return quantities_; }
+  [[nodiscard]] static bool is_n_or_m(std::size_t which) { return which < 2; }
   [[nodiscard]] bool is_length(std::size_t which) const {
-    return quantities_[which].length != nullptr;
+    return which < quantities_.size() && quantities_[which].length != nullptr;
   }
   // Of the plan.
   [[nodiscard]] const Sizes& sizes() const { return sizes_; }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <random>
@@ -58,8 +60,8 @@ void sort(std::vector<Monomial>& basis) {
   });
 }
 
-// The numbers of a phase. Of sizes that have other phases than the plan -1,
-// which no formula is.
+// The numbers of a phase: -1, which no formula is, of sizes that have other phases than the plan,
+// and of too many words.
 constexpr std::array<Words PhaseCost::*, 3> kMetrics = {&PhaseCost::reads, &PhaseCost::writes,
                                                         &PhaseCost::peak};
 
@@ -74,7 +76,8 @@ class Counts {
     std::vector<Index> words(phases_.size() * kMetrics.size(), -1);
     if (std::ranges::equal(phases, phases_, {}, &PhaseCost::path, &PhaseCost::path)) {
       for (std::size_t k = 0; k < words.size(); ++k) {
-        words[k] = (phases[k / kMetrics.size()].*kMetrics.at(k % kMetrics.size())).value();
+        const Words of = phases[k / kMetrics.size()].*kMetrics.at(k % kMetrics.size());
+        words[k] = of.overflowed() ? -1 : of.value();
       }
     }
     return words;
@@ -202,7 +205,7 @@ class Finder {
         if (plan[a] < plan[b]) {
           all.push_back({.of = a, .is = Condition::Is::less, .than = b});
         } else if (plan[a] == plan[b] && a < b) {
-          all.push_back(of_.is_length(b)
+          all.push_back(FormulaCase::is_n_or_m(b)
                             ? Condition{.of = b, .is = Condition::Is::equal, .than = a}
                             : Condition{.of = a, .is = Condition::Is::at_most, .than = b});
         }
@@ -265,8 +268,7 @@ class Finder {
           atoms.push_back({which, block});
         }
       }
-      const bool width = which >= 2;
-      times(products(atoms, width ? 3 : 2));
+      times(products(atoms, FormulaCase::is_n_or_m(which) ? 2 : 3));
     }
     if (with_sizes) {
       times(products(blocks, 1));
@@ -342,7 +344,9 @@ class Finder {
       }
       std::vector<Index> at;  // 1, 2, ...
       for (sizes[which] = 1; at.size() < kMost + 3; ++sizes[which]) {
-        at.push_back(metric(sizes));
+        Sizes tied = sizes;
+        of_.tie(tied);
+        at.push_back(metric(tied));
       }
       for (std::size_t k = 2; k <= kMost; ++k) {
         always[k] =
@@ -470,13 +474,8 @@ std::optional<std::vector<LeadingTerm>> leading_terms(const SymbolicFormula& for
   if (!formula.total.reads || !formula.total.writes) {
     return std::nullopt;
   }
-  const FormulaCase& of = formula.of;
-  const auto is_long = [&](std::size_t which) {
-    const std::string& name = of.quantities()[which].name;
-    return of.is_length(which) && (name == "n" || name == "m");
-  };
-  const auto degree = [&](const LeadingTerm& term) {
-    return std::ranges::count_if(term.factors, is_long);
+  const auto degree = [](const LeadingTerm& term) {
+    return std::ranges::count_if(term.factors, FormulaCase::is_n_or_m);
   };
   std::vector<LeadingTerm> all;
   for (const Term& term : *formula.total.reads + *formula.total.writes) {
@@ -501,6 +500,49 @@ std::optional<std::vector<LeadingTerm>> leading_terms(const SymbolicFormula& for
   std::erase_if(
       all, [&](const LeadingTerm& term) { return degree(term) < most || term.coefficient == 0; });
   return all;
+}
+
+std::optional<BlockOfM> block_of_M(const SymbolicFormula& formula,
+                                   const std::vector<LeadingTerm>& leading, Index M) {
+  std::vector<std::size_t> divisors;
+  for (const LeadingTerm& term : leading) {
+    divisors.insert(divisors.end(), term.divisors.begin(), term.divisors.end());
+    if (term.divisors.size() > 1) {
+      return std::nullopt;
+    }
+  }
+  const FormulaCase& of = formula.of;
+  if (divisors.empty() || std::ranges::count(divisors, divisors[0]) != std::ssize(divisors) ||
+      !formula.total.peak) {
+    return std::nullopt;
+  }
+  const std::size_t block = divisors[0];
+  for (const Polynomial& polynomial : *formula.total.peak) {
+    for (const Term& term : polynomial) {
+      const auto is_block = [&](const Atom& atom) { return atom == Atom{block}; };
+      const auto is_other = [&](const Atom& atom) {
+        return !is_block(atom) && (atom.by || !of.is_length(atom.of));
+      };
+      const Index words = term.coefficient * value(term.factors, of.sizes());
+      if (2 * words > M && std::ranges::any_of(term.factors, is_block) &&
+          std::ranges::none_of(term.factors, is_other)) {
+        BlockOfM found{.block = block, .lengths = {}};
+        for (const Atom& atom : term.factors) {
+          if (!is_block(atom)) {
+            found.lengths.push_back(atom.of);
+          }
+        }
+        found.squared = std::ranges::count_if(term.factors, is_block) == 2;
+        const double all = static_cast<double>(M) / static_cast<double>(words / term.coefficient);
+        found.coefficient = std::llround(all);
+        constexpr double kAbout = 0.15;
+        return std::abs(all / static_cast<double>(found.coefficient) - 1) < kAbout
+                   ? std::optional(found)
+                   : std::nullopt;
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace redblue

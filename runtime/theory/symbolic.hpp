@@ -44,4 +44,17 @@ struct LeadingTerm {
 // these. Nothing where reads or writes are missing.
 std::optional<std::vector<LeadingTerm>> leading_terms(const SymbolicFormula& formula);
 
+// How large the block of the leading terms is about: M is a coefficient times lengths times the
+// block, or its square. Of these most of M are, in the plan, a term of the peak; the coefficient is
+// that of the plan, a whole number, for a plan may leave some of M.
+struct BlockOfM {
+  std::size_t block = 0;
+  Index coefficient = 0;
+  std::vector<std::size_t> lengths;
+  bool squared = false;
+};
+// Nothing where several blocks are in the leading terms, or none, or no term is most of M.
+std::optional<BlockOfM> block_of_M(const SymbolicFormula& formula,
+                                   const std::vector<LeadingTerm>& leading, Index M);
+
 }  // namespace redblue

@@ -31,7 +31,10 @@ void sizes(std::string_view input) {
       demand(std::get<CachePart>(again) == *part, "another part of a cache");
     }
   }
-  if (const auto bytes = typed(parse_bytes)) {
+  const auto parse_floats = [](std::string_view text, std::string_view what) {
+    return parse_bytes(text, what);
+  };
+  if (const auto bytes = typed(parse_floats)) {
     demand(
         *bytes > 0 && *bytes % 4 == 0 && parse_bytes(fmt::format("{}B", *bytes), "--n") == *bytes,
         "other bytes");

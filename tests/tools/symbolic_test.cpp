@@ -18,7 +18,21 @@ class CountSymbolic : public Cli {};
 TEST_F(CountSymbolic, PrintsEachPhase) {
   const std::string text = data("count backward/rows --symbolic");
   EXPECT_NE(text.find("\ncore\n  reads   2 m d ceil(n/Br) + n\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("for n and m large, words: 2 n m d/Br\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("for n and m large, words: 2 n m d/Br\n"
+                      "  with Br about M/(3 d): 6 n m d^2/M\n"),
+            std::string::npos)
+      << text;
+}
+
+// Kernels without blocks have lengths alone.
+TEST_F(CountSymbolic, OfKernelsWithoutBlocks) {
+  const std::string text = data("count forward/naive --symbolic");
+  EXPECT_EQ(text.find("dv"), std::string::npos) << text;
+  EXPECT_NE(text.find("n = 8192 queries, m = 10000 keys, d = 64, M"), std::string::npos) << text;
+}
+
+TEST_F(CountSymbolic, OfADevice) {
+  EXPECT_EQ(json("count forward/rows --symbolic --device a100 --word 2")["word_bytes"], 2);
 }
 
 // The case is that of the sizes: a block that takes all of a length is that length.
@@ -98,9 +112,11 @@ TEST_F(CountSymbolic, RefusesWhatHasNoFormula) {
   refused("backward/sparse-rows --symbolic --n 64 --m 64 --d 16 --make A1=random:4",
           "--symbolic: words of backward/sparse-rows depend on where entries are");
   refused("backward/rows --symbolic --heads 4", "--symbolic: formulas are of one head");
+  refused("forward/rows --symbolic --ranks 4", "--symbolic: formulas are of one head");
   refused("backward/rows --symbolic --threads 2", "--symbolic: formulas are of one head");
   refused("backward/rows --symbolic --M 2K,64K", "--symbolic: formulas are of one head");
-  refused("backward/rows --symbolic --format yaml", "--format 'yaml': expected table, json");
+  refused("backward/rows --symbolic --format yaml",
+          "--format 'yaml': expected table, json, csv, latex or sympy");
   refused("--as all --symbolic --n 64 --d 8 --M 4K", "--symbolic: --as all has tiles of a size");
   refused("backward/rows --n 64 --d 8 --M 4K --format latex", "--format 'latex': expected table");
   refused("backward/rows --n 64 --d 8", "--M is missing");

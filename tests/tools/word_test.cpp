@@ -7,6 +7,7 @@
 
 #include "memsim/words.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
 
 namespace redblue {
 namespace {
@@ -59,6 +60,31 @@ TEST_F(WordWidth, DividesBytes) {
     EXPECT_GT(expect_twice(narrow), 0);
     EXPECT_EQ(without_width(narrow), without_width(json(fmt::format("{} --M 2K", line))));
     EXPECT_EQ(json(fmt::format("{} --M 4KiB --word 4", line))["M"], 1024);
+  }
+}
+
+// In CSV as in JSON: each line has all columns (parse_csv), and bytes are twice the words.
+TEST_F(WordWidth, OfCsv) {
+  for (const char* line :
+       {"count backward/rows --n 100 --d 8 --M 4KiB", "plan --n 100 --d 8 --M 4KiB",
+        "plan --n 100 --d 8 --M 4KiB --problem attention --as all",
+        "plan --n 100 --d 8 --M 2KiB,4KiB", "bounds --n 100 --d 8 --M 4KiB",
+        "bounds --n 100 --d 8 --M 2KiB,4KiB", "bounds --n 100 --d 8 --M 4KiB --partition",
+        "bounds --n 100 --d 8 --M 4KiB --problem attention --as all",
+        "count --as all --n 300 --d 8 --M 4KiB", "curve --n 100 --d 8"}) {
+    SCOPED_TRACE(line);
+    int compared = 0;
+    for (const CsvRow& row : parse_csv(data(fmt::format("{} --word 2 --format csv", line)))) {
+      const std::string& bytes = row.at("bytes");
+      if (!bytes.empty()) {
+        const long long words = row.contains("words")
+                                    ? std::stoll(row.at("words"))
+                                    : std::stoll(row.at("reads")) + std::stoll(row.at("writes"));
+        EXPECT_EQ(std::stoll(bytes), 2 * words);
+        ++compared;
+      }
+    }
+    EXPECT_GT(compared, 0);
   }
 }
 

@@ -145,10 +145,11 @@ FastMemory parse_fast_memory(std::string_view text, std::string_view what) {
                "2MiB, a cache such as L2 or L2*0.5, or auto");
 }
 
-Index parse_bytes(std::string_view text, std::string_view what) {
+Index parse_bytes(std::string_view text, std::string_view what, Index word_bytes) {
   const Index bytes = parse(text, what, kBytes, "a size in bytes such as 192KiB, 1MiB or 196608B");
-  if (bytes % Index{sizeof(float)} != 0) {
-    refuse(what, text, "is no whole number of words; expected a multiple of 4 bytes");
+  if (bytes % word_bytes != 0) {
+    refuse(what, text,
+           fmt::format("is no whole number of words; expected a multiple of {} bytes", word_bytes));
   }
   return bytes;
 }

@@ -32,8 +32,8 @@ struct Auto {};
 using FastMemory = std::variant<Index, CachePart, Auto>;
 FastMemory parse_fast_memory(std::string_view text, std::string_view what);
 
-// Bytes, a whole number of words: 192KiB, MiB, GiB, or 196608B.
-Index parse_bytes(std::string_view text, std::string_view what);
+// Bytes, a whole number of words of so many: 192KiB, MiB, GiB, or 196608B.
+Index parse_bytes(std::string_view text, std::string_view what, Index word_bytes = kFloatBytes);
 
 // A positive finite number: 2, 0.5, 1e4.
 double parse_scale(std::string_view text, std::string_view what);

@@ -1,6 +1,5 @@
-// redblue count: the words that a kernel will move, from its formulas, at once; these formulas,
-// with
-// --symbolic; or, with --as, words of schedules of other attention kernels, with their tiles.
+// redblue count: the words that a kernel will move, from its formulas, at once; or these formulas,
+// with --symbolic; or, with --as, words of other attention kernels with their tiles.
 
 #include <algorithm>
 #include <memory>
@@ -65,8 +64,11 @@ void print_formulas(const SymbolicReport& report, const TextOption& option) {
   const std::string form = given ? given->text : "table";
   if (form == "latex" || form == "sympy") {
     print(form == "latex" ? to_latex(report) : to_sympy(report));
-  } else {
+  } else if (form == "table" || form == "json" || form == "csv") {
     print(report, parse_format(option));
+  } else {
+    throw UsageError(fmt::format("{} '{}': expected table, json, csv, latex or sympy", given->from,
+                                 given->text));
   }
 }
 
@@ -105,7 +107,7 @@ Action add_count(CLI::App& app) {
     const auto symbolic = options->symbolic.from();
     const Format format = symbolic ? Format::table : parse_format(options->format);
     Request request;
-    request.M = symbolic ? kFormulaM : 0;
+    request.M = symbolic && !options->problem.has_M() ? kFormulaM : 0;
     options->word.fill(request);
     const auto as = options->as.get();
     if (as && symbolic) {

@@ -62,7 +62,8 @@ std::optional<Words> words_of(const CurveAsked& asked) {
   if (bytes) {
     Request width;
     asked.task.word().fill(width);
-    return Words(parse_bytes(bytes->text, bytes->from) / width.word_bytes.value_or(kFloatBytes));
+    const Index of_word = width.word_bytes.value_or(kFloatBytes);
+    return Words(parse_bytes(bytes->text, bytes->from, of_word) / of_word);
   }
   return words ? std::optional<Words>(parse_size(words->text, words->from)) : std::nullopt;
 }

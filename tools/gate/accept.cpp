@@ -137,10 +137,10 @@ std::string accept(const Given& given, const Accepted& by, Compared& compared,
   return fmt::format("accepted: {}: {}", given.text, change);
 }
 
-void keep_accepted(const std::string& target, Recording& recording) {
+std::string keep_accepted(const std::string& target, Recording& recording) {
   std::error_code none;
   if (is_stream(target) || std::filesystem::file_size(target, none) == 0 || none) {
-    return;
+    return "";
   }
   std::map<PointKey, std::vector<Accepted>> before;
   try {
@@ -148,8 +148,7 @@ void keep_accepted(const std::string& target, Recording& recording) {
       before[key_of(recorded.point)] = std::move(recorded.accepted);
     }
   } catch (const InputError& error) {
-    say(fmt::format("{}: nothing that was accepted there is kept", error.what()));
-    return;
+    return fmt::format("{}: nothing that was accepted there is kept", error.what());
   }
   for (RecordedPoint& recorded : recording.points) {
     const auto same = before.find(key_of(recorded.point));
@@ -157,6 +156,7 @@ void keep_accepted(const std::string& target, Recording& recording) {
       recorded.accepted = same->second;
     }
   }
+  return "";
 }
 
 }  // namespace redblue

@@ -26,7 +26,8 @@ std::string accept(const Given& given, const Accepted& by, Compared& compared,
                    RecordedPoint& recorded);
 
 // What was accepted in the recording that is to be written over stays, of the points that are
-// still there and have nothing accepted. Throws: std::system_error.
-void keep_accepted(const std::string& target, Recording& recording);
+// still there and have nothing accepted. A line to say once it is written over, where it was none
+// that can be read; else empty. Throws: std::system_error.
+[[nodiscard]] std::string keep_accepted(const std::string& target, Recording& recording);
 
 }  // namespace redblue

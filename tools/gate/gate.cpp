@@ -299,10 +299,13 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
     }
     Recording recording = record_suite(suite, part, jobs);
     if (file) {
-      keep_accepted(out->text, recording);
+      const std::string lost = keep_accepted(out->text, recording);
       file->append(to_json(recording));
       file->finish();
       file->commit();
+      if (!lost.empty()) {
+        say(lost);
+      }
     } else {
       print(to_json(recording));
     }

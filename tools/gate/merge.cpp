@@ -54,8 +54,11 @@ int merge_recordings(const MergeOptions& options) {
   MergedRecording merged = merge(parts);
   say_missing(merged.missing, !merged.recording.points.empty(), options);
   if (out) {
-    keep_accepted(out->text, merged.recording);
+    const std::string lost = keep_accepted(out->text, merged.recording);
     write_whole(out->text, to_json(merged.recording));
+    if (!lost.empty()) {
+      say(lost);
+    }
   } else {
     print(to_json(merged.recording));
   }

@@ -60,7 +60,6 @@ class WordOption {
   explicit WordOption(CLI::App& app);
   // Throws: UsageError.
   void fill(Request& request) const;
-  [[nodiscard]] const TextOption& option() const { return word_; }
 
  private:
   TextOption word_;
