@@ -57,7 +57,7 @@ TEST_F(CountSymbolic, IsAProgram) {
     const std::string sizes = fmt::format("{} --n 3001 --m 4007 --d 48 --M 20K", kernel);
     const std::string program = data(fmt::format("count {} --symbolic --format sympy", sizes));
     const Json numbers = json(fmt::format("count {}", sizes));
-    std::string values = "n, m, d = 3001, 4007, 48\n";
+    std::string values = "n, m, d, M = 3001, 4007, 48, 20480\n";
     for (const auto& [name, size] : numbers["blocks"].items()) {
       std::string variable = name;
       std::ranges::replace(variable, '.', '_');
@@ -67,7 +67,7 @@ TEST_F(CountSymbolic, IsAProgram) {
     const std::size_t begin = program.find("phases = {");
     ASSERT_NE(begin, std::string::npos);
     const std::string code =
-        "from fractions import Fraction\nfrom math import ceil\nclass Size(int):\n"
+        "from fractions import Fraction\nfrom math import ceil, sqrt\nclass Size(int):\n"
         "  def __truediv__(self, other): return Fraction(int(self), int(other))\n"
         "ceiling, Max = ceil, max\n" +
         values + "n, m, d = Size(n), Size(m), Size(d)\n" + program.substr(begin) +
