@@ -113,7 +113,7 @@ class Field {
     return json_.get<Index>();
   }
   [[nodiscard]] std::vector<Budget> budgets() const {
-    expect(json_.is_object(), "is no object");
+    expect(json_.is_object() && !json_.empty(), "is no object {\"METRIC\": MOST}");
     std::vector<Budget> budgets;
     for (const auto& [name, most] : json_.items()) {
       const Field field(most, fmt::format("{}, {}", place_, shortened(name)));

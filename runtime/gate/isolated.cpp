@@ -177,6 +177,20 @@ Json in_a_child(const Work& work) {
 
 }  // namespace
 
+Aside::Aside() : output_((std::fflush(nullptr), ::dup(STDOUT_FILENO))) {
+  if (output_ >= 0) {
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  }
+}
+
+Aside::~Aside() {
+  std::fflush(nullptr);
+  if (output_ >= 0) {
+    ::dup2(output_, STDOUT_FILENO);
+    ::close(output_);
+  }
+}
+
 void in_child(const std::function<void()>& work) {
   static_cast<void>(counted_in_child([&] {
     work();
@@ -190,11 +204,17 @@ RunCounts counted_in_child(const std::function<RunCounts()>& work) {
 
 Subject isolated(Subject subject) {
   subject.run = [run = std::move(subject.run)](const Arguments& arguments) {
-    return counted_in_child([&] { return run(arguments); });
+    return counted_in_child([&] {
+      const Aside aside;
+      return run(arguments);
+    });
   };
   if (subject.formula) {
     subject.formula = [formula = std::move(subject.formula)](const Arguments& arguments) {
-      return costs_of(in_a_child([&] { return formula(arguments); }));
+      return costs_of(in_a_child([&] {
+        const Aside aside;
+        return formula(arguments);
+      }));
     };
   }
   return subject;

@@ -8,6 +8,19 @@
 
 namespace redblue {
 
+// While it lives, what this process prints on standard output goes to standard error: a kernel may
+// print, and standard output is for data. For a child, which has one thread.
+class Aside {
+ public:
+  Aside();
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+  ~Aside();
+
+ private:
+  int output_;  // -1: there is none
+};
+
 // Returns the same subject with other functions. They throw FastMemoryOverflow, FastMemoryTooSmall,
 // CountOverflow and std::bad_alloc as the subject's own functions do, and std::runtime_error for
 // any other exception and for a crash. They may be called from several threads at once. Requires:

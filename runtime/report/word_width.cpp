@@ -9,9 +9,10 @@ std::string in_words(const std::optional<Index>& width) {
 
 Cell bytes_cell(const std::optional<Index>& width, const std::optional<Index>& words,
                 const CellNames& names) {
-  return {width ? names : CellNames(""),
-          words ? CellValue((Words(*words) * width.value_or(kFloatBytes)).value())
-                : CellValue(nullptr)};
+  if (!width) {
+    return {"", nullptr};
+  }
+  return {names, words ? CellValue((Words(*words) * *width).value()) : CellValue(nullptr)};
 }
 
 Cell width_cell(const std::optional<Index>& width) {

@@ -12,7 +12,7 @@ namespace redblue {
 // "in words", or "in words of 2 bytes".
 std::string in_words(const std::optional<Index>& width);
 // The bytes of so many words, or of none that are known, as a cell of this name; of no form without
-// a width.
+// a width. Throws: CountOverflow.
 Cell bytes_cell(const std::optional<Index>& width, const std::optional<Index>& words,
                 const CellNames& names = "bytes");
 // The width itself, in JSON and CSV.

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <vector>
 
 #include <redblue/memsim/host_access.hpp>
@@ -60,6 +61,11 @@ void crashes(Machine& machine, const Arguments& given) {
   }
 }
 
+void speaks(Machine& machine, const Arguments& given) {
+  std::puts("a kernel speaks");
+  once(machine, given);
+}
+
 void nothing(Machine&, const Arguments&) {}
 
 void levels_of_rows(Machine& machine, const Arguments& given) {
@@ -71,6 +77,7 @@ REDBLUE_KERNEL("passes/twice", twice, "n", "m").formula(words).summary("row by r
 REDBLUE_KERNEL("passes/once", once, "n", "m");
 REDBLUE_KERNEL("passes/wrong", twice, "n", "m").formula(a_word_more);
 REDBLUE_KERNEL("passes/crash", crashes, "n", "m");
+REDBLUE_KERNEL("passes/speaks", speaks, "n", "m");
 REDBLUE_KERNEL("passes/nothing", nothing, "n", "m");
 REDBLUE_KERNEL("passes/columns", levels_of_rows, "level", "reads");
 

@@ -173,9 +173,14 @@ TEST_F(HistoryOfABaseline, OfChosenPointsMetricsAndCommits) {
   EXPECT_EQ(history_json("base.json --metric least_M")["metric"], "least_M");
   for (const std::string& since : {std::string("v1"), second, std::string("HEAD~1")}) {
     const Json json = history_json("base.json --since " + since);
-    ASSERT_EQ(json["commits"].size(), 1U);
-    EXPECT_EQ(json["commits"][0]["commit"], third);
+    ASSERT_EQ(json["commits"].size(), 2U) << "what it was there, too";
+    EXPECT_EQ(json["commits"][0]["commit"], second);
+    EXPECT_EQ(json["commits"][1]["commit"], third);
   }
+  // A table of these says what the first one after it changed.
+  EXPECT_NE(
+      history("base.json --since v1 --metric " + phase + ":writes").out.find(third.substr(0, 7)),
+      std::string::npos);
   // In another directory, by another name of it.
   std::filesystem::create_directories(directory_ / "sub");
   std::filesystem::copy(directory_ / "base.json", directory_ / "sub/base.json");
@@ -255,6 +260,7 @@ TEST_F(HistoryOfABaseline, IsRefusedWhereThereIsNone) {
   refused("gone.json", 1, "'gone.json' was never committed: git add it, and commit");
   refused("no/base.json", 1, "'no/base.json' is in no repository of git: fatal: ");
   refused("-", 2, "-: standard input has no history: name a baseline that is committed");
+  refused("base.json --metric nowhere:reads", 1, "base.json: no point has nowhere:reads");
   refused("base.json --since v9", 2, "--since 'v9': git knows no such commit");
   refused("base.json --since --all", 2, "--since");
   refused("base.json --since HEAD", 1, "'base.json': no commit after HEAD changed it");
@@ -307,7 +313,7 @@ TEST_F(HistoryPictures, AreDrawn) {
   EXPECT_NE(one.find("words of forward/rows n=40 d=5 M=300\n"), std::string::npos) << one;
   EXPECT_NE(texts("--bare").find("accepted\n"), std::string::npos);
   expect_refused(with_git("history base.json -o picture.svg --metric nowhere:reads"), 1,
-                 "base.json: no point has nowhere:reads: there is nothing to draw");
+                 "base.json: no point has nowhere:reads");
 }
 
 }  // namespace

@@ -226,6 +226,19 @@ TEST_F(OwnProgram, SweepsOfOtherKernelsAreRefused) {
   expect_own_refused("report none", 1, "`redblue_passes sweep SUITE -o none` makes it");
 }
 
+// What a kernel prints is no data: standard output has what it would have without.
+TEST_F(OwnProgram, KernelsSpeakAside) {
+  suite(R"({"kernel": "passes/speaks", "n": 6, "m": 10, "M": 16})");
+  for (const char* line : {"record s.json", "run passes/speaks --n 6 --m 10 --M 16 --format json",
+                           "replay passes/speaks --n 6 --m 10 --M 16 --format json"}) {
+    SCOPED_TRACE(line);
+    const Outcome outcome = own(line);
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_TRUE(Json::accept(outcome.out)) << outcome.out;
+    EXPECT_NE(outcome.err.find("a kernel speaks\n"), std::string::npos) << outcome.err;
+  }
+}
+
 TEST_F(OwnProgram, TracesHaveEveryWord) {
   const Outcome traced = own("trace passes/twice" + kSize + " -o t.json --din t.din");
   EXPECT_EQ(traced.code, 0) << traced.err;

@@ -36,7 +36,9 @@ struct HistoryAsked {
                "words (reads and writes), reads, writes, index_reads, index_writes or peak, of the "
                "point or of a phase; or least_M; words",
                "[PHASE:]METRIC"),
-        since(command, "--since", "commits after this one alone: a tag, a branch, a hash", "REV") {}
+        since(command, "--since",
+              "commits after this one alone, beside what it was there: a tag, a branch, a hash",
+              "REV") {}
   Argument baseline;
   TextOption points, metric, since;
 };
@@ -63,8 +65,9 @@ class Versions {
 
   [[nodiscard]] bool shallow() const { return shallow_; }
 
-  // The commits that changed the file, the oldest first, after `since` if there is one. Throws:
-  // UsageError for a `since` that git does not know; InputError where there are none.
+  // The commits that changed the file, the oldest first; those after `since`, if there is one,
+  // and the one that the file was of there. Throws: UsageError for a `since` that git does not
+  // know; InputError where there are none.
   [[nodiscard]] std::vector<Commit> commits(const std::optional<Given>& since) {
     std::string range = "HEAD";
     if (since) {
@@ -82,33 +85,16 @@ class Versions {
     if (!git_says({"rev-parse", "--verify", "--quiet", "HEAD"}, directory_)) {
       throw never;
     }
-    const auto said = run_git(
-        {"-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.follow=false", "--literal-pathspecs",
-         "log", "--first-parent", "--no-show-signature", "--no-color", "--reverse",
-         "--format=%H%x00%h%x00%cs%x00%an%x00%s", range, "--", name_},
-        directory_);
-    if (said->code != 0) {
-      throw InputError(fmt::format("'{}': {}", path_, first_line(said->err)));
-    }
-    std::vector<Commit> commits;
-    std::istringstream lines(said->out);
-    for (std::string line; std::getline(lines, line);) {
-      std::vector<std::string> parts(1);
-      for (const char c : line) {
-        if (c == '\0') {
-          parts.emplace_back();
-        } else {
-          parts.back() += c;
-        }
-      }
-      parts.resize(5);
-      commits.push_back({parts[0], parts[1], parts[2], parts[3], parts[4]});
-    }
+    std::vector<Commit> commits = log({range});
     if (commits.empty() && since) {
       throw InputError(fmt::format("'{}': no commit after {} changed it", path_, since->text));
     }
     if (commits.empty()) {
       throw never;
+    }
+    if (since) {
+      const std::vector<Commit> there = log({"--max-count=1", before_});
+      commits.insert(commits.begin(), there.begin(), there.end());
     }
     return commits;
   }
@@ -142,6 +128,42 @@ class Versions {
   }
 
  private:
+  // Of these commits those that changed the file, the oldest first.
+  [[nodiscard]] std::vector<Commit> log(const std::vector<std::string>& which) const {
+    std::vector<std::string> words = {"-c",
+                                      "i18n.logOutputEncoding=UTF-8",
+                                      "-c",
+                                      "log.follow=false",
+                                      "--literal-pathspecs",
+                                      "log",
+                                      "--first-parent",
+                                      "--no-show-signature",
+                                      "--no-color",
+                                      "--reverse",
+                                      "--format=%H%x00%h%x00%cs%x00%an%x00%s"};
+    words.insert(words.end(), which.begin(), which.end());
+    words.insert(words.end(), {"--", name_});
+    const auto said = run_git(words, directory_);
+    if (said->code != 0) {
+      throw InputError(fmt::format("'{}': {}", path_, first_line(said->err)));
+    }
+    std::vector<Commit> commits;
+    std::istringstream lines(said->out);
+    for (std::string line; std::getline(lines, line);) {
+      std::vector<std::string> parts(1);
+      for (const char c : line) {
+        if (c == '\0') {
+          parts.emplace_back();
+        } else {
+          parts.back() += c;
+        }
+      }
+      parts.resize(5);
+      commits.push_back({parts[0], parts[1], parts[2], parts[3], parts[4]});
+    }
+    return commits;
+  }
+
   std::string path_;
   std::filesystem::path directory_;
   std::string name_;  // for git, from the directory
@@ -206,6 +228,13 @@ History read_history(const HistoryAsked& asked) {
   History history = history_of(path, metric, all, versions.before());
   history.shallow = versions.shallow();
   choose(asked.points.all(), history);
+  const bool any = std::ranges::any_of(history.lines, [](const History::Line& line) {
+    return std::ranges::any_of(
+        line.values, [](const History::Value& value) { return value.number.has_value(); });
+  });
+  if (!any) {
+    throw InputError(fmt::format("{}: no point has {}", history.file, history.metric));
+  }
   if (history.shallow) {
     say("the clone is shallow: what it was before is not there: git fetch --unshallow");
   }

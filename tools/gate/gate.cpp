@@ -266,6 +266,24 @@ Compared check_point(const RecordedPoint& before, const std::filesystem::path& d
   return compared;
 }
 
+namespace {
+
+// A recording is made again where it is; a suite is what people write.
+void refuse_over_suite(const Given& out, const std::string& suite) {
+  std::error_code none;
+  if (is_stream(out.text) || !std::filesystem::equivalent(out.text, suite, none)) {
+    return;
+  }
+  try {
+    static_cast<void>(parse_recording(read_text(suite), suite));
+  } catch (const InputError&) {
+    throw UsageError(
+        fmt::format("{} '{}': this is the suite: name another file", out.from, out.text));
+  }
+}
+
+}  // namespace
+
 Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& subjects_of) {
   struct Options {
     explicit Options(CLI::App& command)
@@ -294,6 +312,7 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
     std::ranges::for_each(suite.notes, say);
     std::optional<WholeFile> file;
     if (out) {
+      refuse_over_suite(*out, options->suite.get());
       // Opened first, so that a file that cannot be written is known before the work.
       file.emplace(out->text);
     }

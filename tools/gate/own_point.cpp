@@ -146,6 +146,7 @@ void follow(const PointOptions::Asked& asked,
     in_child([&] {
       Machine machine(point.arguments["M"]);
       follow(machine, followed_of(point), [&] {
+        const Aside aside;
         kernel.work(machine, point.arguments);
         return final_counts(machine);
       });
@@ -158,7 +159,10 @@ RunCounts timed(const Point& point) {
   return counted_in_child([&] {
     Machine machine(point.arguments["M"]);
     const PhaseClock clock(machine);
-    kernel.work(machine, point.arguments);
+    {
+      const Aside aside;
+      kernel.work(machine, point.arguments);
+    }
     RunCounts::Seconds seconds{.phases = {}, .total = clock.total()};
     RunCounts counts = final_counts(machine);
     for (const PhaseCounts& phase : counts.phases) {
