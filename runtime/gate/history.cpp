@@ -338,10 +338,6 @@ Picture history_picture(const History& history) {
       others += points + "\n\n";
     }
   }
-  if (least > most) {
-    throw InputError(
-        fmt::format("{}: no point has {}: there is nothing to draw", history.file, history.metric));
-  }
   if (unchanged != 0) {
     draw(constant, "lines dashtype 1 linecolor rgb '#dddddd' linewidth 1.5",
          fmt::format("{} unchanged", unchanged));

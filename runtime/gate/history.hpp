@@ -60,7 +60,7 @@ std::string to_table(const History& history);
 std::string to_json(const History& history);
 std::string to_csv(const History& history);
 // Of one point its words; of several the change since each came, in percent. Points that change
-// most have names.
+// most have names. Requires: a point with a number.
 Picture history_picture(const History& history);
 
 }  // namespace redblue

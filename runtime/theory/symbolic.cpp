@@ -195,8 +195,8 @@ class Finder {
   }
 
   // Everything that may matter, as it is in the plan: the order of quantities, and n = m; where
-  // that is not enough, how many quarters of others they are, and two together less or more than a
-  // length; and, of a peak, on which side of numbers they are that the kernel has for its own.
+  // that is not enough, two together less or more than a length, and how many quarters of others
+  // they are; and, of a peak, on which side of the kernel's constants they are.
   [[nodiscard]] Conditions of_plan(Detail detail, bool of_peak) {
     Conditions all;
     const Sizes& plan = of_.sizes();
@@ -290,7 +290,7 @@ class Finder {
     return samples;
   }
 
-  // Of the polynomial that is the largest about these sizes made large, or elsewhere.
+  // Adds a polynomial that is the peak about these sizes, or about others that none has so far.
   [[nodiscard]] bool add_near(const Sizes& sizes, const std::vector<Monomial>& basis,
                               const Conditions& further, std::vector<Polynomial>& found) {
     std::optional<Sizes> center = sizes;

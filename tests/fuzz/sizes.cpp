@@ -19,7 +19,10 @@ void sizes(std::string_view input) {
   if (const auto size = typed(parse_size)) {
     demand(*size > 0 && parse_size(std::to_string(*size), "--n") == *size, "another size");
   }
-  if (const auto M = typed(parse_fast_memory)) {
+  const auto parse_M = [](std::string_view text, std::string_view what) {
+    return parse_fast_memory(text, what);
+  };
+  if (const auto M = typed(parse_M)) {
     if (const Index* const words = std::get_if<Index>(&*M)) {
       demand(
           *words > 0 && std::get<Index>(parse_fast_memory(std::to_string(*words), "--M")) == *words,

@@ -5,6 +5,7 @@
 #include <functional>
 #include <regex>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -137,36 +138,39 @@ TEST_F(GateBudgets, AChangeIsAccepted) {
   EXPECT_EQ(Json::parse(content_of(directory_ / "base.json")), Json::parse(before));
 }
 
-TEST_F(GateBudgets, GitKnowsWhoAccepts) {
-  if (!std::filesystem::exists("/usr/bin/git")) {
-    GTEST_SKIP() << "no git";
+// Of a point that moves a word more, where git has so much configured.
+class WithGit : public GateBudgets {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists("/usr/bin/git")) {
+      GTEST_SKIP() << "no git";
+    }
+    GateBudgets::SetUp();
+    ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+    change_reads(1);
   }
-  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
-  change_reads(1);
-  Process process = check({"--accept", first_, "--reason", "why"});
-  for (const char* variable :
-       {"PATH=/usr/bin:/bin", "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.name",
-        "GIT_CONFIG_VALUE_0=A. Person", "GIT_CONFIG_KEY_1=user.email", "GIT_CONFIG_VALUE_1=a@b"}) {
-    process.environment.emplace_back(variable);
+  [[nodiscard]] Process accepting(const std::vector<std::string>& variables) const {
+    Process process = check({"--accept", first_, "--reason", "why"});
+    process.environment.emplace_back("PATH=/usr/bin:/bin");
+    process.environment.insert(process.environment.end(), variables.begin(), variables.end());
+    return process;
   }
-  const Outcome outcome = process.run();
+};
+
+TEST_F(WithGit, KnowsTheNameOfGit) {
+  const Outcome outcome =
+      accepting({"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=A. Person",
+                 "GIT_CONFIG_KEY_1=user.email", "GIT_CONFIG_VALUE_1=a@b"})
+          .run();
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(points()[0]["accepted"][0]["who"], "A. Person <a@b>");
 }
 
 // An address without a name, and a directory for git's output that is not there.
-TEST_F(GateBudgets, GitMustKnowAName) {
-  if (!std::filesystem::exists("/usr/bin/git")) {
-    GTEST_SKIP() << "no git";
-  }
-  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
-  change_reads(1);
-  Process process = check({"--accept", first_, "--reason", "why"});
-  for (const char* variable :
-       {"PATH=/usr/bin:/bin", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
-        "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.email", "GIT_CONFIG_VALUE_0=a@b"}) {
-    process.environment.emplace_back(variable);
-  }
+TEST_F(WithGit, NeedsAName) {
+  Process process =
+      accepting({"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_COUNT=1",
+                 "GIT_CONFIG_KEY_0=user.email", "GIT_CONFIG_VALUE_0=a@b"});
   expect_refused(process, 2, "--who: git has no user.name here: give --who NAME");
   process.environment.emplace_back("TMPDIR=/nowhere");
   expect_refused(process, 1,

@@ -1,6 +1,7 @@
 #include "tools/cli/sizes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -19,21 +20,24 @@ struct Unit {
   std::string_view suffix;
   Index size;
 };
-// A word has 4 bytes, so that whole KiB are whole words.
-constexpr Unit kUnits[] = {{"", 1},
-                           {"K", Index{1} << 10},
-                           {"M", Index{1} << 20},
-                           {"G", Index{1} << 30},
-                           {"KiB", Index{1} << 8},
-                           {"MiB", Index{1} << 18},
-                           {"GiB", Index{1} << 28}};
-constexpr std::span<const Unit> kWordsOrBytes(kUnits);
-constexpr std::span<const Unit> kInWords = kWordsOrBytes.first(4);
+constexpr Unit kInWords[] = {
+    {"", 1}, {"K", Index{1} << 10}, {"M", Index{1} << 20}, {"G", Index{1} << 30}};
 constexpr Unit kBytes[] = {{"B", 1},
                            {"KiB", Index{1} << 10},
                            {"MiB", Index{1} << 20},
                            {"GiB", Index{1} << 30},
                            {"TiB", Index{1} << 40}};
+
+// Whole KiB are whole words, of two bytes or of four.
+std::array<Unit, 7> words_or_bytes(Index word_bytes) {
+  return {kInWords[0],
+          kInWords[1],
+          kInWords[2],
+          kInWords[3],
+          {"KiB", (Index{1} << 10) / word_bytes},
+          {"MiB", (Index{1} << 20) / word_bytes},
+          {"GiB", (Index{1} << 30) / word_bytes}};
+}
 
 [[noreturn]] void refuse(std::string_view what, std::string_view text, std::string_view why) {
   constexpr std::size_t kMost = 72;
@@ -133,14 +137,14 @@ Index parse_size(std::string_view text, std::string_view what) {
                "a positive whole number such as 1000, 4K or 2M (powers of two)");
 }
 
-FastMemory parse_fast_memory(std::string_view text, std::string_view what) {
+FastMemory parse_fast_memory(std::string_view text, std::string_view what, Index word_bytes) {
   if (text == "auto") {
     return Auto();
   }
   if (!text.empty() && lower(text[0]) == 'l') {
     return parse_cache(text, what);
   }
-  return parse(text, what, kWordsOrBytes,
+  return parse(text, what, words_or_bytes(word_bytes),
                "a positive whole number of words such as 1000 or 64K, of bytes such as 64KiB or "
                "2MiB, a cache such as L2 or L2*0.5, or auto");
 }

@@ -25,12 +25,14 @@ struct UsageError : std::runtime_error {
 // A positive count: 1000, or K, M, G for 2^10, 2^20, 2^30.
 Index parse_size(std::string_view text, std::string_view what);
 
-// Words of fast memory: as parse_size, or bytes as KiB, MiB, GiB; 64KiB is 16K words. Or a cache of
+// Words of fast memory: as parse_size, or bytes as KiB, MiB, GiB, which are words of so many bytes:
+// 64KiB is 16K words of four. Or a cache of
 // the machine or a share of it, whose size the topology has: L1, L2*0.5. Or auto: the part that a
 // calibration chose.
 struct Auto {};
 using FastMemory = std::variant<Index, CachePart, Auto>;
-FastMemory parse_fast_memory(std::string_view text, std::string_view what);
+FastMemory parse_fast_memory(std::string_view text, std::string_view what,
+                             Index word_bytes = kFloatBytes);
 
 // Bytes, a whole number of words of so many: 192KiB, MiB, GiB, or 196608B.
 Index parse_bytes(std::string_view text, std::string_view what, Index word_bytes = kFloatBytes);

@@ -60,10 +60,10 @@ struct LevelWords {
 };
 
 LevelWords parse_level(const Given& given, const Request& request, bool alone) {
-  const FastMemory memory = parse_fast_memory(given.text, given.from);
+  const FastMemory memory =
+      parse_fast_memory(given.text, given.from, request.word_bytes.value_or(kFloatBytes));
   if (const Index* words = std::get_if<Index>(&memory)) {
-    const bool bytes = given.text.ends_with("iB");
-    return {bytes ? words_of_width(*words, request.word_bytes) : *words, std::nullopt};
+    return {*words, std::nullopt};
   }
   if (!alone && std::holds_alternative<Auto>(memory)) {
     throw UsageError(
