@@ -79,6 +79,10 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
   if (kernel.takes_sparse) {
     check_sparsity(kernel, problem);
   }
+  require(problem.sum_words >= 1, "a sum is at least a word");
+  if (problem.sum_words > 1 && !kernel.weighs_sums) {
+    throw ShapeMismatch(std::string(kernel.name) + " has no formulas of sums of two words");
+  }
   if (!kernel.can_return(problem)) {
     throw ShapeMismatch(std::string(kernel.name) + " does not return " + problem.wanted.text() +
                         " alone");
@@ -100,6 +104,9 @@ void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch
 void check_levels(const Kernel& kernel, const Problem& problem, const Memory& memory) {
   if (memory.inner.empty()) {
     return;
+  }
+  if (problem.sum_words > 1) {
+    throw ShapeMismatch("with inner levels a sum is one word");
   }
   if (!kernel.has_levels()) {
     throw ShapeMismatch(spelled(kernel.name, problem.sharing) + " has no inner levels");
@@ -380,6 +387,8 @@ void Kernel::run(Machine& machine, const Plan& plan, const Operands& io,
                  Workspace& workspace) const {
   check(plan, io);
   require(machine.inner().size() == plan.inner.size(), "the machine has the levels of the plan");
+  require(machine.weight(Holds::sums) == plan.problem.sum_words,
+          "sums weigh on the machine what they do in the plan");
   schedule.code(machine, plan, io, workspace);
 }
 

@@ -285,6 +285,8 @@ struct Kernel {
   bool takes_causal = false;
   // Works on the stored entries of A1, X and A2 (Problem::sparsity), and on no dense ones.
   bool takes_sparse = false;
+  // Its formulas know sums of more than a word (Problem::sum_words).
+  bool weighs_sums = false;
   // Results that are not computed where they are not wanted. The others are wanted in each problem.
   std::vector<std::string_view> optional_results = {};
   // The kernel whose rates are taken where this one was never timed. Empty: none.

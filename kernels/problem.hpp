@@ -120,6 +120,8 @@ struct Problem {
   Wanted wanted = {};
   // The bytes of a word, where they are asked for: kernels count words. Else a word is a float32.
   std::optional<Index> word_bytes = std::nullopt;
+  // What a word of Holds::sums weighs, in words: more than one where sums are wider than operands.
+  Index sum_words = 1;
 
   // The queries of one head.
   [[nodiscard]] Index queries() const { return shape.n / stacked; }
@@ -142,7 +144,7 @@ struct Problem {
   // activation have none of these.
   [[nodiscard]] bool normalised() const { return activation == Activation::softmax; }
   // The words of each of these.
-  [[nodiscard]] Index row_words() const { return normalised() ? 1 : 0; }
+  [[nodiscard]] Index row_words() const { return normalised() ? sum_words : 0; }
 
   // The factor c of the scores.
   [[nodiscard]] float scale() const {

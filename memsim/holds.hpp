@@ -1,6 +1,6 @@
 #pragma once
-// What the words of a tile, or of a slow matrix, are. Words of every kind weigh one word in M and
-// on their way; machines count them apart.
+// What the words of a tile, of a slow matrix or of a block are. Machines count kinds apart. A word
+// of every kind weighs one word in M and on its way, where Machine::weigh() says nothing else.
 
 #include <array>
 #include <cstddef>

@@ -53,6 +53,13 @@ Machine::Machine(Index M, const std::vector<Index>& inner)
   }
 }
 
+void Machine::weigh(Holds holds, Index words) {
+  require(words >= 1, "a word weighs at least one word");
+  require(words == 1 || inner_.empty(), "a machine of one level");
+  require(live() == 0 && total(phases()).io == IoCount(), "a machine that has not worked yet");
+  weights_[holds] = words;
+}
+
 Machine::~Machine() {
   for (Fetch* fetch : fetches_) {
     fetch->wait();
@@ -70,7 +77,7 @@ Machine::~Machine() {
 
 Tile Machine::initialize(std::string_view name, Index rows, Index cols, float value, Holds holds,
                          CutEvery cut) {
-  Tile tile = charge(place(name, rows, cols), rows, cols, holds, cut);
+  Tile tile = charge(place(name, rows, cols, holds), rows, cols, cut);
   std::fill_n(address(*tile.slot_), tile.words(), value);
   if (!listeners_.empty()) {
     Event begun = event(Event::Kind::initialize, tile);
@@ -81,7 +88,7 @@ Tile Machine::initialize(std::string_view name, Index rows, Index cols, float va
 }
 
 Tile Machine::initialize(std::string_view name, Index rows, Index cols, Unset, Holds holds) {
-  Tile tile = charge(place(name, rows, cols), rows, cols, holds, {});
+  Tile tile = charge(place(name, rows, cols, holds), rows, cols, {});
 #ifndef NDEBUG
   std::fill_n(address(*tile.slot_), tile.words(), std::numeric_limits<float>::quiet_NaN());
 #endif
@@ -106,7 +113,7 @@ Tile Machine::read_indices(Index words, Index live) {
     return {};
   }
   const SlowMatrix list = list_of_indices(words);
-  Tile tile = charge(place(list.name(), live, 1), live, 1, list.holds(), {});
+  Tile tile = charge(place(list.name(), live, 1, list.holds()), live, 1, {});
   std::fill_n(address(*tile.slot_), live, 0.0F);
   count_read(tile, list.whole(), Orientation::straight);
   return tile;
@@ -170,7 +177,7 @@ void Machine::end_read(Stream::Held& held, Orientation orientation) {
 }
 
 void Machine::count_read(const Tile& tile, const ConstBlock& block, Orientation orientation) {
-  meter_.read(block.words(), block.matrix().holds());
+  meter_.read((Words(block.words()) * weights_[block.holds()]).value(), block.holds());
   tell(Event::Kind::read, tile, block, orientation);
 }
 
@@ -180,14 +187,14 @@ Tile Machine::tile_of(const ConstBlock& block, Orientation orientation, CutEvery
   const bool straight = orientation == Orientation::straight;
   const Index rows = straight ? block.rows() : block.cols();
   const Index cols = straight ? block.cols() : block.rows();
-  Arena::Slot* slot = place(block.matrix().name(), rows, cols);
+  Arena::Slot* slot = place(block.matrix().name(), rows, cols, block.holds());
   try {
     fill(std::span(address(*slot), static_cast<std::size_t>(slot->words)));
   } catch (...) {
     arena_.release(slot);
     throw;
   }
-  return charge(slot, rows, cols, block.matrix().holds(), cut);
+  return charge(slot, rows, cols, cut);
 }
 
 void Machine::write(const Tile& tile, const Block& block) {
@@ -214,7 +221,7 @@ void Machine::write(const Tile& tile, const Block& block, Orientation orientatio
 }
 
 void Machine::count_write(const Tile& tile, const ConstBlock& block, Orientation orientation) {
-  meter_.write(block.words(), block.matrix().holds());
+  meter_.write((Words(block.words()) * weights_[block.holds()]).value(), block.holds());
   tell(Event::Kind::write, tile, block, orientation);
 }
 
@@ -282,30 +289,32 @@ Stream Machine::stream(const Transposed<BlockSequence>& blocks, Index depth) {
   return {*this, blocks.of, Orientation::transposed, depth};
 }
 
-Arena::Slot* Machine::place(std::string_view name, Index rows, Index cols) {
+Arena::Slot* Machine::place(std::string_view name, Index rows, Index cols, Holds holds) {
   require(rows > 0 && cols > 0, "a tile has at least one row and one column");
-  const Index words = (Words(rows) * cols).value();
-  const Index missing = words - (capacity_ - live());
+  const Words words = Words(rows) * cols;
+  const Index weight = (words * weights_[holds]).value();
+  const Index missing = weight - (capacity_ - live());
   if (missing > 0) {
-    throw FastMemoryOverflow(meter_.refusal(name, words, capacity_, contents()), missing);
+    throw FastMemoryOverflow(meter_.refusal(name, weight, capacity_, contents()), missing);
   }
-  if (!fetches_.empty() && arena_.slides_for(words)) {
+  if (!fetches_.empty() && arena_.slides_for(words.value())) {
     for (Fetch* fetch : fetches_) {
       fetch->wait();
     }
   }
-  return arena_.place(name, words);
+  Arena::Slot* const slot = arena_.place(name, words.value());
+  slot->holds = holds;
+  return slot;
 }
 
-Tile Machine::charge(Arena::Slot* slot, Index rows, Index cols, Holds holds, CutEvery cut) {
+Tile Machine::charge(Arena::Slot* slot, Index rows, Index cols, CutEvery cut) {
   require(cut.columns > 0, "a tile has at least one column between two cuts");
-  slot->holds = holds;
-  meter_.charge(slot->words, holds);
+  meter_.charge(slot->words * weights_[slot->holds], slot->holds);
   return {*this, slot, rows, cols, cut};
 }
 
 void Machine::discharge(const Arena::Slot& slot) noexcept {
-  meter_.discharge(slot.words, slot.holds);
+  meter_.discharge(slot.words * weights_[slot.holds], slot.holds);
 }
 
 void Machine::remove(Tile& tile) noexcept {
@@ -342,7 +351,8 @@ void Machine::leave(Phase& phase) noexcept {
 std::string Machine::contents() const {
   std::string all;
   for (const Arena::Slot* slot : arena_.living()) {
-    all += (all.empty() ? "" : ", ") + slot->name + " " + std::to_string(slot->words);
+    all += (all.empty() ? "" : ", ") + slot->name + " " +
+           std::to_string(slot->words * weights_[slot->holds]);
   }
   return all;
 }

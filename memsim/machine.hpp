@@ -48,6 +48,12 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
   ~Machine();  // waits for reads in flight
 
+  // Each word of this kind weighs so many words from now on, in M and on its way: those of sums
+  // that are wider than operands. Requires: nothing moved or lived yet, and there are no inner
+  // levels.
+  void weigh(Holds holds, Index words);
+  [[nodiscard]] Index weight(Holds holds) const { return weights_[holds]; }
+
   // The moves. Throw (all): FastMemoryOverflow; ShapeMismatch; CountOverflow for a tile of more
   // words than can be counted; read and write also what the store throws.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols = 1, float value = 0,
@@ -98,7 +104,7 @@ class Machine {
   [[nodiscard]] Index capacity() const { return capacity_; }
   [[nodiscard]] Index live() const { return meter_.live(); }
   [[nodiscard]] Index span() const { return arena_.span(); }
-  // The living tiles and their words: "A 81, b 9"; empty if none lives.
+  // The living tiles and what they weigh: "A 81, b 9"; empty if none lives.
   [[nodiscard]] std::string contents() const;
   // The path of the innermost open phase; empty if none is open.
   [[nodiscard]] std::string open_phase() const { return meter_.phase().path(); }
@@ -141,8 +147,8 @@ class Machine {
   template <class Fill>
   [[nodiscard]] Tile tile_of(const ConstBlock& block, Orientation orientation, CutEvery cut,
                              const Fill& fill);
-  [[nodiscard]] Arena::Slot* place(std::string_view name, Index rows, Index cols);
-  [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols, Holds holds, CutEvery cut);
+  [[nodiscard]] Arena::Slot* place(std::string_view name, Index rows, Index cols, Holds holds);
+  [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols, CutEvery cut);
   // Words that live no longer.
   void discharge(const Arena::Slot& slot) noexcept;
   void remove(Tile& tile) noexcept;
@@ -178,6 +184,7 @@ class Machine {
   }
 
   Index capacity_;
+  ByKind<Index> weights_{{1, 1, 1, 1}};
   Arena arena_;
   Meter meter_;
   std::deque<Level> inner_;

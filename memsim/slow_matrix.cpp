@@ -15,6 +15,10 @@ bool inside(Range range, Index extent) {
 
 }  // namespace
 
+Holds ConstBlock::holds() const {
+  return holds_.value_or(matrix_->holds());
+}
+
 Index ConstBlock::words() const {
   return matrix_->backing_->words(rows_, columns_);
 }
@@ -28,7 +32,9 @@ StoredRow ConstBlock::stored_row(Index row) const {
 }
 
 Block::operator ConstBlock() const {
-  return {*matrix_, rows_, columns_};
+  ConstBlock same(*matrix_, rows_, columns_);
+  same.holds_ = holds_;
+  return same;
 }
 
 ConstBlock BlockSequence::operator[](Index k) const {

@@ -7,6 +7,7 @@
 // threads at once are safe if the backing's reads are.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,14 @@ class SlowMatrix;
 class ConstBlock {
  public:
   [[nodiscard]] const SlowMatrix& matrix() const { return *matrix_; }
+  // What moves: words of the matrix's kind; or of another, as partial results are, which are sums
+  // while they are not whole, whatever they become.
+  [[nodiscard]] Holds holds() const;
+  [[nodiscard]] ConstBlock holding(Holds holds) const {
+    ConstBlock same = *this;
+    same.holds_ = holds;
+    return same;
+  }
   [[nodiscard]] Range row_range() const { return rows_; }
   [[nodiscard]] Range column_range() const { return columns_; }
   [[nodiscard]] Index rows() const { return rows_.size(); }
@@ -43,6 +52,7 @@ class ConstBlock {
 
   const SlowMatrix* matrix_;
   Range rows_, columns_;
+  std::optional<Holds> holds_ = std::nullopt;
 };
 
 // A window that may also be written. A const matrix gives none.
@@ -50,6 +60,11 @@ class Block {
  public:
   operator ConstBlock()
       const;  // NOLINT(google-explicit-constructor): whatever is written may be read
+  [[nodiscard]] Block holding(Holds holds) const {
+    Block same = *this;
+    same.holds_ = holds;
+    return same;
+  }
 
  private:
   friend class Machine;
@@ -59,6 +74,7 @@ class Block {
 
   SlowMatrix* matrix_;
   Range rows_, columns_;
+  std::optional<Holds> holds_ = std::nullopt;
 };
 
 // The transpose of the block, for reads and writes: the same words, laid out transposed.

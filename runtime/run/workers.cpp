@@ -88,7 +88,9 @@ void put_left(const Split& split, const Plan& plan, Index units, std::span<SlowM
 // One worker. It is constructed on its thread, so that its memory is near its core.
 struct Worker {
   Worker(const Plan& plan, Unwritten unwritten)
-      : machine(plan.M, inner_levels(plan)), clock(machine), workspace(unwritten) {}
+      : machine(plan.M, inner_levels(plan)), clock(machine), workspace(unwritten) {
+    machine.weigh(Holds::sums, plan.problem.sum_words);
+  }
   Machine machine;
   PhaseClock clock;
   RamWorkspace workspace;
@@ -253,6 +255,7 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
                     Workspace& workspace, const RunHook& hook, const Steps& steps) {
   const auto start = Clock::now();
   Machine machine(plan.M, inner_levels(plan));
+  machine.weigh(Holds::sums, plan.problem.sum_words);
   const PhaseClock clock(machine);
   // The counts so far, `before` included.
   const auto so_far = [&] {

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/slow_matrix.hpp"
 
@@ -69,6 +70,61 @@ TEST(Holds, StreamsAreOfTheirMatrix) {
   b.reset();
   const Tile c = machine.initialize("c", 2, 2, Holds::operands);
   EXPECT_EQ(total_by_kind(machine.phases())[Holds::operands].peak, 9);
+}
+
+// A word of a kind weighs what is said, in M and on its way; others weigh one. What does not fit by
+// weight is refused, with weights in the message, and nothing changes.
+TEST(Holds, KindsWeighWhatIsSaid) {
+  Machine machine(30);
+  machine.weigh(Holds::sums, 2);
+  EXPECT_EQ(machine.weight(Holds::sums), 2);
+  EXPECT_EQ(machine.weight(Holds::operands), 1);
+  SlowMatrix A("A", 4, 5);
+  SlowMatrix L = SlowMatrix("L", 4, 1).holding(Holds::sums);
+  {
+    Tile sum = machine.initialize("sum", 4);
+    EXPECT_EQ(machine.live(), 8);
+    machine.write(sum, L.whole());
+    const Tile a = machine.initialize("a", 4, 5, Holds::operands);
+    EXPECT_EQ(machine.live(), 28);
+    EXPECT_EQ(machine.contents(), "sum 8, a 20");
+    machine.write(a, A.whole());
+    EXPECT_THROW(static_cast<void>(machine.initialize("more", 2)), FastMemoryOverflow);
+    const Tile rest = machine.initialize("rest", 1);
+    EXPECT_EQ(machine.live(), 30);
+    EXPECT_THROW(machine.weigh(Holds::scores, 2), ShapeMismatch);  // it has worked
+  }
+  const ByKind<KindCounts> all = total_by_kind(machine.phases());
+  EXPECT_EQ(all[Holds::sums], (KindCounts{{0, 8}, 10}));
+  EXPECT_EQ(all[Holds::operands], (KindCounts{{0, 20}, 20}));
+  EXPECT_EQ(total(machine.phases()).io, (IoCount{0, 28}));
+  EXPECT_EQ(machine.live(), 0);
+}
+
+// Partial results are sums on their way to a matrix of another kind, and back.
+TEST(Holds, ABlockMayHoldAnotherKindThanItsMatrix) {
+  Machine machine(30);
+  machine.weigh(Holds::sums, 2);
+  SlowMatrix C("C", 2, 3);
+  {
+    const Tile c = machine.initialize("c", 2, 3);
+    machine.write(c, C.whole().holding(Holds::sums));
+  }
+  {
+    const Tile c = machine.read(std::as_const(C).whole().holding(Holds::sums));
+    EXPECT_EQ(machine.live(), 12);
+    machine.write(c, C.whole());
+  }
+  const ByKind<KindCounts> all = total_by_kind(machine.phases());
+  EXPECT_EQ(all[Holds::sums], (KindCounts{{12, 12}, 12}));
+  EXPECT_EQ(all[Holds::operands], (KindCounts{{0, 6}, 0}));
+}
+
+// Words of inner levels weigh one each.
+TEST(Holds, LevelsTakeNoWeights) {
+  Machine machine(30, {10});
+  EXPECT_THROW(machine.weigh(Holds::sums, 2), ShapeMismatch);
+  EXPECT_THROW(Machine(30).weigh(Holds::sums, 0), ShapeMismatch);
 }
 
 }  // namespace

@@ -125,6 +125,7 @@ Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProble
   Result result;
   result.returned = fresh_results(kernel, plan.problem.shape);
   Machine machine(plan.M, inner_levels(plan));
+  machine.weigh(Holds::sums, plan.problem.sum_words);
   const NearArithmetic near(machine);
   RamWorkspace in_ram;
   {

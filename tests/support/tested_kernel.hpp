@@ -31,6 +31,7 @@ struct TestedKernel {
   Activation activation;
   Mask mask = {};
   Wanted wanted = {};
+  Index sum_words = 1;
 
   // Of its results, these alone. Requires: it can.
   void want(const Wanted& some) {
@@ -48,6 +49,7 @@ struct TestedKernel {
     Problem problem(shape, sharing);
     problem.mask = mask;
     problem.wanted = wanted;
+    problem.sum_words = sum_words;
     problem.activation = activation;
     return kernel->with_inputs(problem);
   }
