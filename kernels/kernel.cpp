@@ -80,7 +80,7 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
     check_sparsity(kernel, problem);
   }
   require(problem.sum_words >= 1, "a sum is at least a word");
-  if (problem.sum_words > 1 && !kernel.weighs_sums) {
+  if (!kernel.takes_sums_of(problem.sum_words)) {
     throw ShapeMismatch(std::string(kernel.name) + " has no formulas of sums of two words");
   }
   if (!kernel.can_return(problem)) {

@@ -327,6 +327,7 @@ struct Kernel {
     return mask.full() || takes_masks ||
            (takes_causal && mask == Mask::causal(mask.queries(), mask.keys()));
   }
+  [[nodiscard]] bool takes_sums_of(Index words) const { return words == 1 || weighs_sums; }
   [[nodiscard]] bool Y_meets_rows(const Problem& problem) const {
     return numerics.Y_meets_rows ||
            (numerics.Y_meets_rows_if_shared && problem.sharing != Sharing::none);

@@ -70,9 +70,8 @@ std::string to_table(const AsReport& report) {
   Task task = task_of(find_kernel(plan.kernel), plan.problem, plan.M);
   task.heads = best.kernel.team.heads;
   task.known = Known::O_and_L;
-  std::string text =
-      fmt::format("{}   (reads + writes, {})\n\n{}\n", to_words(task),
-                  in_words(plan.problem.word_bytes), table_of(rows_of(report.rows, as_cells)));
+  std::string text = fmt::format("{}   (reads + writes, {})\n\n{}\n", to_words(task),
+                                 in_words(plan.problem), table_of(rows_of(report.rows, as_cells)));
   text += to_words(report.rows);
   const std::optional<double> ratio = over_bound(best);
   return text + fmt::format("\nof all kernels {} moves the fewest, {} words{}\n{}\n", spelled(plan),

@@ -311,7 +311,7 @@ std::string best_of_level(const BoundReport& report) {
 std::string table_of_levels(const BoundReport& report) {
   const Memory& memory = report.task.memory;
   std::string text = fmt::format("{}   (lower bounds on reads + writes, {})\n",
-                                 to_words(report.task), in_words(report.task.problem.word_bytes));
+                                 to_words(report.task), in_words(report.task.problem));
   for (const FastMemoryOrigin& from : report.inner_from) {
     text += to_words(from) + "\n";
   }
@@ -342,7 +342,7 @@ std::string table_of_levels(const BoundReport& report) {
 std::string table_without_partitions(const BoundReport& report) {
   const Task& task = report.task;
   std::string text = fmt::format("{}   (lower bounds on reads + writes, {})\n", to_words(task),
-                                 in_words(task.problem.word_bytes));
+                                 in_words(task.problem));
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }

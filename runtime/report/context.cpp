@@ -1,6 +1,7 @@
 #include "runtime/report/context.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -63,12 +64,15 @@ Json activation_json(const Problem& problem) {
 }
 
 Cells heads_cells(Pass pass, const Problem& problem, Index kv_heads) {
-  return {{in_json_and_csv("heads"), problem.stacked * kv_heads},
-          {in_json_and_csv("kv_heads"),
-           inputs_of(pass) == Inputs::plain ? CellValue(kv_heads) : absent()},
-          {in_json_and_csv("dv"),
-           inputs_of(pass) == Inputs::plain ? CellValue(problem.shape.dv) : absent()},
-          width_cell(problem.word_bytes)};
+  Cells cells = {
+      {in_json_and_csv("heads"), problem.stacked * kv_heads},
+      {in_json_and_csv("kv_heads"),
+       inputs_of(pass) == Inputs::plain ? CellValue(kv_heads) : absent()},
+      {in_json_and_csv("dv"),
+       inputs_of(pass) == Inputs::plain ? CellValue(problem.shape.dv) : absent()},
+  };
+  std::ranges::move(width_cells(problem), std::back_inserter(cells));
+  return cells;
 }
 
 Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M) {

@@ -179,7 +179,7 @@ Curve::Reached least_M_for(const Task& task, Words words) {
 std::string to_table(const Curve& report) {
   return fmt::format(
       "{}   (reads + writes, {})\n\n{}{}", problem_text(report),
-      in_words(report.points.front().task.problem.word_bytes),
+      in_words(report.points.front().task.problem),
       table_of(rows_of(report.points,
                        [&](const Curve::Point& point) { return first_cells(report, point); })),
       report.reached ? "\n" + reached_text(report) : "");

@@ -1,6 +1,7 @@
 #include "runtime/report/device_report.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -181,22 +182,22 @@ std::string to_table(const DeviceReport& report) {
       first.problem.sharing == Sharing::none
           ? ""
           : fmt::format(", sharing {}", to_string(first.problem.sharing)),
-      in_words(first.problem.word_bytes), kSmall, kLarge);
+      in_words(first.problem), kSmall, kLarge);
   return text + "\n" + table_of(device_rows(report)) + "\n" + sources(report);
 }
 
 std::string to_json(const DeviceReport& report) {
   const Task& first = report.choices.front().task;
-  return json_of({{"schema", kSchema},
-                  {"context", context_json(std::nullopt)},
-                  {"problem", to_string(first.pass)},
-                  {"n", first.problem.shape.n},
-                  {"m", first.problem.shape.m},
-                  width_cell(first.problem.word_bytes),
-                  {"sharing", to_string(first.problem.sharing)},
-                  {"given", to_string(first.known)},
-                  {"devices", json_of(device_rows(report))}})
-      .document();
+  Cells cells = {{"schema", kSchema},
+                 {"context", context_json(std::nullopt)},
+                 {"problem", to_string(first.pass)},
+                 {"n", first.problem.shape.n},
+                 {"m", first.problem.shape.m}};
+  std::ranges::move(width_cells(first.problem), std::back_inserter(cells));
+  cells.insert(cells.end(), {{"sharing", to_string(first.problem.sharing)},
+                             {"given", to_string(first.known)},
+                             {"devices", json_of(device_rows(report))}});
+  return json_of(cells).document();
 }
 
 std::string to_csv(const DeviceReport& report) {

@@ -99,8 +99,8 @@ NestReport report_nest(const Plan& plan) {
 }
 
 std::string to_table(const NestReport& report) {
-  std::string text = fmt::format("{}   (all {})\n", to_string(report.plan),
-                                 in_words(report.plan.problem.word_bytes));
+  std::string text =
+      fmt::format("{}   (all {})\n", to_string(report.plan), in_words(report.plan.problem));
   if (report.M_from) {
     text += to_words(*report.M_from) + "\n";
   }

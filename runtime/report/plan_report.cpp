@@ -387,7 +387,7 @@ PlanReport report_plan(const Task& task, const std::optional<Rates>& rates, std:
 
 std::string to_table(const PlanReport& report) {
   std::string text = fmt::format("{}   (reads + writes, {})\n", to_words(report.task),
-                                 in_words(report.task.problem.word_bytes));
+                                 in_words(report.task.problem));
   for (const FastMemoryOrigin& from : report.inner_from) {
     text += to_words(from) + "\n";
   }

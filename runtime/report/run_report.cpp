@@ -920,9 +920,8 @@ std::string to_csv(const Report& report) {
 
 std::string to_table(const Report& report) {
   const Plan& plan = report.kernel.plan;
-  std::string text =
-      (report.asked == name_of(report) ? "" : report.asked + ": ") +
-      fmt::format("{}   (all {})\n", title(report.kernel), in_words(plan.problem.word_bytes));
+  std::string text = (report.asked == name_of(report) ? "" : report.asked + ": ") +
+                     fmt::format("{}   (all {})\n", title(report.kernel), in_words(plan.problem));
   for (const FastMemoryOrigin& from : report.inner_from) {
     text += to_words(from) + "\n";
   }

@@ -150,7 +150,7 @@ SymbolicReport report_symbolic(const Report& counted) {
 std::string to_table(const SymbolicReport& report) {
   const FormulaWriter writer(report.formula.of, Notation::text);
   std::string text = fmt::format("{}: reads, writes and peak, {}\n", spelled(report.plan),
-                                 in_words(report.plan.problem.word_bytes));
+                                 in_words(report.plan.problem));
   for (const SymbolicPhase& phase : with_total(report.formula)) {
     text += fmt::format("\n{}\n", phase.path);
     for (const Line& line : lines_of(phase, writer)) {
@@ -193,7 +193,7 @@ std::string to_json(const SymbolicReport& report) {
     json["dv"] = shape.dv;
   }
   json["M"] = plan.M;
-  json.update(json_of({width_cell(plan.problem.word_bytes)}));
+  json.update(json_of(width_cells(plan.problem)));
   json["blocks"] = blocks_json(plan.blocks);
   Json phases = Json::array();
   for (const SymbolicPhase& phase : report.formula.phases) {

@@ -219,6 +219,25 @@ CacheWords cache_words_of(const Request& request, const Topology& topology, cons
           {text, part, found->bytes, found->sharers, topology.source, std::move(file)}};
 }
 
+namespace {
+
+// "--M 8192,262144", or "--device mine".
+std::string levels_text(const Request& request) {
+  const std::string said = request.said("--M");
+  return request.device ? fmt::format("{} {}", said, request.device->name)
+                        : fmt::format("{} {},{}", said, fmt::join(request.inner, ","), request.M);
+}
+
+// Throws: RequestError for a kernel that does not say what wider sums move.
+void check_sums(const Request& request, const Kernel& kernel) {
+  if (!kernel.takes_sums_of(request.sum_words()) && !is_auto(request)) {
+    throw RequestError(fmt::format("{} {}: {} has no formulas of sums that are wider than a word",
+                                   request.said("--sums"), *request.sum_bytes, request.who()));
+  }
+}
+
+}  // namespace
+
 void check_word(const Request& request, const Problem& problem) {
   if (request.word_bytes.value_or(kFloatBytes) != kFloatBytes &&
       (!problem.sparsity.dense() || (!problem.mask.full() && problem.mask.index().live() > 0))) {
@@ -226,6 +245,22 @@ void check_word(const Request& request, const Problem& problem) {
         "{} {}: indices of sparse operands and of masks of files have 4 bytes, which are more than "
         "a word: leave it out",
         request.said("--word"), *request.word_bytes));
+  }
+  if (request.sum_words() == 1) {
+    return;
+  }
+  const auto refuse = [&](const std::string& said, const char* why) {
+    throw RequestError(fmt::format("{}: {}: leave {} out", said, why, request.said("--sums")));
+  };
+  if (!request.inner.empty()) {
+    refuse(levels_text(request), "words of several levels weigh one each");
+  }
+  if (request.on_ranks) {
+    refuse(request.said(request.on_ranks->grid ? "--grid" : "--ranks"),
+           "words of links weigh one each");
+  }
+  if (request.store) {
+    refuse(request.said("--store"), "words of a store weigh one each");
   }
 }
 
@@ -624,6 +659,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   }
   asked.problem.softmax_scale = request.softmax_scale;
   asked.problem.word_bytes = request.word_bytes;
+  asked.problem.sum_words = request.sum_words();
   if (!request.mask.empty()) {
     asked.problem.mask = requested_mask(request, *kernel.kernel, asked.problem.shape);
   }
@@ -633,6 +669,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
         requested_sparsity(request, *kernel.kernel, readers, asked.problem.shape));
   }
   check_word(request, asked.problem);
+  check_sums(request, *kernel.kernel);
   asked.problem = asked.problem.with_stacked(extents.stacked());
   return asked;
 }
@@ -749,13 +786,6 @@ void check_plan_on(const Request& request, const Kernel& kernel, const Plan& pla
   } catch (const ShapeMismatch& error) {
     throw RequestError(said + ": " + error.what());
   }
-}
-
-// "--M 8192,262144", or "--device mine".
-std::string levels_text(const Request& request) {
-  const std::string said = request.said("--M");
-  return request.device ? fmt::format("{} {}", said, request.device->name)
-                        : fmt::format("{} {},{}", said, fmt::join(request.inner, ","), request.M);
 }
 
 // The blocks of the planner, before those that a request names replace some.
@@ -1048,11 +1078,12 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   for (const auto& [named, sharing, _] : all_kernel_names()) {
     const Kernel& kernel = *named;
     const Problem& problem = kernel.takes_sparse ? task.problem : dense;
-    const bool does =
-        kernel.pass == task.pass && sharing == Sharing::none && takes_operands(kernel) &&
-        (!must_split || splits(kernel)) && (request.prefetch == 1 || kernel.streams_keys()) &&
-        kernel.takes(problem.mask) && kernel.takes(problem.activation) &&
-        kernel.can_return(problem) && (problem.sharing == Sharing::none || kernel.shares_keys);
+    const bool does = kernel.pass == task.pass && sharing == Sharing::none &&
+                      takes_operands(kernel) && (!must_split || splits(kernel)) &&
+                      (request.prefetch == 1 || kernel.streams_keys()) &&
+                      kernel.takes(problem.mask) && kernel.takes(problem.activation) &&
+                      kernel.takes_sums_of(problem.sum_words) && kernel.can_return(problem) &&
+                      (problem.sharing == Sharing::none || kernel.shares_keys);
     if (does) {
       const Index own = kernel.least_M(problem, request.prefetch);
       const bool makes = kernel.needs_forward(problem.activation) && !starts_from_forward;

@@ -53,6 +53,11 @@ struct Request {
   std::string mask;                  // as parse_mask() takes it; empty: all pairs live
   std::filesystem::path mask_files;  // the directory to which names of files in it are relative
   std::optional<Index> word_bytes;   // of dense operands; without a value 4, and none are said
+  std::optional<Index> sum_bytes;    // at least those of a word; without a value as many
+  [[nodiscard]] Index sum_words() const {
+    const Index word = word_bytes.value_or(kFloatBytes);
+    return sum_bytes.value_or(word) / word;
+  }
   Index M = 0;
   std::optional<FastMemoryOrigin> M_from;  // the cache that M is a part of
   // The words of inner levels of fast memory, from the innermost out, each fewer than the next, and

@@ -82,6 +82,10 @@ NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective
   Request request;
   const Problem problem = task.problem_of(option.said(), "shows the loops", name, request);
   refuse_levels(request, option.said() + " shows the loops");
+  if (problem.sum_words > 1) {
+    throw UsageError(fmt::format("{}: lines of loops have words of one width: leave {} out",
+                                 option.said(), request.said("--sums")));
+  }
   NestReport report = report_nest(name.kernel->plan(problem, request.M, objective));
   report.M_from = request.M_from;
   return report;

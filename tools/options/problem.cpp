@@ -248,18 +248,37 @@ WordOption::WordOption(CLI::App& app)
     : word_(app, "--word",
             "bytes of a word, 2 or 4, by which those of --M are divided, and which words are "
             "beside; 4",
+            "BYTES"),
+      sums_(app, "--sums",
+            "bytes of a running sum or maximum and of a partial result, 2 or 4: with --word 2 and "
+            "--sums 4 each weighs two words; as many as a word",
             "BYTES") {}
 
-void WordOption::fill(Request& request) const {
-  const auto given = word_.get();
+namespace {
+
+// The bytes that an option says, where it is there.
+std::optional<Index> bytes_of(const TextOption& option, Request& request) {
+  const auto given = option.get();
   if (!given) {
-    return;
+    return std::nullopt;
   }
-  request.said_as[word_.flag()] = given->from;
+  request.said_as[option.flag()] = given->from;
   if (given->text != "2" && given->text != "4") {
     throw UsageError(fmt::format("{} '{}': expected 2 or 4 bytes", given->from, given->text));
   }
-  request.word_bytes = given->text == "2" ? 2 : 4;
+  return given->text == "2" ? 2 : 4;
+}
+
+}  // namespace
+
+void WordOption::fill(Request& request) const {
+  request.word_bytes = bytes_of(word_, request);
+  request.sum_bytes = bytes_of(sums_, request);
+  const Index word = request.word_bytes.value_or(kFloatBytes);
+  if (request.sum_bytes && (!request.word_bytes || *request.sum_bytes < word)) {
+    throw UsageError(fmt::format("{} {}: a word has {} bytes, and a sum no fewer: give --word 2",
+                                 request.said("--sums"), *request.sum_bytes, word));
+  }
 }
 
 WordCostsOption::WordCostsOption(CLI::App& app)

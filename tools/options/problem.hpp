@@ -54,7 +54,8 @@ class FastMemoryOption {
   DeviceOption device_;
 };
 
-// --word, the bytes of a word. To be filled before M, whose bytes are so many words.
+// --word, the bytes of a word, and --sums, those of a sum. To be filled before M, whose bytes are
+// so many words.
 class WordOption {
  public:
   explicit WordOption(CLI::App& app);
@@ -62,7 +63,7 @@ class WordOption {
   void fill(Request& request) const;
 
  private:
-  TextOption word_;
+  TextOption word_, sums_;
 };
 
 // --word-costs. Requires: the request to fill has its M.

@@ -230,9 +230,10 @@ Task TaskOptions::task_at(const Sizes& sizes, Request& request) const {
     task.problem.wanted = requested_results(request, requested_kernel(request));
   }
   task.problem.word_bytes = request.word_bytes;
-  check_word(request, task.problem);
+  task.problem.sum_words = request.sum_words();
   fill_heads(task, request);
   fill_memory(request, sizes);
+  check_word(request, task.problem);
   task.memory = request.memory_of_plan();
   return task;
 }
@@ -297,6 +298,7 @@ Problem TaskOptions::problem_of(const std::string& said, const char* shows,
     problem.wanted = requested_results(request, requested_kernel(request));
   }
   problem.word_bytes = request.word_bytes;
+  problem.sum_words = request.sum_words();
   check_word(request, problem);
   heads_.fill(request);
   const Index stacked = stacked_heads(request, kernel.kernel->pass, kernel.text());
@@ -327,6 +329,7 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
   Task task = kind();
   word_.fill(request);
   task.problem.word_bytes = request.word_bytes;
+  task.problem.sum_words = request.sum_words();
   if (task.pass != Pass::backward) {
     refuse(problem_, caches.said() + " asks for backward algorithms");
   }

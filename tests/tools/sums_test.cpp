@@ -1,0 +1,117 @@
+// --word 2 --sums 4: running sums and maxima, L, v and partial results weigh two words, operands
+// and scores one; formulas and counts agree; bounds are those in which each word weighs one.
+
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "memsim/range.hpp"
+#include "tests/support/cli.hpp"
+#include "tests/support/tested_kernel.hpp"
+#include "tests/support/words.hpp"
+
+namespace redblue {
+namespace {
+
+using WideSums = Cli;
+
+// Every kernel of dense operands, on one worker and on two, from nothing where it is given O and L:
+// what is counted is what the formulas say, which a run that says otherwise does not survive.
+TEST_F(WideSums, AreCountedAsFormulasSay) {
+  for (const TestedKernel& kernel : tested_kernels()) {
+    for (const char* rest : {"", " --threads 2 --heads 2", " --threads 2"}) {
+      if (std::string_view(rest) == " --threads 2" && !kernel.split()) {
+        continue;
+      }
+      SCOPED_TRACE(kernel.name + rest);
+      const Json run = json(fmt::format(
+          "run {} --n 45 --m 37 --d 6 --M 6KiB --word 2 --sums 4 --seed 3{}", kernel.name, rest));
+      EXPECT_EQ(run["sum_bytes"], 4);
+      EXPECT_EQ(run["formula"]["difference"], 0);
+    }
+  }
+}
+
+// attention/rows: Q once, K and V once for each row block; O of d words a row, and L of two.
+TEST_F(WideSums, OfRowsByHand) {
+  const Index n = 100, m = 80, d = 8;
+  const Json count = json(
+      fmt::format("count attention/rows --n {} --m {} --d {} --M 1KiB --word 2 --sums 4", n, m, d));
+  EXPECT_EQ(count["M"], 512);
+  const Index T = ceil_div(n, count["blocks"]["Br"].get<Index>());
+  EXPECT_EQ(count["total"]["reads"], n * d + 2 * m * d * T);
+  EXPECT_EQ(count["total"]["writes"], n * d + 2 * n);
+  EXPECT_LE(count["total"]["peak"], 512);
+}
+
+// gradients/flash, whose dQ comes back for each block of keys but the first, as a partial sum.
+TEST_F(WideSums, OfPartialResultsByHand) {
+  const Index n = 96, m = 96, d = 8;
+  const std::string line =
+      fmt::format("count gradients/flash --n {} --m {} --d {} --M 2K --blocks Br=8,Bc=8", n, m, d);
+  const Json narrow = json(line)["total"], wide = json(line + " --word 2 --sums 4")["total"];
+  const Index blocks = m / 8, v = n, L = n;
+  // L and v once for each block of keys, v once from dO and O; dQ all times but the last.
+  const Index more_reads = (L + v) * blocks + n * d * (blocks - 1);
+  const Index more_writes = v + n * d * (blocks - 1);
+  EXPECT_EQ(wide["reads"].get<Index>() - narrow["reads"].get<Index>(), more_reads);
+  EXPECT_EQ(wide["writes"].get<Index>() - narrow["writes"].get<Index>(), more_writes);
+}
+
+// Bounds do not change, and are said to be of words that weigh one; plans fit, and move no fewer.
+TEST_F(WideSums, BoundsAreOfWordsThatWeighOne) {
+  for (const char* problem : {"attention", "gradients", "backward", "product", "layer"}) {
+    SCOPED_TRACE(problem);
+    const std::string rest = fmt::format(" --n 300 --d 16 --M 8KiB --problem {} --word 2", problem);
+    const Json narrow = json("plan" + rest), wide = json("plan" + rest + " --sums 4");
+    EXPECT_EQ(narrow["bound"], wide["bound"]);
+    EXPECT_GE(wide["choices"][0]["words"], narrow["choices"][0]["words"]);
+    for (const Json& choice : wide["choices"]) {
+      EXPECT_LE(choice["peak"], 4096) << choice;
+    }
+    EXPECT_EQ(json("bounds" + rest)["bounds"], json("bounds" + rest + " --sums 4")["bounds"]);
+    EXPECT_NE(data("bounds" + rest + " --sums 4").find("a word of sums weighs 2, in bounds one"),
+              std::string::npos);
+  }
+}
+
+// Tiles of other kernels need more of M, and move L twice.
+TEST_F(WideSums, OfTilesOfOthers) {
+  const std::string line = "count --as flash-attention-2 --n 8192 --d 64 --M 192KiB --word 2";
+  const Json narrow = json(line)["rows"][0], wide = json(line + " --sums 4")["rows"][0];
+  EXPECT_EQ(wide["words"].get<Index>() - narrow["words"].get<Index>(), 8192);
+  EXPECT_GT(wide["needs_M"], narrow["needs_M"]);
+}
+
+// With sums of two bytes nothing changes.
+TEST_F(WideSums, OfAWordAreAsNone) {
+  const std::string line = "count backward/rows --n 100 --d 8 --M 4KiB --word 2";
+  EXPECT_EQ(data(line), data(line + " --sums 2"));
+}
+
+TEST_F(WideSums, Refusals) {
+  const auto refused = [&](const std::string& line, const std::string& message) {
+    SCOPED_TRACE(line);
+    expect_refused(process(line), 2, message);
+  };
+  const std::string count = "count backward/rows --n 90 --d 8 --M 1K";
+  for (const char* width : {"3", "0", "8", "four"}) {
+    refused(fmt::format("{} --word 2 --sums {}", count, width),
+            fmt::format("--sums '{}': expected 2 or 4 bytes", width));
+  }
+  refused(count + " --sums 4", "--sums 4: a word has 4 bytes, and a sum no fewer: give --word 2");
+  refused(count + " --word 4 --sums 2", "--sums 2: a word has 4 bytes, and a sum no fewer");
+  const std::string wide = " --word 2 --sums 4";
+  refused("count backward/rows --n 90 --d 8 --M 500,1K" + wide,
+          "--M 500,1024: words of several levels weigh one each: leave --sums out");
+  refused("plan --n 90 --d 8 --M 500,1K" + wide, "words of several levels weigh one each");
+  refused(count + wide + " --ranks 2", "--ranks: words of links weigh one each");
+  refused("run backward/rows --n 90 --d 8 --M 1K --seed 1 --store s" + wide,
+          "--store: words of a store weigh one each: leave --sums out");
+  refused("plan --loops backward/rows --n 90 --d 8 --M 1K" + wide,
+          "--loops backward/rows: lines of loops have words of one width: leave --sums out");
+}
+
+}  // namespace
+}  // namespace redblue
