@@ -52,11 +52,32 @@ std::string passed_by(const Compared& compared, const Difference& difference) {
                                         : "hidden by " + difference.hidden_by;
 }
 
+// The reasons why the newer of two recordings took what it has, as a person gave them there.
+std::string reasons_since(const Compared& compared) {
+  std::string reasons;
+  for (const Accepted& taken : compared.now ? compared.now->accepted : std::vector<Accepted>()) {
+    const bool known = compared.before && std::ranges::find(compared.before->accepted, taken) !=
+                                              compared.before->accepted.end();
+    if (!known) {
+      reasons += fmt::format("{}accepted on {} by {}: {}", reasons.empty() ? "" : "; ", taken.date,
+                             taken.who, taken.reason);
+    }
+  }
+  return reasons;
+}
+
+// Why a difference passes, or was taken.
+std::string remark_on(const Compared& compared, const Difference& difference) {
+  const std::string passed = passed_by(compared, difference);
+  return passed.empty() ? reasons_since(compared) : passed;
+}
+
 // The text beside the numbers, mostly empty.
 std::string note_of(const Compared& compared, const Difference& difference) {
   constexpr std::size_t kMost = 400;  // keeps a line readable; the forms for programs have all
-  const std::string passed = passed_by(compared, difference);
-  return shortened(passed.empty() ? difference.why : passed, kMost);
+  const std::string remark = remark_on(compared, difference);
+  const std::string between = remark.empty() || difference.why.empty() ? "" : "; ";
+  return shortened(difference.why + between + remark, kMost);
 }
 
 // The cells of a difference after its point: phase, metric, before, now, change, share.
@@ -250,8 +271,8 @@ std::string markdown_text(const Comparison& comparison) {
 }
 
 std::string with_passed(const Compared& compared, const Difference& difference) {
-  const std::string passed = passed_by(compared, difference);
-  return printable(to_words(difference) + (passed.empty() ? "" : ", " + passed));
+  const std::string remark = remark_on(compared, difference);
+  return printable(to_words(difference) + (remark.empty() ? "" : ", " + remark));
 }
 
 // Escapes the value of a workflow command of GitHub, or one of its properties.

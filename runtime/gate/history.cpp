@@ -116,7 +116,7 @@ std::string reason_labels(const History& history) {
         "set arrow from {0}, graph 0 to {0}, graph 1 nohead back dashtype 3 linecolor rgb "
         "'#999999'\nset label {1} at {0}, graph 0.98 right rotate by 90 offset character -0.6, 0 "
         "font ',{2}' textcolor rgb '#555555'\n",
-        k, gnuplot_text(shortened(text, kLetters)), kSmallFont);
+        k, gnuplot_plain(shortened(text, kLetters)), kSmallFont);
   }
   return commands;
 }

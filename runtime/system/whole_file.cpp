@@ -264,6 +264,10 @@ void WholeFile::finish() {
       return ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
     });
   }
+  struct stat old {};
+  if (::stat(file_path_.c_str(), &old) == 0 && ::fchmod(file_.get(), old.st_mode & 07777) != 0) {
+    fail(errno, "keep the permissions of", target_);
+  }
   const int synced = retry([&] { return ::fsync(file_.get()); });
   const int sync_error = synced == 0 ? 0 : errno;
   const int close_error = file_.close();

@@ -5,7 +5,8 @@
 // leaves it behind (.redblue-*.tmp). Failures are std::system_error with the target's path. Not
 // shared between threads.
 //
-// A symbolic link stays, and the file at its end is the target. "-" is standard output. Standard
+// A file that is replaced leaves its permissions to the new one. A symbolic link stays, and the
+// file at its end is the target. "-" is standard output. Standard
 // output, other open files of this process (/dev/fd/3), devices and pipes are never replaced:
 // finish() writes to them, all at once, from a temporary file in the system's directory for these.
 

@@ -194,12 +194,24 @@ std::optional<PictureFormat> picture_format(const std::filesystem::path& file) {
                                  : std::optional(PictureFormat(found - kFormats.begin()));
 }
 
-std::string gnuplot_text(std::string_view text) {
+namespace {
+
+// Nothing in it says how it is set.
+std::string as_it_is(std::string_view text) {
   static const std::regex special(R"([\\^_{}@&~])");
+  return std::regex_replace(std::string(text), special, R"(\$&)");
+}
+
+}  // namespace
+
+std::string gnuplot_plain(std::string_view text) {
+  return in_quotes(as_it_is(text));
+}
+
+std::string gnuplot_text(std::string_view text) {
   static const std::regex negative(R"(\\\^-([0-9]+))");
   static const std::regex power(R"(\\\^([0-9]+))");
-  std::string marked = std::regex_replace(std::string(text), special, R"(\$&)");
-  marked = std::regex_replace(marked, negative, "^{\u2212$1}");
+  const std::string marked = std::regex_replace(as_it_is(text), negative, "^{\u2212$1}");
   return in_quotes(std::regex_replace(marked, power, "^{$1}"));
 }
 

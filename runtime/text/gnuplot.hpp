@@ -42,6 +42,8 @@ struct Picture {
 
 // A text in gnuplot's quotes. Powers are raised; gnuplot interprets nothing else in it.
 std::string gnuplot_text(std::string_view text);
+// The same of a text in which gnuplot interprets nothing at all: what a person wrote.
+std::string gnuplot_plain(std::string_view text);
 // The fill of area k >= 0: "fillstyle ... linecolor ...".
 std::string gnuplot_fill(std::size_t k);
 // The ground of hatched areas. In an SVG their gaps are transparent.

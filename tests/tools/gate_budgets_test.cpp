@@ -120,6 +120,9 @@ TEST_F(GateBudgets, AChangeIsAccepted) {
   const std::string before = content_of(directory_ / "base.json");
   change_reads(-7);
   ASSERT_EQ(redblue("check base.json").code, 3);
+  std::filesystem::copy_file(directory_ / "base.json", directory_ / "old.json");
+  constexpr auto kMine = std::filesystem::perms::owner_read | std::filesystem::perms::owner_write;
+  std::filesystem::permissions(directory_ / "base.json", kMine);
   const Outcome accepted =
       check({"--accept", first_, "--reason", "keys come twice", "--who", "A. Person"}).run();
   EXPECT_EQ(accepted.code, 0) << accepted.err;
@@ -134,6 +137,12 @@ TEST_F(GateBudgets, AChangeIsAccepted) {
   EXPECT_EQ(its[0]["who"], "A. Person");
   EXPECT_EQ(its[0]["reason"], "keys come twice");
   EXPECT_EQ(its[0]["after"].get<Index>() - its[0]["before"].get<Index>(), 7);
+  EXPECT_EQ(std::filesystem::status(directory_ / "base.json").permissions(), kMine);
+  const Outcome diff = redblue("diff old.json base.json");  // as a reviewer sees it
+  EXPECT_EQ(diff.code, 3);
+  EXPECT_TRUE(std::regex_search(
+      diff.out, std::regex("accepted on [0-9-]+ by A\\. Person: keys come twice\n")))
+      << diff.out;
   edit([](Ordered& all) { all[0].erase("accepted"); });
   EXPECT_EQ(Json::parse(content_of(directory_ / "base.json")), Json::parse(before));
 }

@@ -139,8 +139,7 @@ REDBLUE_KERNEL("fails/formula", copy_in_a_phase, "n", "m").formula(crashing_form
 REDBLUE_KERNEL("names/lines", two_phases, "n", "m");
 REDBLUE_KERNEL("names/bytes", no_letters, "n", "m");
 
-Outcome own(const std::string& line) {
-  std::vector<std::string> words = split(line).words;
+Outcome own_words(std::vector<std::string> words) {
   words.insert(words.begin(), "/usr/local/bin/copies");
   std::vector<char*> arguments;
   for (std::string& word : words) {
@@ -154,6 +153,10 @@ Outcome own(const std::string& line) {
   outcome.out = ::testing::internal::GetCapturedStdout();
   outcome.err = ::testing::internal::GetCapturedStderr();
   return outcome;
+}
+
+Outcome own(const std::string& line) {
+  return own_words(split(line).words);
 }
 
 TEST(OwnKernels, AreListed) {
@@ -203,6 +206,25 @@ TEST(OwnKernels, AFormulaThatIsWrongIsNoBaseline) {
   EXPECT_PRED2(contains, record.err,
                "copy/wrong n=4 m=3 M=10: from its formula to its run, copy writes 13 -> 12 words");
   EXPECT_FALSE(std::filesystem::exists(base));
+
+  // Nor is it accepted into one: that of another kernel, whose name is changed.
+  directory.write("r.json", R"({"points": [{"kernel": "copy/rows", "n": 4, "m": 3, "M": 10}]})");
+  ASSERT_EQ(own("record " + (directory / "r.json").string() + " -o " + base).code, 0);
+  std::string text = content_of(base);
+  for (std::size_t at = 0; (at = text.find("copy/rows")) != std::string::npos;) {
+    text.replace(at, 9, "copy/wrong");
+  }
+  for (std::size_t at = text.find("\"reads\": 12"); at != std::string::npos;
+       at = text.find("\"reads\": 12")) {
+    text.replace(at, 11, "\"reads\": 11");
+  }
+  directory.write("base.json", text);
+  const Outcome accept = own_words(
+      {"check", base, "--accept", "copy/wrong n=4 m=3 M=10", "--reason", "why", "--who", "me"});
+  EXPECT_EQ(accept.code, 1);
+  EXPECT_PRED2(contains, accept.err,
+               "copy/wrong n=4 m=3 M=10: from its formula to its run, copy writes 13 -> 12 words");
+  EXPECT_EQ(content_of(base), text);
 }
 
 TEST(OwnKernels, AreHeldToTheirBaseline) {

@@ -236,18 +236,25 @@ Recording record_suite(const Suite& suite, const std::optional<SuitePart>& part,
   return recording;
 }
 
+// All that a point of a recording in this directory has. Throws: std::invalid_argument.
+Arguments arguments_of(const Point& point, const Subject& subject,
+                       const std::filesystem::path& directory) {
+  Arguments arguments = point.arguments;
+  arguments.set_directory(directory);
+  return complete(subject, arguments);
+}
+
 Compared check_point(const RecordedPoint& before, const std::filesystem::path& directory, How how,
                      const std::vector<Subject>& subjects,
                      const std::vector<Tolerance>& tolerances) {
   Compared compared{
       .point = before.point, .before = before, .now = std::nullopt, .differences = {}};
-  Arguments arguments = before.point.arguments;
-  arguments.set_directory(directory);
+  Arguments arguments;
   try {
     const Subject* subject = nullptr;
     try {
       subject = &find_subject(subjects, before.point.subject);
-      arguments = complete(*subject, arguments);
+      arguments = arguments_of(before.point, *subject, directory);
     } catch (const std::invalid_argument& error) {  // the kernel, or one of its arguments, is gone
       compared.differences = {{.kind = Difference::Kind::gone, .why = error.what()}};
       return compared;
@@ -394,6 +401,12 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     std::vector<std::string> said;
     if (by) {
       for (const auto& [k, given] : accepts) {
+        if (baseline.how == How::run && comparison.points[k].now) {
+          const Point& point = baseline.points[k].point;
+          const Subject& subject = find_subject(subjects, point.subject);
+          check_formula(subject, arguments_of(point, subject, directory_of(path)),
+                        *comparison.points[k].now);
+        }
         said.push_back(accept(given, *by, comparison.points[k], baseline.points[k]));
       }
       changed->append(to_json(baseline));
