@@ -143,8 +143,9 @@ struct Problem {
   // Whether f is that of a softmax. Its rows have a maximum, a sum, L and v; those of another
   // activation have none of these.
   [[nodiscard]] bool normalised() const { return activation == Activation::softmax; }
-  // The words of each of these.
-  [[nodiscard]] Index row_words() const { return normalised() ? sum_words : 0; }
+  // The columns of each of these, and the words of a row of it.
+  [[nodiscard]] Index row_columns() const { return normalised() ? 1 : 0; }
+  [[nodiscard]] Index row_words() const { return row_columns() * sum_words; }
 
   // The factor c of the scores.
   [[nodiscard]] float scale() const {
