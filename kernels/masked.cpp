@@ -102,7 +102,7 @@ void add_all_dead_costs(std::vector<PhaseCost>& phases, const Kernel& kernel,
                         const Problem& problem, bool with_sums = true) {
   for (const Signature& operand : kernel.returned(problem)) {
     if (with_sums || operand.name != kg.name) {
-      add_dead_cost(phases, operand, problem.shape, size_of(dead_rows(operand, problem)));
+      add_dead_cost(phases, operand, problem, size_of(dead_rows(operand, problem)));
     }
   }
 }
@@ -246,8 +246,9 @@ Split with_masks(const std::shared_ptr<const Kernel>& kernel) {
     if (!none_live(problem)) {
       return of->reduce_cost(kernel_problem(problem, blocks), blocks, rows);
     }
-    const Words d = problem.shape.d;
-    return {{.path = "dead", .reads = 0, .writes = d * rows.size(), .peak = d, .flops = 0}};
+    std::vector<PhaseCost> phases;
+    add_dead_cost(phases, kg, problem, rows.size());
+    return phases;
   };
   if (of->reduce_level_cost) {
     split.reduce_level_cost = [of](const Problem& problem, const Blocks& blocks, Range rows,
@@ -389,12 +390,12 @@ Ranges dead_rows(const Signature& operand, const Problem& problem) {
 void write_dead(Machine& machine, const Signature& result, SlowMatrix& matrix, Range rows) {
   const float value = result.name == kL.name ? -std::numeric_limits<float>::infinity() : 0.0F;
   for (Index row = rows.begin; row < rows.end; ++row) {
-    machine.write(machine.initialize(matrix.name(), 1, matrix.cols(), value),
+    machine.write(machine.initialize(matrix.name(), 1, matrix.cols(), value, matrix.holds()),
                   matrix.row_block({row, row + 1}));
   }
 }
 
-void add_dead_cost(std::vector<PhaseCost>& phases, const Signature& result, const Shape& shape,
+void add_dead_cost(std::vector<PhaseCost>& phases, const Signature& result, const Problem& problem,
                    Index rows) {
   if (rows == 0) {
     return;
@@ -402,9 +403,9 @@ void add_dead_cost(std::vector<PhaseCost>& phases, const Signature& result, cons
   if (phases.empty() || phases.back().path != "dead") {
     phases.push_back({.path = "dead", .reads = 0, .writes = 0, .peak = 0, .flops = 0});
   }
-  const Words cols = result.cols_of(shape);
-  phases.back().writes += cols * rows;
-  phases.back().peak = std::max(phases.back().peak, cols);
+  const Words row = Words(result.cols_of(problem.shape)) * problem.weight(result.holds);
+  phases.back().writes += row * rows;
+  phases.back().peak = std::max(phases.back().peak, row);
 }
 
 std::vector<Range> picked(const Ranges& rows, const std::vector<Range>& numbers) {

@@ -44,7 +44,7 @@ inline bool has_row_block(const Blocks& blocks) {
 Ranges dead_rows(const Signature& matrix, const Problem& problem);
 void write_dead(Machine& machine, const Signature& result, SlowMatrix& matrix, Range rows);
 // So many of them, in the phase `dead` at the end.
-void add_dead_cost(std::vector<PhaseCost>& phases, const Signature& result, const Shape& shape,
+void add_dead_cost(std::vector<PhaseCost>& phases, const Signature& result, const Problem& problem,
                    Index rows);
 // The rows of some numbers among those of `rows`, which are in their order.
 std::vector<Range> picked(const Ranges& rows, const std::vector<Range>& numbers);

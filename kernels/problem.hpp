@@ -17,6 +17,7 @@
 #include "kernels/activation.hpp"
 #include "kernels/mask.hpp"
 #include "kernels/sparsity.hpp"
+#include "memsim/holds.hpp"
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
 
@@ -123,6 +124,8 @@ struct Problem {
   // What a word of Holds::sums weighs, in words: more than one where sums are wider than operands.
   Index sum_words = 1;
 
+  // What a word of this kind weighs.
+  [[nodiscard]] Index weight(Holds holds) const { return holds == Holds::sums ? sum_words : 1; }
   // The queries of one head.
   [[nodiscard]] Index queries() const { return shape.n / stacked; }
   // Those that are cut into blocks, and those that stay.

@@ -78,7 +78,7 @@ void rows_nest(NestWriter& nest, const GroupedRows& grouped, Start start, const 
   const Index d = problem.shape.d;
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestTile kept("A1", I, by.kept), S("S", I, d), G("G", I, d), W("W", I, d);
-  const NestTile L("L", I, problem.row_words()), v("v", I, problem.row_words());
+  const NestTile L("L", I, problem.row_columns()), v("v", I, problem.row_columns());
   const Units::Sum met = grouped.sum({0, grouped.units()}).of;
   const auto row_blocks = [&](const NestLoop& J, const NestWriter::Tiles& keys) {
     nest.loop(I, [&] {
@@ -189,8 +189,8 @@ PhaseCost core_cost(const GroupedRows& grouped, Start start, Range units) {
   const Words d = problem.shape.d;
   const bool given = start == Start::given;
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
-  const Index columns =  // L, and v where it was made first
-      given ? problem.row_words() + (makes_v_first(grouped, start) ? 1 : 0) : 0;
+  const Index of_row =  // L, and v where it was made first
+      given ? problem.row_words() * (makes_v_first(grouped, start) ? 2 : 1) : 0;
   const Words left = leaves_sums(grouped, start) ? words_of_group(problem) : Words(0);
   // S, G and what is kept of A1 beside the sums; A2_J and A3_J.
   PhaseCost sum{.path = "core", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
@@ -198,7 +198,7 @@ PhaseCost core_cost(const GroupedRows& grouped, Start start, Range units) {
     const Words r = of.largest;
     const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
     add(sum, with_index({.path = "core",
-                         .reads = of.rows * columns + of.met * problem.key_words(),
+                         .reads = of.rows * of_row + of.met * problem.key_words(),
                          .writes = of.rows * left,
                          .peak = r * (2 * d + by.kept) + sums + by.key_words(of.longest, keys) +
                                  of.index_live,
@@ -358,7 +358,7 @@ std::vector<Left> left_before(const std::vector<SplitStage>& stages) {
 Words words_left(const Problem& problem, const Blocks& blocks, Start start) {
   const GroupedRows by(problem, blocks);
   const Words n = problem.shape.n;
-  return leaves_sums(by, start)     ? n * (2 + by.groups * words_of_group(problem))
+  return leaves_sums(by, start)     ? n * (2 + by.groups * columns_of_group(problem))
          : makes_v_first(by, start) ? n
                                     : Words(0);
 }
@@ -534,8 +534,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start 
     phases.push_back(projected_rows_cost("G", by, blocks, rd));
     if (start == Start::given && problem.normalised()) {
       PhaseCost v = row_dots_cost(problem, blocks);
-      v.reads += problem.shape.n;
-      v.peak = std::max(v.peak, 2 * rd + r);
+      v.reads += problem.shape.n * problem.row_words();
+      v.peak = std::max(v.peak, 2 * rd + r * problem.row_words());
       phases.push_back(v);
     }
   } else {
@@ -545,7 +545,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Start 
   phases.push_back({.path = "W",
                     .reads = 0,
                     .writes = Words(problem.shape.n) * problem.shape.d,
-                    .peak = rd,
+                    .peak = rd * problem.sum_words,
                     .flops = 0});
   phases.push_back(product_phase_cost("g", gradient_product(problem), blocks));
   return phases;
@@ -560,7 +560,8 @@ Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
   const bool given = start == Start::given && problem.normalised();
   plan_projected_rows("S", by, M, objective, blocks);
   // Where G is made before, dO and O pass once more for v, which is written and read.
-  const Words for_v = given ? Words(problem.shape.n) * (problem.shape.d + 2) : Words(0);
+  const Words for_v =
+      given ? Words(problem.shape.n) * (problem.shape.d + 2 * problem.row_words()) : Words(0);
   plan_projected_rows("G", by, M, objective, blocks, for_v);
   if (given && made_before("G", blocks)) {
     plan_row_dots(problem, M, blocks);
@@ -573,7 +574,7 @@ Words intermediates(const Problem& problem, const Blocks& blocks, Start start) {
   const Words nd = Words(problem.shape.n) * problem.shape.d;
   const bool stores_G = made_before("G", blocks);
   return nd + (made_before("S", blocks) ? nd : 0) + (stores_G ? nd : 0) +
-         (stores_G && start == Start::given ? problem.shape.n * problem.row_words() : 0);
+         (stores_G && start == Start::given ? problem.shape.n * problem.row_columns() : 0);
 }
 
 Kernel storing_W(Start start) {
@@ -617,7 +618,7 @@ Kernel backward_rows(std::string_view name, std::string_view summary, Start star
   kernel.operands = {kA1, kA2, kA3, kX, kY, kdO};
   kernel.returns = {kg};
   kernel.takes_activations = true;
-
+  kernel.weighs_sums = true;
   kernel.axes = {{"q", "made"}, {"sink", sink == Sink::gradient ? "g" : "W"}};
   if (start == Start::given) {
     kernel.operands.insert(kernel.operands.end(), {kO, kL});

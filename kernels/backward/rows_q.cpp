@@ -168,12 +168,15 @@ void gradient(Machine& machine, const Plan& plan, const RowPlan& by, const Opera
 // S, W and L; A2_J; p and q.
 Words core_peak(const Problem& problem, Words r, Words c) {
   const Index d = problem.shape.d;
-  return 2 * r * d + r * problem.row_words() + c * d + 2 * c * std::min(r, Words(kNarrow));
+  return r * d * (1 + problem.sum_words) + r * problem.row_words() + c * d +
+         2 * c * std::min(r, Words(kNarrow));
 }
 // S, U and Z, maximum, sum and mean; A2_J; e, with factors or with q and delta.
 Words core_onepass_peak(const Problem& problem, Words r, Words c) {
   const Index d = problem.shape.d;
-  return 3 * r * d + 3 * r + c * d + (2 * c + 1) * std::min(r, Words(kNarrow));
+  const Words sum_words = problem.sum_words;
+  return r * d + (2 * r * d + 3 * r) * sum_words + c * d +
+         (2 * c + sum_words) * std::min(r, Words(kNarrow));
 }
 
 using CorePeak = Words (*)(const Problem& problem, Words r, Words c);
@@ -281,7 +284,8 @@ void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, c
   const NestLoop J = key_loop(by, I);
   const NestLoop P = I.pieces("P", kNarrow);
   const NestTile S("S", I, d), W("W", I, d), U("U", I, d), Z("Z", I, d), A2("A2", J, d);
-  const NestTile L("L", I, problem.row_words()), maximum("max", I), sum("sum", I), mean("mean", I);
+  const NestTile L("L", I, problem.row_columns()), maximum("max", I), sum("sum", I),
+      mean("mean", I);
   const bool given = core.start == Start::given;
   projected_rows_nest(nest, by, blocks, {"S", "A1", "X"});
   nest.loop(I, [&] {
@@ -413,6 +417,7 @@ Kernel backward_rows_q(Start start) {
             .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
             .returns = {kg},
             .takes_activations = true,
+            .weighs_sums = true,
             .axes = axes,
             .schedule = {.code = code},
             .formula = {.cost = cost_of(stages),
@@ -426,6 +431,7 @@ Kernel backward_rows_q(Start start) {
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
           .takes_activations = true,
+          .weighs_sums = true,
           .axes = axes,
           .schedule = {.code = code_onepass},
           .formula = {.cost = cost_of(stages_onepass),

@@ -182,11 +182,11 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Units::Sum of = by.units().sum();
   const Units::Sum of_R = by.units().staying();
   const Words nd = Words(n) * d;
-  const Words dd = Words(d) * d;
+  const Words of_g = Words(d) * d * problem.sum_words;
   const Index k = staying(problem, blocks);
   // A1, S and G beside the sums.
   const auto block = [&](Words r) { return r * (k + 2 * d) + SumsFromNothing::words(by, r); };
-  const Words stays = by.resident_words() + dd;
+  const Words stays = by.resident_words() + of_g;
   const Words beside = stays + block(of_R.largest) + of_R.index_live;
   const auto peak = [&](Index words_of_row) {
     return std::max(beside + Words(of.largest) * words_of_row,
@@ -211,8 +211,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       // W and what is there of A1.
       {.path = "g",
        .reads = Words(n) * (d - k),
-       .writes = dd,
-       .peak = peak(d + std::max(k, d - k)),
+       .writes = of_g,
+       .peak = peak(d * problem.sum_words + std::max(k, d - k)),
        .flops = 2 * nd * d},
   };
 }
@@ -258,6 +258,7 @@ Kernel backward_rows_resident() {
           .returns = {kg},
           .shares_keys = true,
           .takes_activations = true,
+          .weighs_sums = true,
           .kin = "backward/rows-onepass",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},

@@ -48,7 +48,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
                                : I.met("J", "keys that pass", by.units().met_from(resident).value(),
                                        of.longest, by.keys);
   const NestTile X("X", d, d), g("g", d, d), A1("A1", I, d), G("G", I, d),
-      L("L", I, problem.row_words()), v("v", I, problem.row_words());
+      L("L", I, problem.row_columns()), v("v", I, problem.row_columns());
   const std::string text = p_text(problem, "A1_I X A2_J^T", "G_I " + values_text(problem) + "^T") +
                            "; g += (A1_I^T p) A2_J";
   NestWriter nest;
@@ -177,13 +177,13 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const RowPlan by(problem, blocks);
   const Units::Sum of = by.units().sum();
 
-  const Words dd = Words(d) * d;
+  const Words dd = Words(d) * d, of_g = dd * problem.sum_words;
   const Words r = of.largest;
   const Words c = std::min(by.keys, m);
   const Words strip = std::min(r, Words(by.strip()));
   const Index resident = resident_keys(problem, blocks);
   const Words key = problem.key_words();
-  const Words stays = 2 * dd + key * resident;
+  const Words stays = dd + of_g + key * resident;
   const Index longest = problem.mask.full() ? m - resident : of.longest;
   PhaseCost G = row_gradients_cost(by, of);
   G.peak += stays;
@@ -191,16 +191,16 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       {.path = "X", .reads = dd + key * resident, .writes = 0, .peak = stays, .flops = 0},
       G,
       // X and g and the resident keys; A1, G, L and v; A2_J and A3_J, X A2_J^T and T_J; two strips.
-      with_index(
-          {.path = "core",
-           .reads =
-               Words(of.rows) * (d + problem.row_words()) + key * by.units().met_from(resident),
-           .writes = 0,
-           .peak = stays + 2 * r * d + 2 * r * problem.row_words() +
-                   key * std::min(by.keys, longest) + 2 * c * d + 2 * c * strip + of.index_live,
-           .flops = 6 * of.pairs * d + 4 * of.met * dd},
-          of),
-      {.path = "g", .reads = 0, .writes = dd, .peak = dd, .flops = 0},
+      with_index({.path = "core",
+                  .reads = Words(of.rows) * (d + problem.row_words()) +
+                           key * by.units().met_from(resident),
+                  .writes = 0,
+                  .peak = stays + 2 * r * d + 2 * r * problem.row_words() +
+                          key * std::min(by.keys, longest) + c * d * (1 + problem.sum_words) +
+                          2 * c * strip + of.index_live,
+                  .flops = 6 * of.pairs * d + 4 * of.met * dd},
+                 of),
+      {.path = "g", .reads = 0, .writes = of_g, .peak = of_g, .flops = 0},
   };
 }
 
@@ -272,6 +272,7 @@ Kernel backward_rows_xg() {
       .returns = {kg},
       .shares_keys = true,
       .takes_activations = true,
+      .weighs_sums = true,
       .axes = {{"q", "made"}, {"sink", "X and g stay"}},
       .schedule = {.code = code},
       .formula = {.cost = cost, .nest = loop_nest},

@@ -164,19 +164,21 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
   const Index c = std::min(by.keys, of.longest);
   PhaseCost G = rows_times_cost("G", by, of);
   const Words kept = r * by.kept;  // of A1
-  constexpr Index kPasses = 3;     // s, q and W
-  G.peak += r * d + kept;          // S
+  const Words sum_words = problem.sum_words;
+  constexpr Index kPasses = 3;  // s, q and W
+  G.peak += r * d + kept;       // S
   return {
       rows_times_cost("S", by, of),
       G,
       // S, G, e and the maximum beside A2_J; then G, e and q, maximum, sum and v beside A2_J and
-      // A3_J. W comes when G and A3_J have gone. What is kept of A1 stays.
+      // A3_J; then W in place of G and A3_J. What is kept of A1 stays.
       with_index({.path = "core",
                   .reads = d * (2 * of.met + passing_again(by, units, of)),
                   .writes = 0,
                   .peak = kept + of.index_live +
-                          std::max(r * m + 2 * r * d + r + Words(c) * d,
-                                   2 * r * m + r * d + 3 * r + Words(2) * c * d),
+                          std::max({r * m + 2 * r * d + r * sum_words + Words(c) * d,
+                                    2 * r * m + r * d + 3 * r * sum_words + Words(2) * c * d,
+                                    2 * r * m + r * (d + 3) * sum_words + Words(c) * d}),
                   .flops = 6 * d * of.pairs},
                  of, kPasses),
       add_gradient_cost({problem, blocks}, units, partials),
@@ -236,6 +238,7 @@ Kernel backward_score_rows() {
   kernel.returns = {kg};
   kernel.shares_keys = false;
   kernel.takes_activations = true;
+  kernel.weighs_sums = true;
   kernel.formula.nest = [of_others = rows.formula.nest](const Problem& problem,
                                                         const Blocks& blocks) {
     return problem.normalised() ? loop_nest(problem, blocks) : of_others(problem, blocks);

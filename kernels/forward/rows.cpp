@@ -36,7 +36,7 @@ namespace redblue {
 namespace {
 
 // O and L of the groups, one below the other.
-constexpr Signature kPartOfO{"O of groups", &Shape::n, &Shape::dv};
+constexpr Signature kPartOfO{"O of groups", &Shape::n, &Shape::dv, Holds::sums};
 constexpr Signature kPartOfL{"L of groups", &Shape::n, nullptr, Holds::sums, true};
 
 // ---- row blocks ----------------------------------------------------------------------------
@@ -114,12 +114,14 @@ void rows_part(Machine& machine, const Plan& plan, const Operands& io, Range uni
 // Z with maximum and sum; then with some of Y and of O.
 PhaseCost finish_cost(const RowPlan& by, const Units::Sum& of) {
   const Words r = of.largest, d = by.problem.shape.d, dv = by.problem.shape.dv;
+  const Words sum_words = by.problem.sum_words;
   const bool weighted = by.problem.inputs == Inputs::weighted;
   const Words w = weighted ? Words(std::min(by.weights, by.problem.shape.d)) : Words(0);
   return {.path = "O",
           .reads = weighted ? d * d * of.units : Words(0),
           .writes = of.rows * (dv + by.problem.row_words()),
-          .peak = r * dv + std::max(r * RowNormaliser::words(by.problem), w * d + r * w),
+          .peak = r * dv * sum_words +
+                  std::max(r * RowNormaliser::words(by.problem), w * d + r * w * sum_words),
           .flops = weighted ? 2 * of.rows * d * d : Words(0)};
 }
 
@@ -129,12 +131,13 @@ std::vector<PhaseCost> rows_cost(const Problem& problem, const Blocks& blocks, R
   const GroupedRows::Sum sum = grouped.sum(units);
   const Units::Sum& of = sum.of;
   const Words r = of.largest, d = problem.shape.d, dv = problem.shape.dv;
+  const Words left = grouped.merges() ? dv * problem.sum_words + problem.row_words() : Words(0);
   std::vector<PhaseCost> phases = {
       query_rows_cost(by, of),
       // S beside the sums; A2_J and A3_J.
       with_index({.path = "core",
                   .reads = of.met * problem.key_words(),
-                  .writes = grouped.merges() ? of.rows * (dv + problem.row_words()) : Words(0),
+                  .writes = of.rows * left,
                   .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest, sum.keys) +
                           of.index_live,
                   .flops = 2 * of.pairs * (d + dv)},
@@ -217,10 +220,10 @@ void merge_part(Machine& machine, const Plan& plan, const Operands& io, Range un
 std::vector<PhaseCost> merge_cost(const Problem& problem, const Blocks& blocks, Range units) {
   const GroupedRows grouped(problem, blocks);
   const Units::Sum of = grouped.row_blocks.sum(units);
-  const Words r = of.largest, dv = problem.shape.dv;
-  const Words with_sums = dv + RowNormaliser::words(problem);
+  const Words r = of.largest, of_Z = Words(problem.shape.dv) * problem.sum_words;
+  const Words with_sums = of_Z + RowNormaliser::words(problem);
   return {{.path = "merge",
-           .reads = Words(of.rows) * grouped.groups * (dv + problem.row_words()),
+           .reads = Words(of.rows) * grouped.groups * (of_Z + problem.row_words()),
            .writes = 0,
            .peak = r * with_sums + std::min(r, Words(grouped.by.strip())) * with_sums,
            .flops = 0},
@@ -292,7 +295,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop G("G", "groups of keys", grouped.groups, 1);
   const NestLoop columns("J", "columns", d, by.weights);
-  const Index one = problem.row_words();
+  const Index one = problem.row_columns();
   const NestTile S(input_names(problem).rows, I, d), O("O", I, dv), L("L", I, one);
   const NestTile Z("Z", I, dv), maximum("max", I, one), sum("sum", I, one);
   NestWriter nest;
@@ -401,6 +404,7 @@ Kernel forward_rows() {
           .returns = {kO, kL},
           .shares_keys = true,
           .takes_activations = true,
+          .weighs_sums = true,
           .schedule = in_stages(split()),
           .formula = {.cost = cost,
                       .level_cost = level_cost_of_all,
@@ -409,7 +413,7 @@ Kernel forward_rows() {
                             const GroupedRows grouped(problem, blocks);
                             return grouped.merges()
                                        ? Words(grouped.groups) * problem.shape.n *
-                                             (Words(problem.shape.dv) + problem.row_words())
+                                             (Words(problem.shape.dv) + problem.row_columns())
                                        : Words(0);
                           },
                       .nest = loop_nest},

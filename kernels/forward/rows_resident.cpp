@@ -50,8 +50,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const auto stays = [&](const NestLoop& I) {
     return NestWriter::Tiles{{input_names(problem).rows, I, d},
                              {"Z", I, dv},
-                             {"max", I, problem.row_words()},
-                             {"sum", I, problem.row_words()}};
+                             {"max", I, problem.row_columns()},
+                             {"sum", I, problem.row_columns()}};
   };
   NestWriter nest;
   resident_nest(nest, by);
@@ -175,7 +175,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       {.path = "O",
        .reads = 0,
        .writes = Words(n) * (dv + problem.row_words()),
-       .peak = peak(dv + std::max(RowNormaliser::words(problem), weighted ? d : 0)),
+       .peak = peak(dv * problem.sum_words +
+                    std::max(RowNormaliser::words(problem), weighted ? d * problem.sum_words : 0)),
        .flops = weighted ? 2 * nd * d : 0},
   };
 }
@@ -190,6 +191,7 @@ Kernel forward_rows_resident() {
           .returns = {kO, kL},
           .shares_keys = true,
           .takes_activations = true,
+          .weighs_sums = true,
           .kin = "forward/rows",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},

@@ -188,9 +188,10 @@ struct GroupedKeys {
   }
 };
 
-KeySums sums_of_keys(const Problem& problem) {
+KeySums sums_of_keys(const Problem& problem, bool of_parts = false) {
   KeySums sums = key_sums(problem);
   sums.dQ = false;
+  sums.of_parts = of_parts;
   return sums;
 }
 
@@ -311,11 +312,13 @@ PhaseCost row_pass_cost(const Problem& problem, const Blocks& blocks, Start star
   const bool given = start_of(problem, start) == Start::given;
   const bool has_v = makes_v_first(problem, blocks, start);
   const Words one = problem.row_words();
-  const Words of_O = !given ? Words(0) : has_v ? 2 * one : (dv + 1) * one;  // or v, and L
+  const Words of_O = dv * problem.row_columns();
+  const Words of_row = !given ? Words(0) : has_v ? 2 * one : of_O + one;  // or v, and L
+  const Words of_dQ = d * (grouped.merges() ? problem.sum_words : 1);
   const Words left = leaves_sums(problem, blocks, start)          ? words_of_group(problem)
-                     : !leaves_v(problem, blocks, start) || has_v ? d
-                     : given                                      ? d + 1
-                                                                  : d + 2;
+                     : !leaves_v(problem, blocks, start) || has_v ? of_dQ
+                     : given                                      ? of_dQ + one
+                                                                  : of_dQ + 2 * one;
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
   PhaseCost sum{
       .path = row_phase(problem, blocks, start), .reads = 0, .writes = 0, .peak = 0, .flops = 0};
@@ -323,10 +326,10 @@ PhaseCost row_pass_cost(const Problem& problem, const Blocks& blocks, Start star
     const Words r = of.largest;
     const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
     add(sum, with_index({.path = sum.path,
-                         .reads = of.rows * (d + dv + of_O) + of.met * problem.key_words(),
+                         .reads = of.rows * (d + dv + of_row) + of.met * problem.key_words(),
                          .writes = of.rows * left,
                          .peak = std::max(
-                             given && !has_v ? r * (d + dv + (dv + 1) * one) : Words(0),
+                             given && !has_v ? r * (d + dv + of_O + one) : Words(0),
                              r * (d + dv) + sums + by.key_words(of.longest, keys) + of.index_live),
                          .flops = 2 * of.pairs * ((products - 1) * d + dv)},
                         of));
@@ -371,7 +374,7 @@ void sums_part(Machine& machine, const Plan& plan, const Operands& io, Range uni
 PhaseCost sums_cost(const Problem& problem, const Blocks& blocks, Range units) {
   const GroupedRows by = row_groups(problem, blocks);
   PhaseCost cost = sum_of_group_cost("dQ", by, units);
-  cost.writes = Words(by.sum(units).of.rows) * problem.shape.d;
+  cost.writes = Words(by.sum(units).of.rows) * problem.shape.d * problem.sum_words;
   return cost;
 }
 
@@ -451,7 +454,8 @@ PhaseCost key_pass_cost(const Problem& problem, const Blocks& blocks, Range unit
   const GroupedKeys grouped(problem, blocks);
   PhaseCost sum{.path = "dKV", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
   grouped.each_sum(units, [&](const Units::Sum& of) {
-    add(sum, key_gradients_cost("dKV", problem, grouped.by, sums_of_keys(problem), of));
+    add(sum,
+        key_gradients_cost("dKV", problem, grouped.by, sums_of_keys(problem, grouped.merges), of));
   });
   return sum;
 }
@@ -478,11 +482,12 @@ BlockRows rows_of_blocks(const BlockRanges& all, Range units) {
              : BlockRows{all[units.end - 1].end - all[units.begin].begin, all[units.begin].size()};
 }
 
-PhaseCost sum_cost(std::string path, Index groups, BlockRows of, Words cols, Words widest) {
+PhaseCost sum_cost(std::string path, Index groups, BlockRows of, Words cols, Words widest,
+                   Index sum_words) {
   return {.path = std::move(path),
-          .reads = Words(of.rows) * groups * cols,
+          .reads = Words(of.rows) * groups * cols * sum_words,
           .writes = of.rows * cols,
-          .peak = Words(of.largest) * widest * std::min<Index>(groups, 2),
+          .peak = Words(of.largest) * widest * std::min<Index>(groups, 2) * sum_words,
           .flops = 0};
 }
 
@@ -501,7 +506,8 @@ void sum_rows(Machine& machine, const Plan& plan, const Operands& io, Range unit
 PhaseCost sum_rows_cost(const Problem& problem, const Blocks& blocks, Range units) {
   const GroupedRows by = row_groups(problem, blocks);
   const Words d = problem.shape.d;
-  return sum_cost("sum/dQ", by.groups, rows_of_blocks(by.row_blocks, units), d, d);
+  return sum_cost("sum/dQ", by.groups, rows_of_blocks(by.row_blocks, units), d, d,
+                  problem.sum_words);
 }
 
 // Where values are keys, c met Q.
@@ -537,7 +543,7 @@ PhaseCost sum_keys_cost(const Problem& problem, const Blocks& blocks, Range unit
   const Words of_V = sums.dV && !sums.one_of_keys ? problem.shape.dv : 0;
   const BlockRanges key_blocks(problem.shape.m, by.by.keys);
   return sum_cost("sum/dKV", by.groups, rows_of_blocks(key_blocks, units), of_K + of_V,
-                  std::max(of_K, of_V));
+                  std::max(of_K, of_V), problem.sum_words);
 }
 
 // ---- all of it -------------------------------------------------------------------------------
@@ -622,7 +628,8 @@ Words words_left(const Problem& problem, const Blocks& blocks, Start start) {
   Words words = leaves_v(problem, blocks, start) ? Words(shape.n) * (start == Start::given ? 1 : 2)
                                                  : Words(0);
   if (sum_rows_units(problem, blocks) > 0) {
-    const Words of_sums = leaves_sums(problem, blocks, start) ? words_of_group(problem) : Words(0);
+    const Words of_sums =
+        leaves_sums(problem, blocks, start) ? columns_of_group(problem) : Words(0);
     words += Words(row_groups(problem, blocks).groups) * shape.n * (shape.d + of_sums);
   }
   if (sum_keys_units(problem, blocks) > 0) {
@@ -749,8 +756,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
   const RowPlan& by = grouped.by;
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const Index dv = problem.shape.dv;
-  const NestTile Q("Q", I, d), dO("dO", I, dv), dQ("dQ", I, d), L("L", I, problem.row_words()),
-      v("v", I, problem.row_words());
+  const NestTile Q("Q", I, d), dO("dO", I, dv), dQ("dQ", I, d), L("L", I, problem.row_columns()),
+      v("v", I, problem.row_columns());
   const std::string values = values_text(problem);
   const bool has_v = makes_v_first(problem, blocks, start);
   NestWriter nest;
@@ -915,6 +922,7 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
       .returns = {kdQ, kdK, kdV},
       .shares_keys = true,
       .takes_activations = true,
+      .weighs_sums = true,
       .kin = start == Start::given ? "backward/rows" : "backward/rows-onepass",
       .schedule = in_stages(split(start)),
       .formula = {

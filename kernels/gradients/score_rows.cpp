@@ -28,6 +28,7 @@
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/parts/live_pairs.hpp"
+#include "kernels/parts/partial_sums.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
 
@@ -183,10 +184,15 @@ void add_to_sums(Machine& machine, const ScoreRowPlan& by, const GroupState& gro
     return;
   }
   const Range at = group.rows_of(piece.J);
+  const Block partial = all.row_block(at).holding(Holds::sums);
   Tile sums = piece.first ? machine.initialize(all.name(), piece.J.size(), all.cols())
-                          : machine.read(std::as_const(all).row_block(at));
+                          : machine.read(partial);
   add_to(sums);
-  machine.write(sums, all.row_block(at));
+  Ranges later;
+  for (const Range keys : piece.later) {
+    later.push_back(group.rows_of(keys));
+  }
+  write_sums(machine, sums, all, at, later);
 }
 
 // p^T Q and f^T dO: to dK and to dV, or to the one sum of both.
@@ -251,7 +257,7 @@ void activated_row_block(Machine& machine, const ScoreRowPlan& by, const Operand
   Tile p_t = machine.initialize("p", most, I.size(), kUnset, Holds::scores);
   const Tile index = by.row_blocks.read_index(machine, I);
   for (const KeyPiece& met : pieces) {
-    const KeyPiece piece{met.J, {0, met.J.size()}, met.first};
+    const KeyPiece piece{met.J, {0, met.J.size()}, met.first, met.later};
     const KeyRows k(machine, group.K, io.in("K"), piece.J, by.kept);
     {
       std::optional<KeyRows> own_values;
@@ -397,6 +403,7 @@ Kernel gradients_score_rows() {
           .returns = {kdQ, kdK, kdV},
           .shares_keys = true,
           .takes_activations = true,
+          .weighs_sums = true,
           .kin = "backward/score-rows",
           .schedule = in_stages(split()),
           .formula = {.cost = score_rows_cost,

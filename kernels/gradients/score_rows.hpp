@@ -16,8 +16,8 @@ namespace redblue {
 inline constexpr Index kStrip = 3 * kPanel;
 
 // dK and dV of the groups, one below the other.
-inline constexpr Signature kPartOfdK{"dK of groups", &Shape::m, &Shape::d};
-inline constexpr Signature kPartOfdV{"dV of groups", &Shape::m, &Shape::dv};
+inline constexpr Signature kPartOfdK{"dK of groups", &Shape::m, &Shape::d, Holds::sums};
+inline constexpr Signature kPartOfdV{"dV of groups", &Shape::m, &Shape::dv, Holds::sums};
 
 struct ScoreRowPlan {
   ScoreRowPlan(const Problem& of, const Blocks& blocks)
@@ -55,10 +55,11 @@ struct ScoreRowPlan {
 };
 
 // Some of the keys that a row block meets: in these rows of its scores. No row block of the group
-// has met them before where they are the first time here.
+// has met them before where they are the first time here; and those that later ones meet.
 struct KeyPiece {
   Range J, at;
   bool first;
+  Ranges later;
 };
 std::vector<KeyPiece> key_pieces(const ScoreRowPlan& by, Range group, Index block);
 

@@ -12,6 +12,10 @@ std::vector<KeyPiece> key_pieces(const ScoreRowPlan& by, Range group, Index bloc
       block == group.begin
           ? Ranges()
           : by.problem.keys({by.row_blocks[group.begin].begin, by.row_blocks[block].begin});
+  const Ranges after =
+      block + 1 == group.end
+          ? Ranges()
+          : by.problem.keys({by.row_blocks[block + 1].begin, by.row_blocks[group.end - 1].end});
   const Ranges staying = common(met, {{0, by.kept}});
   const Ranges passing = without(met, {{0, by.kept}});
   std::vector<KeyPiece> all;
@@ -19,7 +23,7 @@ std::vector<KeyPiece> key_pieces(const ScoreRowPlan& by, Range group, Index bloc
   const auto add = [&](const Ranges& ranges, bool first) {
     const Pieces pieces(ranges, by.keys);
     for (Index k = 0; k < pieces.size(); ++k) {
-      all.push_back({pieces[k], {row, row + pieces[k].size()}, first});
+      all.push_back({pieces[k], {row, row + pieces[k].size()}, first, common(after, {pieces[k]})});
       row += pieces[k].size();
     }
   };
@@ -48,27 +52,32 @@ Words core_peak(const ScoreRowPlan& by) {
   const Units::Sum of = by.row_blocks.sum();
   const Words scores = r * of.most;
   const Words index = of.index_live;
-  const Words staying = 2 * by.problem.key_words() * by.kept;
+  const Words sum_words = by.problem.sum_words;
+  const Words of_dQ = r * d * sum_words;
+  const Words of_piece = c * (d + std::max(d, dv) * sum_words);  // K_J, and dK_J or dV_J
+  const Words staying = (1 + sum_words) * by.problem.key_words() * by.kept;
   if (!by.problem.normalised()) {
     // Q_I and dO_I, each of them twice, and dQ_I, with f and p of a block of keys; K_J, and V_J or
     // dK_J or dV_J
-    return staying + r * (3 * d + 2 * dv) + 2 * r * Words(std::min(by.keys, of.most)) +
-           c * (d + std::max(d, dv)) + index;
+    return staying + r * 2 * (d + dv) + of_dQ + 2 * r * Words(std::min(by.keys, of.most)) +
+           of_piece + index;
   }
   // Q_I and dO_I, one of them twice
-  const Words divided = r * (d + dv + std::max(d, dv)) + 2 * scores + 2 * r;
-  // Q_I, dO_I and dQ_I, p and e with sum and v; K_J, and dK_J or dV_J
-  const Words adding = r * (2 * d + dv) + 2 * scores + 2 * r + c * (d + std::max(d, dv)) + index;
+  const Words row = r * sum_words;
+  const Words divided = r * (d + dv + std::max(d, dv)) + 2 * scores + 2 * row;
+  // Q_I, dO_I and dQ_I, p and e with sum and v
+  const Words adding = r * (d + dv) + of_dQ + 2 * scores + 2 * row + of_piece + index;
   if (by.shares_keys()) {
     return staying + std::max({// Q_I, dO_I, e and q with the maximum; K_J
-                               2 * r * d + 2 * scores + r + c * d + index,
+                               2 * r * d + 2 * scores + row + c * d + index,
                                // maximum, sum and v
-                               2 * r * d + 2 * scores + 3 * r, divided, adding});
+                               2 * r * d + 2 * scores + 3 * row, divided, adding});
   }
-  return staying + std::max({// Q_I, e and the maximum; K_J
-                             r * d + scores + r + c * d + index,
-                             // Q_I, dO_I, e and q with maximum, sum and v; V_J
-                             r * (d + dv) + 2 * scores + 3 * r + c * dv + index, divided, adding});
+  return staying +
+         std::max({// Q_I, e and the maximum; K_J
+                   r * d + scores + row + c * d + index,
+                   // Q_I, dO_I, e and q with maximum, sum and v; V_J
+                   r * (d + dv) + 2 * scores + 3 * row + c * dv + index, divided, adding});
 }
 
 }  // namespace
@@ -89,13 +98,14 @@ PhaseCost score_rows_core_cost(const Problem& problem, const Blocks& blocks, Ran
   }
   const Words again = passing.overflowed() ? passing : Words(passing.value() - first.value());
   // K, V, and K with what is added to; or all at once. K and V are one where they are shared.
-  const Words key = problem.key_words();
+  const Words key = problem.key_words(), sum_words = problem.sum_words;
+  const Words whole = by.groups() > 1 ? sum_words : Words(1);  // of a word of a group's sums
   const Index passes = !problem.normalised() ? 1 : by.shares_keys() ? 2 : 3;
   const Words of_key = problem.normalised() ? d + key : key;
   return with_index(
       {.path = "core",
-       .reads = of.rows * (d + dv) + by.kept * key * G + passing * of_key + again * key,
-       .writes = of.rows * d + (by.kept * Words(G) + passing) * key,
+       .reads = of.rows * (d + dv) + by.kept * key * G + passing * of_key + again * key * sum_words,
+       .writes = of.rows * d + again * key * sum_words + (by.kept * Words(G) + first) * key * whole,
        .peak = G > 0 ? core_peak(by) : Words(0),
        .flops = 2 * of.pairs * (3 * d + 2 * dv)},
       of, passes);
@@ -115,9 +125,9 @@ PhaseCost score_rows_sum_cost(const Problem& problem, const Blocks& blocks, Rang
     largest = keys[units.begin].size();
   }
   return {.path = "sum",
-          .reads = parts * problem.key_words(),
+          .reads = parts * problem.key_words() * problem.sum_words,
           .writes = rows * problem.key_words(),
-          .peak = 2 * largest * std::max(d, dv),
+          .peak = 2 * largest * std::max(d, dv) * problem.sum_words,
           .flops = 0};
 }
 
@@ -135,7 +145,7 @@ namespace {
 
 Blocks blocks_of(const ScoreRowPlan& by, Index M) {
   Blocks blocks = by.blocks();
-  const Index width = std::max(by.problem.shape.d, by.problem.shape.dv);
+  const Index width = std::max(by.problem.shape.d, by.problem.shape.dv) * by.problem.sum_words;
   blocks.add("sum.Bc", std::clamp<Index>(M / (2 * width), 1, by.problem.shape.m));
   return blocks;
 }

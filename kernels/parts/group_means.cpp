@@ -66,10 +66,11 @@ void merge_groups(Machine& machine, const GroupedRows& by, const Operands& io, R
 
 PhaseCost merge_groups_cost(const GroupedRows& by, Range units) {
   const Units::Sum of = by.row_blocks.sum(units);
+  const Words sum_words = by.by.problem.sum_words;
   return {.path = "merge",
-          .reads = Words(3) * by.groups * of.rows,
-          .writes = Words(2) * of.rows,
-          .peak = Words(5) * of.largest,
+          .reads = 3 * sum_words * by.groups * of.rows,
+          .writes = 2 * sum_words * of.rows,
+          .peak = 5 * sum_words * of.largest,
           .flops = 0};
 }
 
@@ -105,12 +106,12 @@ Tile sum_of_group(Machine& machine, const GroupedRows& by, const Operands& io, I
 }
 
 PhaseCost sum_of_group_cost(std::string path, const GroupedRows& by, Range units) {
-  const Words d = by.by.problem.shape.d;
+  const Words d = by.by.problem.shape.d, sum_words = by.by.problem.sum_words;
   const Units::Sum of = by.sum(units).of;
   return {.path = std::move(path),
-          .reads = Words(of.rows) * (2 * d + 4),
+          .reads = of.rows * (2 * d + 4) * sum_words,
           .writes = 0,
-          .peak = Words(of.largest) * (2 * d + 2),
+          .peak = of.largest * (2 * d + 2) * sum_words,
           .flops = 0};
 }
 

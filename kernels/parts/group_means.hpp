@@ -25,9 +25,12 @@ inline constexpr Signature kPartsOfGroups[] = {kPartOfU, kPartOfZ, kMaxima, kSum
 // The blocks of keys that a running mean of q follows, at most; and after them all groups but one.
 Index moves_of_mean(const GroupedRows& by);
 
-// All words that a group leaves of a row; in the caller's phase, at these rows.
-inline Words words_of_group(const Problem& problem) {
+// The columns of all that a group leaves, and their words; in the caller's phase, at these rows.
+inline Words columns_of_group(const Problem& problem) {
   return 2 * Words(problem.shape.d) + 3;
+}
+inline Words words_of_group(const Problem& problem) {
+  return columns_of_group(problem) * problem.sum_words;
 }
 void leave_group(Machine& machine, const Operands& io, Range at, GradientSums sums);
 

@@ -12,6 +12,7 @@
 #include "kernels/parts/activations.hpp"
 #include "kernels/parts/level_costs.hpp"
 #include "kernels/parts/live_pairs.hpp"
+#include "kernels/parts/partial_sums.hpp"
 #include "kernels/parts/rows.hpp"
 #include "memsim/machine.hpp"
 
@@ -27,9 +28,9 @@ int values_written(KeySums sums) {
 }
 
 // The words of a key with what stays of it: K_J, V_J, dK_J, dV_J.
-Words key_words(const Shape& shape, KeySums sums) {
-  return Words(shape.d) * (sums.dK ? 2 : 1) +
-         Words(shape.dv) * (values_read(sums) + values_written(sums));
+Words key_words(const Problem& problem, KeySums sums) {
+  return Words(problem.shape.d) * (1 + (sums.dK ? problem.sum_words : 0)) +
+         Words(problem.shape.dv) * (values_read(sums) + values_written(sums) * problem.sum_words);
 }
 
 // The words of a query that passes.
@@ -92,17 +93,18 @@ std::vector<LevelSums::Step> steps(const Problem& problem, KeySums sums) {
   return steps;
 }
 
-// Keys; which queries pass; Q_I with dO_I and two tiles of scores, or later with dQ_I and one. In
-// inner levels: all of I with strips.
+// Keys; which queries pass; Q_I with dO_I, or L_I or v_I, and two tiles of scores, or later with
+// dQ_I and one. In inner levels: all of I with strips.
 Words peak(const Problem& problem, const KeyBlocks& by, KeySums sums, Index r, Index c) {
   const Words d = problem.shape.d;
   const Words dv = problem.shape.dv;
-  const Words stays = c * key_words(problem.shape, sums) + problem.mask.index().live();
+  const Words stays = c * key_words(problem, sums) + problem.mask.index().live();
   if (!by.inner.empty()) {
     return stays + r * query_words(problem, sums) + strips(exchanged(problem, by), c, sums);
   }
-  const Words with_dQ = sums.dQ ? r * d + Words(r) * c : Words(0);
-  return stays + r * d + std::max(r * dv + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
+  const Words beside = std::max(dv, Words(problem.row_words()));
+  const Words with_dQ = sums.dQ ? r * d * problem.sum_words + Words(r) * c : Words(0);
+  return stays + r * d + std::max(r * beside + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
 }
 
 // Adds f^T dO_I to sums of the keys C; and p_IC, of f_IC, where it is needed. C are some of the
@@ -141,34 +143,40 @@ Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range
   return p;
 }
 
-// dQ_I += p K_C. Nothing is there to be read before the first key that these queries meet.
-void add_to_dQ(Machine& machine, const KeyGradients& x, Range I, bool first, const Tile& k_t,
-               Range C, Tile p) {
-  Tile p_t = machine.initialize("p^T", p.cols(), p.rows(), Holds::scores);  // p_IC^T (c, r)
-  transpose(p, p_t);
-  p.reset();
-  Tile dq_t = first ? machine.initialize("dQ", k_t.rows(), I.size())
-                    : machine.read(transposed(std::as_const(*x.dQ).row_block(I)));  // (d, r)
-  multiply_add(k_t.part({0, k_t.rows()}, C), p_t, dq_t);
-  machine.write(dq_t, transposed(x.dQ->row_block(I)));
-}
-
-// Some queries that meet the keys of a unit, and whether these are the first that they meet.
+// Some queries that meet the keys of a unit, whether these are the first that they meet, and those
+// of them that meet later keys.
 struct Passing {
   Range I;
   bool first;
+  Ranges later;
 };
 std::vector<Passing> passing(const Units& units, Range J, Index rows) {
   const Ranges met = units.met(J);
+  const Index last = units[units.size() - 1].end;
   const Ranges before = J.begin == 0 ? Ranges() : units.met({0, J.begin});
+  const Ranges after = J.end == last ? Ranges() : units.met({J.end, last});
   std::vector<Passing> all;
   for (const bool first : {true, false}) {
     const Pieces pieces(first ? without(met, before) : common(met, before), rows);
     for (Index k = 0; k < pieces.size(); ++k) {
-      all.push_back({pieces[k], first});
+      all.push_back({pieces[k], first, common(after, {pieces[k]})});
     }
   }
   return all;
+}
+
+// dQ_I += p K_C. Nothing is there to be read before the first key that these queries meet.
+void add_to_dQ(Machine& machine, const KeyGradients& x, const Passing& queries, const Tile& k_t,
+               Range C, Tile p) {
+  const auto& [I, first, later] = queries;
+  Tile p_t = machine.initialize("p^T", p.cols(), p.rows(), Holds::scores);  // p_IC^T (c, r)
+  transpose(p, p_t);
+  p.reset();
+  const Block sums = x.dQ->row_block(I).holding(Holds::sums);
+  Tile dq_t = first ? machine.initialize("dQ", k_t.rows(), I.size())
+                    : machine.read(transposed(ConstBlock(sums)));  // (d, r)
+  multiply_add(k_t.part({0, k_t.rows()}, C), p_t, dq_t);
+  write_sums(machine, dq_t, *x.dQ, I, later, Orientation::transposed);
 }
 
 // A block of keys with what stays of it.
@@ -182,7 +190,8 @@ void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
                   const KeyGradients& x, KeySums sums, const Units& units, StayingKeys& keys) {
   const bool shared = sums.one_of_keys;
   auto& [J, k_t, v_t, dk, dv] = keys;
-  for (const auto& [I, first] : passing(units, J, by.rows)) {
+  for (const Passing& queries : passing(units, J, by.rows)) {
+    const Range I = queries.I;
     const LivePairs live = LivePairs::near(problem, I, J, kPanel);
     const Range C{live.keys().begin - J.begin, live.keys().end - J.begin};
     Tile q_i = machine.read(x.Q.row_block(I));  // Q_I (r, d)
@@ -205,7 +214,7 @@ void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
       if (x.scale && shared) {
         scale(p, *x.scale);
       }
-      add_to_dQ(machine, x, I, first, k_t, C, std::move(p));
+      add_to_dQ(machine, x, queries, k_t, C, std::move(p));
     }
   }
 }
@@ -426,6 +435,7 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, const Key
   const Words d = problem.shape.d;
   const Words dv = problem.shape.dv;
   const bool needs_p = sums.needs_p();
+  const Words sum_words = problem.sum_words;
   // Queries after the first keys that they meet.
   const Words again = !sums.dQ              ? Words(0)
                       : of.met.overflowed() ? of.met
@@ -433,9 +443,10 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, const Key
   return with_index(
       {.path = std::move(path),
        .reads = of.rows * (d + dv * values_read(sums)) +
-                of.met * (d + dv + (needs_p ? 2 : 1) * problem.row_words()) + again * d,
-       .writes = of.rows * ((sums.dK ? d : Words(0)) + dv * values_written(sums)) +
-                 (sums.dQ ? of.met * d : Words(0)),
+                of.met * (d + dv + (needs_p ? 2 : 1) * problem.row_words()) + again * d * sum_words,
+       .writes = of.rows * ((sums.dK ? d : Words(0)) + dv * values_written(sums)) *
+                     (sums.of_parts ? sum_words : Words(1)) +
+                 again * d * sum_words + (sums.dQ ? Words(problem.shape.n) * d : Words(0)),
        .peak = peak(problem, by, sums, std::min(of.longest, by.rows), of.largest),
        .flops = of.pairs * (2 * d * (1 + (sums.dK ? 1 : 0) + (sums.dQ ? 1 : 0)) +
                             2 * dv * ((needs_p ? 1 : 0) + (sums.dV ? 1 : 0)))},
@@ -530,8 +541,9 @@ void nest_of(NestWriter& nest, const Problem& problem, KeySums sums, const Units
     const NestTile tile(name, I, cols);
     return in_groups ? tile.of_words(of.met * cols) : tile;
   };
-  const NestTile Q = passing("Q", d), dO = passing("dO", dv), L = passing("L", problem.row_words()),
-                 v = passing("v", problem.row_words()), dQ("dQ", I, d);
+  const NestTile Q = passing("Q", d), dO = passing("dO", dv),
+                 L = passing("L", problem.row_columns()), v = passing("v", problem.row_columns()),
+                 dQ("dQ", I, d);
   const NestTile dQ_again =
       problem.mask.full() ? NestTile("dQ", I, d).but_once(J) : NestTile("dQ", again, d);
   const NestTile K(keys, J, d), V("V", J, dv), dK("dK", J, d), dV("dV", J, dv);

@@ -68,10 +68,12 @@ struct KeyBlocks {
   Levels inner = {};  // of rows and keys, from the innermost level out: where dQ is not made
 };
 
-// Which sums are made. Where values are keys dK + dV are one sum, of both or neither.
+// Which sums are made, that of dQ in the slow store. Where values are keys dK + dV are one sum, of
+// both or neither.
 struct KeySums {
   bool dQ, dK, dV;
   bool one_of_keys = false;
+  bool of_parts = false;  // of some queries each, which are to be added up
   [[nodiscard]] bool needs_p() const { return dQ || dK; }
   [[nodiscard]] bool any() const { return dQ || dK || dV; }
 };

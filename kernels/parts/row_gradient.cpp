@@ -88,7 +88,7 @@ void add_gradient(Machine& machine, const GroupedRows& grouped, const Operands& 
 PhaseCost add_gradient_cost(const GroupedRows& grouped, Range units, bool partials) {
   const RowPlan& by = grouped.by;
   const Index d = by.problem.shape.d;
-  const Words dd = Words(d) * d;
+  const Words sum_words = by.problem.sum_words, of_g = Words(d) * d * sum_words;
   const Units::Sum of = grouped.sum(units).of;
   const Words rows = of.rows;
   const Words r = of.largest;
@@ -102,15 +102,16 @@ PhaseCost add_gradient_cost(const GroupedRows& grouped, Range units, bool partia
   const Words k = by.kept;
   const Words w_kept = std::min(by.weights, by.kept);
   const Words w = std::min(by.weights, d - by.kept);
-  Words peak = std::max(r * (d + k) + w_kept * d, r * d + w * d + r * w);
+  Words peak = std::max((r + w_kept) * d * sum_words + r * k, (r + w) * d * sum_words + r * w);
   if (adds) {
-    peak = std::max({peak, r_adding * (d + k) + 2 * w_kept * d, r_adding * d + 2 * w * d});
+    peak = std::max({peak, (r_adding + 2 * w_kept) * d * sum_words + r_adding * k,
+                     (r_adding + 2 * w) * d * sum_words});
   }
   return {.path = "g",
-          .reads = rows * (d - by.kept) + dd * adding.units,
-          .writes = dd * of.units,
+          .reads = rows * (d - by.kept) + of_g * adding.units,
+          .writes = of_g * of.units,
           .peak = peak,
-          .flops = 2 * rows * dd};
+          .flops = 2 * rows * d * d};
 }
 
 void add_gradient_nest(NestWriter& nest, const GroupedRows& by, const NestLoop& I,
@@ -157,12 +158,12 @@ void sum_partials(Machine& machine, const Plan& plan, Range rows, Range units, b
 std::vector<PhaseCost> sum_partials_cost(const Problem& problem, const Blocks& blocks, Index rows,
                                          Index units, bool begun) {
   const Index terms = units + (begun ? 1 : 0);
-  const Words words = Words(rows) * problem.shape.d;
+  const Words row = Words(problem.shape.d) * problem.sum_words;
   const Index weights = RowPlan(problem, blocks).weights;
   return {{.path = "reduce",
-           .reads = words * terms,
-           .writes = words,
-           .peak = Words(std::min(weights, rows)) * problem.shape.d * std::min<Index>(terms, 2),
+           .reads = row * rows * terms,
+           .writes = row * rows,
+           .peak = row * std::min(weights, rows) * std::min<Index>(terms, 2),
            .flops = 0}};
 }
 

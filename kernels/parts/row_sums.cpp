@@ -94,7 +94,7 @@ void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
 
 // Z and what rows keep; a strip and its factors.
 Words ValueSums::of_row(const RowPlan& by) {
-  return Words(by.problem.shape.dv) + RowNormaliser::words(by.problem);
+  return Words(by.problem.shape.dv) * by.problem.sum_words + RowNormaliser::words(by.problem);
 }
 Words ValueSums::strips(const RowPlan& by, Words r) {
   return by.strip_rows(r) * (Words(by.strip_keys()) + by.problem.row_words());
@@ -174,10 +174,11 @@ GradientSums::Parts GradientSums::take_parts() {
 
 // U and Z, the softmax and the mean; two strips, factors and delta.
 Words GradientSums::of_row(const RowPlan& by) {
-  return Words(2) * by.problem.shape.d + OnlineSoftmax::kWords + RunningMean::kWords;
+  return (Words(2) * by.problem.shape.d + OnlineSoftmax::kWords + RunningMean::kWords) *
+         by.problem.sum_words;
 }
 Words GradientSums::strips(const RowPlan& by, Words r) {
-  return by.strip_rows(r) * (Words(2) * by.strip_keys() + 2);
+  return by.strip_rows(r) * (Words(2) * by.strip_keys() + 2 * by.problem.row_words());
 }
 LevelSums GradientSums::in_level(const RowPlan& by, Words r) {
   const Words d = by.problem.shape.d, dv = by.problem.shape.dv;
@@ -243,7 +244,7 @@ void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, cons
 
 // W, L and v; a strip, and what a product keeps in registers.
 Words KnownGradientSums::of_row(const RowPlan& by) {
-  return Words(by.problem.shape.d) + 2 * by.problem.row_words();
+  return Words(by.problem.shape.d) * by.problem.sum_words + 2 * by.problem.row_words();
 }
 Words KnownGradientSums::strips(const RowPlan& by, Words r) {
   const Words strip = by.strip_rows(r) * by.strip_keys();

@@ -154,7 +154,7 @@ RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& 
 // dO and v with O, then with G and some of Y.
 PhaseCost row_gradients_cost(const RowPlan& by, const Units::Sum& of) {
   PhaseCost cost = rows_times_cost("G", by, of);
-  cost.reads += Words(of.rows) * by.problem.shape.d * by.problem.row_words();
+  cost.reads += Words(of.rows) * by.problem.shape.d * by.problem.row_columns();
   cost.peak += of.largest * by.problem.row_words();
   return cost;
 }
@@ -239,7 +239,7 @@ void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
                         const NestWriter::Tiles& stays) {
   const Index d = by.problem.shape.d;
   NestWriter::Tiles all = stays;
-  all.emplace_back("v", I, by.problem.row_words());
+  all.emplace_back("v", I, by.problem.row_columns());
   nest.phase("G", [&] {
     nest.read({{"dO", I, d}});
     if (by.problem.normalised()) {

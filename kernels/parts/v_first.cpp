@@ -21,11 +21,11 @@ void make_v(Machine& machine, const RowPlan& by, const Operands& io, Range units
 }
 
 PhaseCost v_cost(const Problem& problem, const Units::Sum& of) {
-  const Words dv = problem.shape.dv;
+  const Words dv = problem.shape.dv, sum_words = problem.sum_words;
   return {.path = "v",
           .reads = 2 * dv * of.rows,
-          .writes = of.rows,
-          .peak = (2 * dv + 1) * of.largest,
+          .writes = of.rows * sum_words,
+          .peak = (2 * dv + sum_words) * of.largest,
           .flops = 0};
 }
 

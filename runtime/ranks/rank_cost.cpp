@@ -44,7 +44,7 @@ std::vector<PhaseCost> arena_of(const RankPart& part) {
     }
   }
   for (const Signature& result : part.of().kernel().returned(part.plan().problem)) {
-    add_dead_cost(phases, result, part.plan().problem.shape,
+    add_dead_cost(phases, result, part.plan().problem,
                   size_of(part.of().dead_rows(result, part.rank())));
   }
   return phases;
