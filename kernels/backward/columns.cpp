@@ -37,8 +37,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     return problem.mask.full() ? tile : tile.of_words(all);
   };
   const NestTile dO = live({"dO", I, d}, of.all * d), A1 = live({"A1", I, d}, of.all * d);
-  const Words one = problem.row_words();
-  const NestTile L = live({"L", I, problem.row_words()}, of.all * one), O("O", I, d), v("v", I);
+  const Words one = problem.row_columns();
+  const NestTile L = live({"L", I, problem.row_columns()}, of.all * one), O("O", I, d), v("v", I);
   const NestTile A2("A2", J, columns), g("g", d, columns);
   NestWriter nest;
   nest.loop(J, [&] {
@@ -168,6 +168,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const ColumnPlan by(problem, blocks);
   const Index T = by.units().size();
   const Words dd = Words(d) * d, one = problem.row_words();
+  const Words of_O = Words(d) * problem.row_columns();
+  const Index of_sum = problem.sum_words;
   const Passes of = by.passes();
   const Words r = by.rows;
   const Words c = by.keys;
@@ -180,17 +182,18 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       product_in_pieces_cost("h", by, d, d),
       // K_J, h_J and T_J; dO and O with v, or A1 with v, L, q and p.
       with_index({.path = "core",
-                  .reads = of.all * (2 * Words(d) + one) + (Words(n) * d + of.again) * one,
+                  .reads = of.all * (2 * Words(d) + one) + n * of_O + of.again * one,
                   .writes = T > 1 ? Words(n) * one : Words(0),
-                  .peak = 3 * c * d + units.index_live + r * one +
-                          std::max(2 * r * d * one, r * d + r * one + 2 * r * c),
+                  .peak = c * d * (2 + of_sum) + units.index_live + r * one +
+                          r * std::max(2 * of_O, d + one + 2 * c),
                   .flops = 6 * problem.pairs() * d},
                  units),
       // T_J with A2_J and g; or with two of g.
       {.path = "g",
-       .reads = Words(m) * d + (T - 1) * dd,
-       .writes = T * dd,
-       .peak = std::max(c * d + w * (c + d), T > 1 ? second * d + 2 * w * d : Words(0)),
+       .reads = Words(m) * d + (T - 1) * dd * of_sum,
+       .writes = T * dd * of_sum,
+       .peak = std::max(c * d * of_sum + w * (c + d * of_sum),
+                        T > 1 ? (second + 2 * w) * d * of_sum : Words(0)),
        .flops = 2 * Words(m) * dd},
   };
 }
@@ -204,11 +207,12 @@ Kernel backward_columns() {
           .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
           .returns = {kg},
           .takes_activations = true,
+          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost,
                       .intermediates =
                           [](const Problem& problem, const Blocks&) {
-                            return Words(problem.shape.n) * problem.row_words();
+                            return Words(problem.shape.n) * problem.row_columns();
                           },
                       .nest = loop_nest},
           .fitting = {.fit =

@@ -127,9 +127,9 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 // g = A1^T dQ moves n d (ceil(d / rows) + ceil(d / cols)) + d^2 words, so the side with fewer
 // words, at most sqrt(M), is tried from large to small with the most of the other; then the
 // blocks are made as deep as fits.
-ProductBlocks fit_gradient(Index n, Index d, Index M) {
-  const auto fits = [M](Index rows, Index cols, Index depth) {
-    return Words(rows) * cols + (Words(rows) + cols) * depth <= Words(M);
+ProductBlocks fit_gradient(Index n, Index d, Index M, Index sum_words) {
+  const auto fits = [=](Index rows, Index cols, Index depth) {
+    return Words(rows) * cols * sum_words + (Words(rows) + cols) * depth <= Words(M);
   };
   ProductBlocks best{1, 1, 1};
   if ((Words(d) * d).overflowed()) {
@@ -158,8 +158,10 @@ ProductBlocks fit_gradient(Index n, Index d, Index M) {
 Blocks fit(const Problem& problem, Index M, Objective objective) {
   const auto [n, m, d] = problem.shape;
   const Index width = problem.shape.dv;
-  const Index v =
-      largest(std::min(n, M), [&](Index r) { return Words(2) * r * width + Words(r) <= Words(M); });
+  const Index of_sum = problem.sum_words;
+  const Index v = largest(std::min(n, M), [&](Index r) {
+    return Words(2) * r * width + Words(r) * of_sum <= Words(M);
+  });
   const KeyBlocks core = fit_key_gradients(problem, M, objective, core_sums(problem));
   Blocks blocks;
   if (makes_v(problem)) {
@@ -170,9 +172,9 @@ Blocks fit(const Problem& problem, Index M, Objective objective) {
   if (problem.inputs == Inputs::plain) {
     return blocks;
   }
-  const ProjectBlocks S = fit_project(n, d, M);
-  const ProjectBlocks h = fit_project(m, d, M);
-  const ProductBlocks g = fit_gradient(n, d, M);
+  const ProjectBlocks S = fit_project(n, d, M, of_sum);
+  const ProjectBlocks h = fit_project(m, d, M, of_sum);
+  const ProductBlocks g = fit_gradient(n, d, M, of_sum);
   Blocks all{{"S.Br", S.rows}, {"S.Bc", S.cols}, {"h.Br", h.rows}, {"h.Bc", h.cols}};
   for (const auto& [name, size] : blocks) {
     all.add(name, size);
@@ -186,26 +188,27 @@ Blocks fit(const Problem& problem, Index M, Objective objective) {
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const Words dv = problem.shape.dv;
+  const Index of_sum = problem.sum_words;
   const PhaseCost core =
       key_gradients_cost("core", problem, core_blocks(blocks), core_sums(problem),
                          all_key_blocks(problem, core_blocks(blocks)));
   const bool weighted = problem.inputs == Inputs::weighted;
   std::vector<PhaseCost> phases;
   if (weighted) {
-    phases = {project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}),
-              project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]})};
+    phases = {project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}, of_sum),
+              project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]}, of_sum)};
   }
   if (makes_v(problem)) {
     phases.push_back({.path = "v",
                       .reads = 2 * n * dv,
-                      .writes = n,
-                      .peak = std::min(n, blocks["v.Br"]) * (2 * dv + 1),
+                      .writes = Words(n) * of_sum,
+                      .peak = std::min(n, blocks["v.Br"]) * (2 * dv + of_sum),
                       .flops = 0});
   }
   phases.push_back(core);
   if (weighted) {
-    phases.push_back(
-        product_cost("g", {d, d, n}, {blocks["g.rows"], blocks["g.cols"], blocks["g.depth"]}));
+    phases.push_back(product_cost("g", ProductShape{d, d, n}.weighing(of_sum, Holds::sums),
+                                  {blocks["g.rows"], blocks["g.cols"], blocks["g.depth"]}));
   }
   return phases;
 }
@@ -245,6 +248,7 @@ Kernel backward_flash() {
       .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg, kdQ, kdK, kdV},
       .takes_activations = true,
+      .weighs_sums = true,
       .schedule = {.code = code},
       .formula = {.cost = cost,
                   .intermediates =

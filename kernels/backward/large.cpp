@@ -33,7 +33,7 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
   const Units::Tiles tiles = phase2_tiles(problem, by);
   const NestLoop J("J", problem.mask.full() ? "keys" : "live keys", tiles.most, by["phase2.Bc"]);
   const NestTile S("S", I, d), O("O", I, d), dO("dO", I, d), A1("A1", I, d),
-      L("L", I, problem.row_words()), v("v", I, problem.row_words());
+      L("L", I, problem.row_columns()), v("v", I, problem.row_columns());
   const NestTile h = NestTile("h", J, d).of_words(d * tiles.met);
   const NestTile A2 = NestTile("A2", J, d).of_words(d * tiles.met);
   const NestTile g("g", d, d);
@@ -84,13 +84,13 @@ void project_pairs(Machine& machine, ProjectBlocks by, const SlowMatrix& A1, con
     const Tile a3 = machine.read(A3.row_block(I));  // A3_I (r, d)
     for (const Range J : blocks(X.cols(), by.cols)) {
       {
-        const Tile x = machine.read(X.block({0, X.rows()}, J));                 // X_J (d, c)
-        Tile s = machine.initialize("S", I.size(), J.size(), Holds::operands);  // S_IJ (r, c)
+        const Tile x = machine.read(X.block({0, X.rows()}, J));  // X_J (d, c)
+        Tile s = machine.initialize("S", I.size(), J.size());    // S_IJ (r, c)
         multiply_add(a1, x, s);
         machine.write(s, S.block(I, J));
       }
-      const Tile y = machine.read(Y.block({0, Y.rows()}, J));                    // Y_J (d, c)
-      Tile h_ij = machine.initialize("h", I.size(), J.size(), Holds::operands);  // h_IJ (r, c)
+      const Tile y = machine.read(Y.block({0, Y.rows()}, J));   // Y_J (d, c)
+      Tile h_ij = machine.initialize("h", I.size(), J.size());  // h_IJ (r, c)
       multiply_add(a3, y, h_ij);
       machine.write(h_ij, h.block(I, J));
     }
@@ -145,7 +145,7 @@ void gradient(Machine& machine, const Plan& plan, const Operands& io, const Slow
       live.set_dead<View>(p, 0);
       f.reset();
       q.reset();
-      Tile T_t = machine.initialize("T", J.size(), a1_i.cols());  // T_J^T (c, d)
+      Tile T_t = machine.initialize("T", J.size(), a1_i.cols(), Holds::operands);  // T_J^T (c, d)
       multiply_add(transposed(p), a1_i, T_t);
       multiply_add(a2_j, T_t, g_t);
     }
@@ -181,7 +181,7 @@ Words phase1_peak(const Problem& problem, Index Br, Index Bc) {
   const Index d = problem.shape.d;
   const Words r = std::min(Br, std::max(problem.shape.n, problem.shape.m));
   const Words c = std::min(Bc, d);
-  return (problem.shape.n == problem.shape.m ? 2 : 1) * r * d + c * d + r * c;
+  return (problem.shape.n == problem.shape.m ? 2 : 1) * r * d + c * d + r * c * problem.sum_words;
 }
 
 // g and S_i, dO_i, A1_i, l_i, v_i; with them O_i at first, later A2_j with q, A and f, or
@@ -190,10 +190,10 @@ Words phase2_peak(const Problem& problem, Index Br, Index Bc) {
   const Index d = problem.shape.d;
   const Words r = std::min(Br, problem.shape.n);
   const Words c = std::min(Bc, problem.shape.m);
-  const Words rows = Words(d) * d + 3 * r * d + 2 * r * problem.row_words();
+  const Words rows = Words(d) * d * problem.sum_words + 3 * r * d + 2 * r * problem.row_words();
   const Words index = problem.mask.index().live();
-  return rows +
-         std::max(r * d * problem.row_words(), index + c * d + std::max(3 * r * c, r * c + c * d));
+  return rows + std::max(r * d * problem.row_columns(),
+                         index + c * d + std::max(3 * r * c, r * c + c * d));
 }
 
 // The words depend on the rows alone, in both phases: the largest Br beside one column, then
@@ -251,8 +251,9 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       // Erratum: T_j A2_j is added to g for every tile, 2 n m d^2 / Br flops that the
       // paper's time bound leaves out.
       with_index({.path = "phase2",
-                  .reads = 3 * nd + (nd + n) * problem.row_words() + 2 * d * tiles.met,
-                  .writes = dd,
+                  .reads = 3 * nd + nd * problem.row_columns() + Words(n) * problem.row_words() +
+                           2 * d * tiles.met,
+                  .writes = dd * problem.sum_words,
                   .peak = phase2_peak(problem, Br2, blocks["phase2.Bc"]),
                   .flops = 6 * d * tiles.words + 2 * dd * tiles.met},
                  Units::of_queries(problem, Br2).sum()),
@@ -289,6 +290,7 @@ Kernel backward_large() {
           .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
           .returns = {kg},
           .takes_activations = true,
+          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost,
                       .intermediates =

@@ -72,8 +72,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   }
   // Erratum: line 8 prints g as n x n; it is d x d.
   const Phase phase(machine, "g");
-  Tile g_t = machine.initialize("g", d, d);  // g^T (d, d)
-  Tile T_t = machine.initialize("T", m, d);  // T^T (m, d)
+  Tile g_t = machine.initialize("g", d, d);                   // g^T (d, d)
+  Tile T_t = machine.initialize("T", m, d, Holds::operands);  // T^T (m, d)
   multiply_add(transposed(p), A1, T_t);
   multiply_add(A2_t, T_t, g_t);
   machine.write(g_t, transposed(io.out("g").whole()));
@@ -102,8 +102,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
        .flops = 0},
       {.path = "g",
        .reads = 0,
-       .writes = dd,
-       .peak = nd + md + nm + dd + md,
+       .writes = dd * problem.sum_words,
+       .peak = nd + md + nm + dd * problem.sum_words + md,
        .flops = 2 * nd * m + 2 * md * d},
   };
 }
@@ -117,6 +117,7 @@ Kernel backward_naive() {
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
           .takes_activations = true,
+          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit = [](const Problem&, const Memory&, Objective) { return Blocks{}; },

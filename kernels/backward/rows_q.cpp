@@ -39,7 +39,8 @@ class Centred : public ScoreEpilogue {
   static EpilogueCost cost(const Products& of, const StationaryBlocks& by) {
     const bool rows = rows_stay(of.scores, by);
     return {.columns = 1,
-            .row_reads = rows ? of.scores.depth : 1,
+            .row_reads = rows ? 0 : 1,
+            .row_operands = rows ? of.scores.depth : 0,
             .names = {.text = "q = q - v", .columns = {"v"}, .row_reads = rows ? "O" : "v"}};
   }
   // Without v only where rows stay.

@@ -12,6 +12,7 @@
 #include "kernels/parts/activations.hpp"
 #include "kernels/parts/live_pairs.hpp"
 #include "kernels/parts/product.hpp"
+#include "kernels/parts/scores.hpp"
 #include "kernels/parts/small_cache.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -35,7 +36,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     return NestTile(name, I, J).of_words(tiles.words);
   };
   const Units::Sum queries = Units::of_queries(problem, B).sum();
-  const NestTile f = scores("f"), q = scores("q"), p = scores("p"), v("v", I, problem.row_words());
+  const NestTile f = scores("f"), q = scores("q"), p = scores("p"),
+                 v("v", I, problem.row_columns());
   NestWriter nest;
   nest.phase("phase1", [&] {
     nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, {n, d, d}, square(B)); });
@@ -110,7 +112,8 @@ SlowMatrix phase2(Machine& machine, const Problem& problem, Index B, const SlowM
   for (const Range I : queries) {
     const Tile index = queries.read_index(machine, I);
     for (const Range J : queries.met_blocks(I, B)) {
-      Tile q_ij = product_block(machine, "q", dO, transposed(h), I, J, depth);  // q_IJ (b, c)
+      Tile q_ij = product_block(machine, "q", dO, transposed(h), I, J, depth, {},
+                                Holds::scores);  // q_IJ (b, c)
       LivePairs(problem, I, J).set_dead<View>(q_ij, 0);
       machine.write(q_ij, q.block(I, J));
     }
@@ -158,7 +161,7 @@ SlowMatrix phase3(Machine& machine, const Problem& problem, Index B, SlowMatrix 
 void phase4(Machine& machine, const Problem& problem, Index B, const SlowMatrix& A1,
             const SlowMatrix& A2, const SlowMatrix& p, SlowMatrix& g, Workspace& workspace) {
   const Phase phase(machine, "phase4");
-  SlowMatrix T = workspace.matrix("T", A1.cols(), A2.rows()).holding(Holds::sums);
+  SlowMatrix T = workspace.matrix("T", A1.cols(), A2.rows());
   {
     const Phase inner(machine, "T");
     const Units keys = Units::of_keys(problem, B);
@@ -194,33 +197,37 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Index B = blocks["B"];
   const Words b = std::min(n, B);
   const Words c = std::min(m, B);
+  const Index of_sum = problem.sum_words;
+  const Words of_row = problem.row_words();
+  const Products of(problem);
   const Units::Tiles tiles = live_tiles(problem, B);
-  PhaseCost T = product_cost("phase4/T", {d, m, n}, square(B));
+  PhaseCost T = product_cost("phase4/T", ProductShape{d, m, n}.weighing(of_sum), square(B));
   T.reads = d * tiles.rows + tiles.words * ceil_div(d, B);
   T.flops = 2 * d * tiles.words;
   const Units::Sum queries = Units::of_queries(problem, B).sum();
   const Units::Sum keys = Units::of_keys(problem, B).sum();
   T.peak += keys.index_live;
-  std::vector<PhaseCost> phases = {product_cost("phase1/S", {n, d, d}, square(B))};
+  std::vector<PhaseCost> phases = {product_cost("phase1/S", of.S, square(B))};
   std::ranges::move(softmax_cost("phase1/", "A", problem, B, false), std::back_inserter(phases));
-  phases.push_back(product_cost("phase2/h", {m, d, d}, square(B)));
+  phases.push_back(product_cost("phase2/h", of.h, square(B)));
   phases.push_back(score_product_cost("phase2/q", problem, B));
   if (problem.normalised()) {
     phases.push_back(with_index({.path = "phase3/v",
                                  .reads = 2 * tiles.words,
                                  .writes = 0,
-                                 .peak = b + 2 * b * c + queries.index_live,
+                                 .peak = b * of_row + 2 * b * c + queries.index_live,
                                  .flops = 0},
                                 queries));
   }
   phases.push_back(with_index({.path = "phase3/p",
                                .reads = 2 * tiles.words,
                                .writes = tiles.words,
-                               .peak = b * problem.row_words() + 3 * b * c + queries.index_live,
+                               .peak = b * of_row + 3 * b * c + queries.index_live,
                                .flops = 0},
                               queries));
   phases.push_back(with_index(T, keys, ceil_div(d, B)));
-  phases.push_back(product_cost("phase4/g", {d, d, m}, square(B)));
+  const ProductShape of_g = ProductShape{d, d, m}.weighing(of_sum, Holds::sums);
+  phases.push_back(product_cost("phase4/g", of_g, square(B)));
   return phases;
 }
 
@@ -228,7 +235,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
 Words workspace_words(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
   const Words nm = Words(n) * m;
-  return std::max({(1 + problem.row_words()) * nm + Words(n) * d, 2 * nm + Words(m) * d, 3 * nm,
+  return std::max({(1 + problem.row_columns()) * nm + Words(n) * d, 2 * nm + Words(m) * d, 3 * nm,
                    nm + Words(d) * m});
 }
 
@@ -242,6 +249,7 @@ Kernel backward_small() {
       .operands = {kA1, kA2, kA3, kX, kY, kdO},
       .returns = {kg},
       .takes_activations = true,
+      .weighs_sums = true,
       .schedule = {.code = code},
       .formula = {.cost = cost, .intermediates = workspace_words, .nest = loop_nest},
       .fitting = {.fit = small_cache_blocks, .window = square_window},

@@ -149,7 +149,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 
 Words intermediates(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
-  return problem.pairs() + std::max(Words(n) * d, Words(m) * d + Words(n) * problem.row_words());
+  return problem.pairs() + std::max(Words(n) * d, Words(m) * d + Words(n) * problem.row_columns());
 }
 
 // Where A3 is A2: with S and G = dO Y^T in the slow store, one pass of A2 makes s and q = G A2^T.
@@ -184,7 +184,7 @@ PhaseCost both_cost(const Problem& problem, const StationaryBlocks& by) {
 PhaseCost both_level_cost(const Problem& problem, const StationaryBlocks& by, std::size_t level) {
   const auto [n, m, d] = problem.shape;
   const bool masked = !problem.mask.full();
-  const Index one = problem.row_words();
+  const Index one = problem.row_columns();
   LevelTally tally(by.inner, level);
   for (const auto& [I, rows] : alike(n, by.rows, masked)) {
     for (const auto& [J, columns] : alike(m, by.cols, masked)) {
@@ -218,7 +218,7 @@ void both_nest(NestWriter& nest, const Problem& problem, const StationaryBlocks&
   const NestTile s("s", I, J), q("q", I, J);
   const NestTile p = live({"p", I, J}, problem.pairs()), A2 = live({"A2", J, K}, of.keys * d);
   const NestTile S = live({"S", P, K}, of.rows * d), G = live({"G", P, K}, of.rows * d);
-  const Index one = problem.row_words();
+  const Index one = problem.row_columns();
   const NestTile L = live({"L", P, one}, of.rows * one), v = live({"v", P, one}, of.rows * one);
   nest.loop(I, [&] {
     index_nest(nest, Units::of_queries(problem, by.rows).sum());
@@ -351,7 +351,7 @@ void code_shared(Machine& machine, const Plan& plan, const Operands& io, Workspa
 
 Words intermediates_shared(const Problem& problem, const Blocks&) {
   const Words n = problem.shape.n;
-  return problem.pairs() + 2 * n * problem.shape.d + n * problem.row_words();
+  return problem.pairs() + 2 * n * problem.shape.d + n * problem.row_columns();
 }
 
 // From nothing: s and q whole, and then p where q was.
@@ -378,20 +378,21 @@ PhaseCost score_gradient_level_cost(const Problem& problem, const Blocks& blocks
 Stage score_gradient_stage(const Problem& problem) {
   const auto put = [=](Memory memory, Objective, Blocks& blocks) {
     memory.M = std::max<Index>(memory.M - problem.mask.index().live(), 1);
-    plan_pairs("p", problem.shape.n, problem.shape.m, 2, memory, blocks);
+    plan_pairs("p", problem.shape.n, problem.shape.m, 2 * problem.sum_words, memory, blocks);
   };
   return {
       .put = put,
       .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
         const Words all = problem.pairs();
         const Units::Sum of = Units::of_queries(problem, blocks["p.rows"]).sum();
-        return {with_index(
-            {.path = "p",
-             .reads = 2 * all + Words(2) * problem.shape.n,
-             .writes = all,
-             .peak = pairs_peak("p", problem.shape.n, problem.shape.m, 2, blocks) + of.index_live,
-             .flops = 0},
-            of)};
+        return {with_index({.path = "p",
+                            .reads = 2 * all + Words(2) * problem.shape.n * problem.sum_words,
+                            .writes = all,
+                            .peak = pairs_peak("p", problem.shape.n, problem.shape.m,
+                                               2 * problem.sum_words, blocks) +
+                                    of.index_live,
+                            .flops = 0},
+                           of)};
       },
       .nest =
           [=](NestWriter& nest, const Blocks& blocks) {
@@ -576,7 +577,7 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
 
 Words intermediates_sq(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
-  return 2 * problem.pairs() + Words(2) * n * problem.row_words() + Words(std::max(n, m)) * d;
+  return 2 * problem.pairs() + Words(2) * n * problem.row_columns() + Words(std::max(n, m)) * d;
 }
 
 Kernel from_nothing(std::string_view name, std::string_view summary, bool stores_p) {
@@ -587,6 +588,7 @@ Kernel from_nothing(std::string_view name, std::string_view summary, bool stores
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
           .takes_activations = true,
+          .weighs_sums = true,
           .schedule = {.code =
                            [stores_p](Machine& machine, const Plan& plan, const Operands& io,
                                       Workspace& workspace) {
@@ -619,6 +621,7 @@ Kernel backward_tiles() {
           .returns = {kg},
           .shares_keys = true,
           .takes_activations = true,
+          .weighs_sums = true,
           .schedule = {.code =
                            [=](Machine& machine, const Plan& plan, const Operands& io,
                                Workspace& workspace) {

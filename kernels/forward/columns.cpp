@@ -40,7 +40,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     return problem.mask.full() ? tile : tile.of_words(all);
   };
   const NestTile queries = live({names.queries, I, d}, of.all * d);
-  const NestTile O("O", I, dv), L("L", I, problem.row_words()), sum("sum", I, problem.row_words());
+  const NestTile O("O", I, dv), L("L", I, problem.row_columns()),
+      sum("sum", I, problem.row_columns());
   NestWriter nest;
   nest.loop(J, [&] {
     product_in_pieces_nest(nest, by, J, "K", "X^T", names.keys, {});
@@ -49,8 +50,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
       index_nest(nest, by.units().sum());
       nest.loop(I, {K, h}, [&] {
         nest.step("e = " + queries.text() + " K_J^T", {queries});
-        const NestWriter::Tiles between = {live(L.but_once(J), of.again * problem.row_words()),
-                                           live(sum.but_once(J), of.again * problem.row_words()),
+        const NestWriter::Tiles between = {live(L.but_once(J), of.again * problem.row_columns()),
+                                           live(sum.but_once(J), of.again * problem.row_columns()),
                                            live(O.but_once(J), of.again * dv)};
         const std::string kept(text_for(problem, "max_I, sum_I, O_I", "O_I"));
         if (J.trips > 1) {
@@ -66,7 +67,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
         nest.step(
             std::string(
                 text_for(problem, "last keys: write L_I, O_I / sum_I", "last keys: write O_I")),
-            {}, {live(L.once(J), Words(n) * problem.row_words()), live(O.once(J), Words(n) * dv)});
+            {},
+            {live(L.once(J), Words(n) * problem.row_columns()), live(O.once(J), Words(n) * dv)});
       });
     });
   });
@@ -111,8 +113,10 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
             : RowNormaliser(machine, by.problem,
                             &*LiveRows(std::as_const(*L), mask, before, kNoMaximum),
                             &*LiveRows(std::as_const(*sums), mask, before), I);
-    Tile o = before.empty() ? machine.initialize("O", I.size(), by.problem.shape.dv)
-                            : machine.read(LiveRows(std::as_const(O), mask, before)->row_block(I));
+    Tile o = before.empty()
+                 ? machine.initialize("O", I.size(), by.problem.shape.dv)
+                 : machine.read(
+                       LiveRows(std::as_const(O), mask, before)->row_block(I).holding(Holds::sums));
     const Range all{0, I.size()};
     normaliser.apply(e, all, live, {o});
     multiply_add(e, h, o);
@@ -121,7 +125,7 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
       if (L != nullptr) {
         normaliser.write(&*LiveRows(*L, mask, after), &*LiveRows(*sums, mask, after), I);
       }
-      machine.write(o, LiveRows(O, mask, after)->row_block(I));
+      machine.write(o, LiveRows(O, mask, after)->row_block(I).holding(Holds::sums));
     }
     if (const Ranges last = without(live.met(), after); !last.empty()) {
       normaliser.divide(o);
@@ -151,6 +155,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const ColumnPlan by(problem, blocks);
   const Passes of = by.passes();
   const Words dv = problem.shape.dv, one = problem.row_words();
+  const Words kept = dv * problem.sum_words + 2 * one;  // between two blocks of keys
   const Words r = by.rows;
   const Words c = by.keys;
   const Units::Sum units = by.units().sum();
@@ -161,9 +166,9 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       // K_J and h_J; the scores with A1, then with O, maximum, sum and rescale.
       with_index(
           {.path = "core",
-           .reads = of.all * d + of.again * (dv + 2 * one),
-           .writes = of.all * (dv + one) + of.again * one,
-           .peak = c * (dv + d) + units.index_live + r * c + std::max(r * d, r * dv + 3 * r * one),
+           .reads = of.all * d + of.again * kept,
+           .writes = problem.shape.n * (dv + one) + of.again * kept,
+           .peak = c * (dv + d) + units.index_live + r * c + r * std::max(Words(d), kept + one),
            .flops = 2 * problem.pairs() * (dv + d)},
           units),
   };
@@ -179,11 +184,12 @@ Kernel forward_columns() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .takes_activations = true,
+          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost,
                       .intermediates =
                           [](const Problem& problem, const Blocks&) {
-                            return Words(problem.shape.n) * problem.row_words();
+                            return Words(problem.shape.n) * problem.row_columns();
                           },
                       .nest = loop_nest},
           .fitting = {.fit =

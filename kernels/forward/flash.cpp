@@ -22,8 +22,8 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const NestLoop I("I", "queries", n, by["core.Br"]);
   const NestLoop J = key_loop(problem, I, by["core.Bc"]);
-  const NestTile S("S", I, d), O("O", I, d), maximum("max", I, problem.row_words()),
-      sum("sum", I, problem.row_words()), L("L", I, problem.row_words());
+  const NestTile S("S", I, d), O("O", I, d), maximum("max", I, problem.row_columns()),
+      sum("sum", I, problem.row_columns()), L("L", I, problem.row_columns());
   const NestTile A2("A2", J, d), h("h", J, d);
   NestWriter nest;
   nest.phase("S", [&] { project_nest(nest, {"S", "A1", "X"}, n, d, {by["S.Br"], by["S.Bc"]}); });
@@ -80,7 +80,8 @@ void core(Machine& machine, const Plan& plan, const SlowMatrix& S, const SlowMat
 // S_I, O_I, maximum and sum, the scores, and a column block or the rescaling factors.
 Words core_peak(const Problem& problem, Index r, Index c) {
   const Words d = problem.shape.d, of_rows = Words(r) * problem.row_words();
-  return Words(2) * r * d + 2 * of_rows + Words(r) * c + std::max(Words(c) * d, of_rows);
+  return Words(r) * d * (1 + problem.sum_words) + 2 * of_rows + Words(r) * c +
+         std::max(Words(c) * d, of_rows);
 }
 
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
@@ -105,8 +106,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 Blocks fit(const Problem& problem, Index M) {
   const auto [n, m, d] = problem.shape;
   const Words index = problem.mask.index().live();
-  const ProjectBlocks S = fit_project(n, d, M);
-  const ProjectBlocks h = fit_project(m, d, M);
+  const ProjectBlocks S = fit_project(n, d, M, problem.sum_words);
+  const ProjectBlocks h = fit_project(m, d, M, problem.sum_words);
   const Index Br = even(n, largest(std::min(n, M), [&](Index r) {
                           return core_peak(problem, r, 1) + index <= Words(M);
                         }));
@@ -123,8 +124,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Index Bc = blocks["core.Bc"];
   const Units::Sum of = Units::of_queries(problem, Br).sum();
   return {
-      project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}),
-      project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]}),
+      project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}, problem.sum_words),
+      project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]}, problem.sum_words),
       with_index(
           {.path = "core",
            .reads = Words(n) * d + 2 * d * of.met,
@@ -159,6 +160,7 @@ Kernel forward_flash() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .takes_activations = true,
+          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost,
                       .intermediates =

@@ -54,7 +54,11 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
   return {
       f_at_once_cost(problem, true),
       {.path = "h", .reads = md + dd, .writes = 0, .peak = nm + 2 * md + dd, .flops = 2 * md * d},
-      {.path = "O", .reads = 0, .writes = nd, .peak = nm + md + nd, .flops = 2 * nd * m},
+      {.path = "O",
+       .reads = 0,
+       .writes = nd,
+       .peak = nm + md + nd * problem.sum_words,
+       .flops = 2 * nd * m},
   };
 }
 
@@ -67,6 +71,7 @@ Kernel forward_naive() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .takes_activations = true,
+          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit = [](const Problem&, const Memory&, Objective) { return Blocks{}; },

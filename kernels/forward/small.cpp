@@ -7,6 +7,7 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/parts/product.hpp"
+#include "kernels/parts/scores.hpp"
 #include "kernels/parts/small_cache.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/machine.hpp"
@@ -67,15 +68,16 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const Index B = blocks["B"];
+  const Products of(problem);
   const Units::Tiles tiles = live_tiles(problem, B);
-  PhaseCost O = product_cost("O", {n, d, m}, square(B));
+  PhaseCost O = product_cost("O", of.O, square(B));
   O.reads = tiles.words * ceil_div(d, B) + d * tiles.met;
   O.flops = 2 * d * tiles.words;
   const Units::Sum queries = Units::of_queries(problem, B).sum();
   O.peak += queries.index_live;
-  std::vector<PhaseCost> phases = {product_cost("S", {n, d, d}, square(B))};
+  std::vector<PhaseCost> phases = {product_cost("S", of.S, square(B))};
   std::ranges::move(softmax_cost("", "s", problem, B, true), std::back_inserter(phases));
-  phases.push_back(product_cost("h", {m, d, d}, square(B)));
+  phases.push_back(product_cost("h", of.h, square(B)));
   phases.push_back(with_index(O, queries, ceil_div(d, B)));
   return phases;
 }
@@ -84,7 +86,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
 Words workspace_words(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
   const Words nm = Words(n) * m;
-  return nm + std::max(nm * problem.row_words() + Words(n) * d, Words(m) * d);
+  return nm + std::max(nm * problem.row_columns() + Words(n) * d, Words(m) * d);
 }
 
 }  // namespace
@@ -96,6 +98,7 @@ Kernel forward_small() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .takes_activations = true,
+          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost, .intermediates = workspace_words, .nest = loop_nest},
           .fitting = {.fit = small_cache_blocks, .window = square_window},

@@ -111,7 +111,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 
 Words intermediates(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
-  const Words sums = Words(n) * problem.row_words();
+  const Words sums = Words(n) * problem.row_columns();
   if (problem.inputs == Inputs::plain) {
     return problem.pairs() + sums;
   }
@@ -129,6 +129,7 @@ Kernel forward_tiles() {
       .returns = {kO, kL},
       .shares_keys = true,
       .takes_activations = true,
+      .weighs_sums = true,
       .schedule = {.code = code},
       .formula = {.cost = cost_of(stages),
                   .level_cost = level_cost_of(stages),

@@ -98,7 +98,7 @@ void joined_nest(NestWriter& nest, const Problem& problem, const ProductShape& o
 
 Stage joined_stage(const Problem& problem) {
   const auto [n, m, d] = problem.shape;
-  const ProductShape of{m, d, n};
+  const ProductShape of = ProductShape{m, d, n}.weighing(problem.sum_words);
   const Mask live_t = transposed(problem.mask);
   return stationary_stage(
       "dK", of,
@@ -177,7 +177,10 @@ std::vector<Stage> stages(const Problem& problem) {
   Problem of_values = problem;  // dO V^T
   of_values.shape.d = dv;
   const Mask live_t = transposed(problem.mask);
-  const ProductShape of_dV{m, dv, n};
+  const Index sums = problem.sum_words;
+  const ProductShape of_dQ = ProductShape{n, d, m}.weighing(sums);
+  const ProductShape of_dK = ProductShape{m, d, n}.weighing(sums);
+  const ProductShape of_dV = ProductShape{m, dv, n}.weighing(sums);
   std::vector<Stage> stages;
   if (problem.sharing != Sharing::none) {
     stages = {scores_stage(
@@ -187,7 +190,7 @@ std::vector<Stage> stages(const Problem& problem) {
       stages.push_back(row_dots_stage(problem));
     }
     stages.push_back(scores_stage("p", of_values, {"dO", "K^T"}, gradient_cost(problem)));
-    stages.push_back(product_stage("dQ", {n, d, m}, {"p", "K"}, problem.mask));
+    stages.push_back(product_stage("dQ", of_dQ, {"p", "K"}, problem.mask));
     stages.push_back(joined_stage(problem));
     return stages;
   }
@@ -199,8 +202,8 @@ std::vector<Stage> stages(const Problem& problem) {
               generated_product_stage("dV", of_dV, {"f^T", "dO"}, kActivated, live_t)};
   }
   stages.push_back(scores_stage("p", of_values, {"dO", "V^T"}, gradient_cost(problem)));
-  stages.push_back(product_stage("dQ", {n, d, m}, {"p", "K"}, problem.mask));
-  stages.push_back(product_stage("dK", {m, d, n}, {"p^T", "Q"}, live_t));
+  stages.push_back(product_stage("dQ", of_dQ, {"p", "K"}, problem.mask));
+  stages.push_back(product_stage("dK", of_dK, {"p^T", "Q"}, live_t));
   return stages;
 }
 
@@ -284,6 +287,7 @@ Kernel gradients_tiles() {
           .returns = {kdQ, kdK, kdV},
           .shares_keys = true,
           .takes_activations = true,
+          .weighs_sums = true,
           .kin = "backward/tiles",
           .schedule = {.code = code},
           .formula = {.cost = cost_of(stages),
@@ -292,7 +296,7 @@ Kernel gradients_tiles() {
                           [](const Problem& problem, const Blocks&) {
                             const Index scores = problem.sharing == Sharing::none ? 1 : 2;
                             return scores * problem.pairs() +
-                                   Words(problem.shape.n) * problem.row_words();
+                                   Words(problem.shape.n) * problem.row_columns();
                           },
                       .nest = nest_of(stages)},
           .fitting = level_fitting_of(stages)};

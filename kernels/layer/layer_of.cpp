@@ -165,13 +165,12 @@ std::vector<Projection> made_last(const Problem& problem) {
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, const Kernel& gradients) {
-  const Shape& shape = problem.shape;
   std::vector<PhaseCost> phases;
   const auto add = [&](std::vector<PhaseCost> more) {
     std::ranges::move(more, std::back_inserter(phases));
   };
   for (const Projection& of : made_first(problem)) {
-    add({product_phase_cost(of.C, of.extents(shape), blocks)});
+    add({product_phase_cost(of.C, of.extents(problem), blocks)});
   }
   add(gradients.formula.cost(inner(problem), blocks));
   for (const Projection& of : made_last(problem)) {
@@ -195,10 +194,9 @@ std::string with_own_names(const std::string& text) {
 }
 
 Nest loop_nest(const Problem& problem, const Blocks& blocks, const Kernel& gradients) {
-  const Shape& shape = problem.shape;
   NestWriter before, after;
   for (const Projection& of : made_first(problem)) {
-    product_phase_nest(before, {of.C, of.A, of.W}, of.extents(shape), blocks);
+    product_phase_nest(before, {of.C, of.A, of.W}, of.extents(problem), blocks);
   }
   for (const Projection& of : made_last(problem)) {
     gradients_nest(after, of, problem, blocks);
@@ -219,7 +217,7 @@ Blocks fit(const Problem& problem, const Memory& memory, Objective objective,
            const Kernel& gradients) {
   Blocks blocks;
   for (const Projection& of : made_first(problem)) {
-    plan_product(of.C, of.extents(problem.shape), memory.M, objective, blocks);
+    plan_product(of.C, of.extents(problem), memory.M, objective, blocks);
   }
   for (const auto& [name, size] : gradients.fitting.fit(inner(problem), memory, objective)) {
     blocks.add(name, size);

@@ -43,7 +43,7 @@ namespace redblue {
 namespace {
 
 constexpr std::string_view kGroups = "groups";
-constexpr Signature kMade{"made", &Shape::d, &Shape::d, Holds::sums};
+constexpr Signature kMade{"made", &Shape::d, &Shape::d};
 
 // ---- steps -----------------------------------------------------------------------------------
 
@@ -63,6 +63,13 @@ struct Step {
   [[nodiscard]] bool sums_rows() const { return is_transposed(product.left); }
   [[nodiscard]] Index units() const { return ceil_div(extent, unit); }
   [[nodiscard]] bool in_parts() const { return sums_rows() && units() > 1; }
+  // What it leaves.
+  [[nodiscard]] Holds holds() const {
+    return in_parts() || product.result == kg.name ? Holds::sums : Holds::operands;
+  }
+  [[nodiscard]] ProductShape shape(Index of_rows, const Problem& problem) const {
+    return extents(product, of_rows, problem.shape.d).weighing(problem.sum_words, holds());
+  }
   // Of some units together.
   [[nodiscard]] Range part(Range units) const {
     const Index begin = units.begin * unit;
@@ -141,7 +148,7 @@ class Matrices {
   }
   [[nodiscard]] SlowMatrix result(const Step& step, Range some) const {
     SlowMatrix& all = io_.out(step.from ? kMade.name : step.product.result);
-    return selected_rows(all, {part_of({step.from.value_or(0), 0}, some)});
+    return selected_rows(all, {part_of({step.from.value_or(0), 0}, some)}).holding(step.holds());
   }
 
  private:
@@ -162,20 +169,25 @@ std::string path_of(const Step& step) {
 }
 
 // The words of a row that are added up at a time: two such pieces take no more than the product.
-Index width_of_sums(const Step& step, const Blocks& blocks, Index d) {
+Index width_of_sums(const Step& step, const Problem& problem, const Blocks& blocks) {
+  const Index d = problem.shape.d;
   const auto by = StationaryBlocks::get(step.product.result, blocks);
   const Index side = std::max({std::min(by.rows, d), std::min(by.cols, d)});
-  return std::min(d, ceil_div(side, 2));
+  return std::min(d, ceil_div(side, 2 * problem.sum_words));
 }
 
-void add_up(Machine& machine, const Step& step, const Blocks& by, Index d, const Matrices& matrices,
+void add_up(Machine& machine, const Step& step, const Plan& plan, const Matrices& matrices,
             const SlowMatrix& made, Index first) {
+  const Index d = plan.problem.shape.d;
+  const auto read = [&](Range rows, Range cols) {
+    return machine.read(made.block(rows, cols).holding(Holds::sums));
+  };
   SlowMatrix sums = matrices.result(step, {0, d});
   for (const Range K : blocks(d, 1)) {
-    for (const Range J : blocks(d, width_of_sums(step, by, d))) {
-      Tile sum = machine.read(made.block(part_of({first, 0}, K), J));
+    for (const Range J : blocks(d, width_of_sums(step, plan.problem, plan.blocks))) {
+      Tile sum = read(part_of({first, 0}, K), J);
       for (Index part = 1; part < step.parts; ++part) {
-        const Tile more = machine.read(made.block(part_of({first + part * d, 0}, K), J));
+        const Tile more = read(part_of({first + part * d, 0}, K), J);
         add(sum, more);
       }
       machine.write(sum, sums.block(K, J));
@@ -193,7 +205,7 @@ void run_step(Machine& machine, const Plan& plan, const Operands& io, LinearResu
   const Index d = shape.d;
   const Phase phase(machine, path_of(step));
   if (step.adds_up()) {
-    add_up(machine, step, plan.blocks, d, matrices, std::as_const(io.out(kMade.name)),
+    add_up(machine, step, plan, matrices, std::as_const(io.out(kMade.name)),
            *steps.steps[which - 1].from);
     return;
   }
@@ -219,24 +231,24 @@ void run_step(Machine& machine, const Plan& plan, const Operands& io, LinearResu
   }
 }
 
-PhaseCost step_cost(const Step& step, const Shape& shape, const Blocks& blocks, Range units) {
-  const Index d = shape.d;
+PhaseCost step_cost(const Step& step, const Problem& problem, const Blocks& blocks, Range units) {
+  const Index d = problem.shape.d, of_sum = problem.sum_words;
   const Words dd = Words(d) * d;
   if (step.adds_up()) {
     return {.path = path_of(step),
-            .reads = dd * step.parts,
-            .writes = dd,
-            .peak = Words(2) * width_of_sums(step, blocks, d),
+            .reads = dd * step.parts * of_sum,
+            .writes = dd * (step.holds() == Holds::sums ? of_sum : 1),
+            .peak = Words(2) * width_of_sums(step, problem, blocks) * of_sum,
             .flops = 0};
   }
   if (step.runs()) {
-    return running_cost(step.product.result, shape, RunningBlocks::get(step.product.result, blocks),
-                        step.part(units));
+    return running_cost(step.product.result, problem,
+                        RunningBlocks::get(step.product.result, blocks), step.part(units));
   }
   const auto by = StationaryBlocks::get(step.product.result, blocks);
   PhaseCost sum{.path = path_of(step), .reads = 0, .writes = 0, .peak = 0, .flops = 0};
   const auto add = [&](Index times, Index rows) {
-    const ProductShape shape_of = extents(step.product, rows, d);
+    const ProductShape shape_of = step.shape(rows, problem);
     const PhaseCost one = stationary_cost("", shape_of, by, stays(shape_of, by));
     sum.reads += one.reads * times;
     sum.writes += one.writes * times;
@@ -253,11 +265,11 @@ PhaseCost step_cost(const Step& step, const Shape& shape, const Blocks& blocks, 
   return sum;
 }
 
-void step_nest(NestWriter& nest, const Step& step, const Shape& shape, const Blocks& blocks) {
-  const Index d = shape.d;
+void step_nest(NestWriter& nest, const Step& step, const Problem& problem, const Blocks& blocks) {
+  const Index d = problem.shape.d;
   const Product& product = step.product;
   if (step.adds_up()) {
-    const NestLoop K("K", "rows", d, 1), J("J", "columns", d, width_of_sums(step, blocks, d));
+    const NestLoop K("K", "rows", d, 1), J("J", "columns", d, width_of_sums(step, problem, blocks));
     const NestLoop part("part", "parts", step.parts, 1);
     const NestTile sum(product.result, K, J);
     nest.loop(K, [&] {
@@ -269,7 +281,7 @@ void step_nest(NestWriter& nest, const Step& step, const Shape& shape, const Blo
     return;
   }
   if (step.runs()) {
-    running_nest(nest, {product.result, product.left, product.right, product.values}, shape,
+    running_nest(nest, {product.result, product.left, product.right, product.values}, problem.shape,
                  RunningBlocks::get(product.result, blocks));
     return;
   }
@@ -298,7 +310,7 @@ void step_nest(NestWriter& nest, const Step& step, const Shape& shape, const Blo
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, LinearResult of) {
   std::vector<PhaseCost> phases;
   for (const Step& step : Steps(problem, blocks, of).steps) {
-    phases.push_back(step_cost(step, problem.shape, blocks, {0, step.units()}));
+    phases.push_back(step_cost(step, problem, blocks, {0, step.units()}));
   }
   return phases;
 }
@@ -306,7 +318,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, Linear
 Nest loop_nest(const Problem& problem, const Blocks& blocks, LinearResult of) {
   NestWriter nest;
   for (const Step& step : Steps(problem, blocks, of).steps) {
-    nest.phase(path_of(step), [&] { step_nest(nest, step, problem.shape, blocks); });
+    nest.phase(path_of(step), [&] { step_nest(nest, step, problem, blocks); });
   }
   return nest.lines();
 }
@@ -337,13 +349,13 @@ Blocks fit_chain(const Chain& chain, const Problem& problem, Index M, Objective 
   Blocks blocks{{std::string(kGroups), groups}};
   for (const Product& product : chain) {
     if (!product.values.empty()) {
-      fit_running(shape, M, objective).put(product.result, blocks);
+      fit_running(problem, M, objective).put(product.result, blocks);
       continue;
     }
     const bool square = rows_of(product.left) == &Shape::d;
     const Index rows = rows_of(product.left, shape);
     const Index group = square ? rows : ceil_div(rows, std::min(rows, groups));
-    fits(extents(product, group, shape.d)).put(product.result, blocks);
+    fits(extents(product, group, shape.d).weighing(problem.sum_words)).put(product.result, blocks);
   }
   return blocks;
 }
@@ -395,8 +407,8 @@ SplitStage stage(LinearResult of, std::size_t which) {
                                    bool) -> std::vector<PhaseCost> {
             const Steps all(problem, blocks, of);
             return units.size() == 0 ? std::vector<PhaseCost>()
-                                     : std::vector<PhaseCost>{step_cost(
-                                           all.steps[which], problem.shape, blocks, units)};
+                                     : std::vector<PhaseCost>{
+                                           step_cost(all.steps[which], problem, blocks, units)};
           }};
 }
 

@@ -116,26 +116,37 @@ std::vector<PhaseCost> cost_of_all(const Problem& problem, const Blocks& blocks,
   const Passing by(blocks);
   const Words dd = Words(d) * d;
   const Words nd = Words(n) * d;
-  const Words rows = Words(2) * std::min(n, by.rows) * d;
+  const Index of_sum = problem.sum_words;
+  const Words sums = dd * of_sum;  // S, T, W or U
+  const Words rows = Words(std::min(n, by.rows)) * d;
   const Words weights = Words(std::min(d, by.weights)) * d;
   const Words product = 2 * dd * d;
   std::vector<PhaseCost> phases = {
       {.path = "S",
        .reads = Words(2) * m * d,
        .writes = 0,
-       .peak = dd + Words(2) * std::min(m, by.keys) * d,
+       .peak = sums + Words(2) * std::min(m, by.keys) * d,
        .flops = 2 * dd * m},
-      {.path = "T", .reads = dd, .writes = 0, .peak = 2 * dd + weights, .flops = product}};
+      {.path = "T", .reads = dd, .writes = 0, .peak = 2 * sums + weights, .flops = product}};
   if (of == LinearResult::output) {
     phases.push_back(
-        {.path = "W", .reads = dd, .writes = 0, .peak = 2 * dd + weights, .flops = product});
-    phases.push_back(
-        {.path = "O", .reads = nd, .writes = nd, .peak = dd + rows, .flops = 2 * dd * n});
+        {.path = "W", .reads = dd, .writes = 0, .peak = 2 * sums + weights, .flops = product});
+    phases.push_back({.path = "O",
+                      .reads = nd,
+                      .writes = nd,
+                      .peak = sums + rows * (1 + of_sum),
+                      .flops = 2 * dd * n});
   } else {
-    phases.push_back(
-        {.path = "U", .reads = 2 * nd, .writes = 0, .peak = 2 * dd + rows, .flops = 2 * dd * n});
-    phases.push_back(
-        {.path = "g", .reads = 0, .writes = dd, .peak = 2 * dd + weights, .flops = product});
+    phases.push_back({.path = "U",
+                      .reads = 2 * nd,
+                      .writes = 0,
+                      .peak = 2 * sums + 2 * rows,
+                      .flops = 2 * dd * n});
+    phases.push_back({.path = "g",
+                      .reads = 0,
+                      .writes = sums,
+                      .peak = 2 * sums + weights * of_sum,
+                      .flops = product});
   }
   return phases;
 }
@@ -246,8 +257,9 @@ std::vector<PhaseCost> cost_of_causal(const Problem& problem, const Blocks& bloc
   const Words dd = Words(d) * d;
   const Words nd = Words(n) * d;
   const Words r = std::min(n, by.rows);
-  const Words stays = 3 * dd;
+  const Index of_sum = problem.sum_words;
   const Words weights = makes_O ? 2 * dd : dd;
+  const Words stays = weights + (makes_O ? 1 : 2) * dd * of_sum;  // with S, and g
   std::vector<PhaseCost> phases = {
       {.path = "weights", .reads = weights, .writes = 0, .peak = weights, .flops = 0}};
   if (m > n) {
@@ -266,12 +278,12 @@ std::vector<PhaseCost> cost_of_causal(const Problem& problem, const Blocks& bloc
   phases.push_back({.path = "core",
                     .reads = 2 * nd,
                     .writes = 0,
-                    .peak = stays + 3 * r * d + r * r,
+                    .peak = stays + r * d * (2 + of_sum) + r * r,
                     .flops = 4 * nd * d + 4 * pairs_of_blocks(n, by.rows) * d});
   phases.push_back({.path = std::string(names.result),
                     .reads = makes_O ? Words(0) : nd,
-                    .writes = makes_O ? nd : dd,
-                    .peak = stays + 2 * r * d,
+                    .writes = makes_O ? nd : dd * of_sum,
+                    .peak = stays + r * d * (of_sum + (makes_O ? of_sum : 1)),
                     .flops = 2 * nd * d});
   return phases;
 }

@@ -50,19 +50,20 @@ void running_product(Machine& machine, const RunningBlocks& by, const SlowMatrix
       Tile sum = machine.initialize("S", D.size(), J.size());  // S_DJ (s, c)
       running.add_first(D, J, by.piece, sum);
       for (const Range I : blocks(P.rows(), by.piece)) {
-        Tile p = machine.read(P.block(I, D));  // P_ID (b, s)
-        Tile r = D.begin == 0 ? machine.initialize(R.name(), I.size(), J.size())
-                              : machine.read(std::as_const(R).block(I, J));  // R_IJ (b, c)
+        Tile p = machine.read(P.block(I, D));                                     // P_ID (b, s)
+        Tile r = D.begin == 0 ? machine.initialize(R.name(), I.size(), J.size())  // R_IJ (b, c)
+                              : machine.read(std::as_const(R).block(I, J).holding(Holds::sums));
         running.add(std::move(p), I, D, J, sum, r);
-        machine.write(r, R.block(I, J));
+        machine.write(r, D.end == d ? R.block(I, J) : R.block(I, J).holding(Holds::sums));
       }
     }
   }
 }
 
-PhaseCost running_cost(std::string_view name, const Shape& shape, const RunningBlocks& by,
+PhaseCost running_cost(std::string_view name, const Problem& problem, const RunningBlocks& by,
                        Range columns) {
-  const auto [n, m, d] = shape;
+  const auto [n, m, d] = problem.shape;
+  const Index of_sum = problem.sum_words;
   const Words nd = Words(n) * d;
   const Words md = Words(m) * d;
   const Words n_made = Words(n) * columns.size();
@@ -76,9 +77,9 @@ PhaseCost running_cost(std::string_view name, const Shape& shape, const RunningB
   const Words scores = pairs_of_blocks(n, by.piece);
   return {
       .path = std::string(name),
-      .reads = (nd + md) * J + m_met * D + n_made * (D - 1),
-      .writes = n_made * D,
-      .peak = r * c + std::max(b * (b + r + c + std::max(r, c)), first * (r + c)),
+      .reads = (nd + md) * J + m_met * D + n_made * (D - 1) * of_sum,
+      .writes = n_made * (1 + (D - 1) * of_sum),
+      .peak = r * c * of_sum + std::max(b * (b + r + c * of_sum + std::max(r, c)), first * (r + c)),
       .flops = 2 * (n_made + m_met) * d + 2 * scores * (Words(d) * J + Words(columns.size()) * D)};
 }
 
@@ -110,11 +111,12 @@ void running_nest(NestWriter& nest, const RunningNames& names, const Shape& shap
   });
 }
 
-RunningBlocks fit_running(const Shape& shape, Index M, Objective objective) {
+RunningBlocks fit_running(const Problem& problem, Index M, Objective objective) {
   constexpr Index kBusyScores = 32;
+  const Shape& shape = problem.shape;
   const Index d = shape.d;
   const auto cost = [&](Index r, Index c, Index b) {
-    return running_cost("", shape, {.rows = r, .cols = c, .piece = b}, {0, d});
+    return running_cost("", problem, {.rows = r, .cols = c, .piece = b}, {0, d});
   };
   const auto fits = [&](Index r, Index c, Index b) { return cost(r, c, b).peak <= Words(M); };
   const Index piece = objective == Objective::time ? std::min(narrow_slice(M), shape.n) : 1;

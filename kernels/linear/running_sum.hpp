@@ -37,6 +37,8 @@ Words pairs_of_blocks(Index n, Index step);
 // along its columns all of R is
 //
 //   reads    (n + m) d J + m d D + n d (D - 1);   writes   n d D
+//
+// where sums weigh one word: R is a sum until the last block, and S is one.
 struct RunningBlocks {
   Index rows = 1, cols = 1, piece = 1;
 
@@ -52,7 +54,7 @@ struct RunningBlocks {
 };
 void running_product(Machine& machine, const RunningBlocks& by, const SlowMatrix& P,
                      const SlowMatrix& K, const SlowMatrix& V, SlowMatrix& R, Range columns);
-PhaseCost running_cost(std::string_view name, const Shape& shape, const RunningBlocks& by,
+PhaseCost running_cost(std::string_view name, const Problem& problem, const RunningBlocks& by,
                        Range columns);
 struct RunningNames {
   std::string_view result, rows, keys, values;
@@ -61,6 +63,6 @@ void running_nest(NestWriter& nest, const RunningNames& names, const Shape& shap
                   const RunningBlocks& by);
 // The block of S for which the fewest words move; pieces are what is left, and for least time
 // such that scores in them cost little beside S.
-RunningBlocks fit_running(const Shape& shape, Index M, Objective objective);
+RunningBlocks fit_running(const Problem& problem, Index M, Objective objective);
 
 }  // namespace redblue

@@ -1,4 +1,5 @@
-// C = A B with three B x B blocks in fast memory, B = floor(sqrt(M / 3)).
+// C = A B with three B x B blocks in fast memory, B = floor(sqrt(M / 3)), or sqrt(M / 4) where a
+// sum weighs two words.
 //
 // Inner levels of fast memory (kernels/parts/product_levels.hpp) have three square blocks each, of
 // which C's stays while the others pass. A multiply-add costs 2 / B words of a level, and 2 / B'
@@ -43,8 +44,8 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
 }
 
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
-  return {
-      product_cost("C", {problem.shape.n, problem.shape.m, problem.shape.d}, square(blocks["B"]))};
+  const ProductShape of{problem.shape.n, problem.shape.m, problem.shape.d};
+  return {product_cost("C", of.weighing(problem.sum_words), square(blocks["B"]))};
 }
 
 std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, std::size_t level) {
@@ -54,8 +55,8 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
   return {product_level_cost("C", {shape.n, shape.m, shape.d}, of_level, Stays::C)};
 }
 
-Blocks fit(const Memory& memory) {
-  Blocks blocks{{"B", square_side(memory.M, 3)}};
+Blocks fit(const Problem& problem, const Memory& memory) {
+  Blocks blocks{{"B", square_side(memory.M, 2 + problem.sum_words)}};
   Index inside = 1;
   for (std::size_t level = 0; level < memory.inner.size(); ++level) {
     const Index most = square_side(memory.inner[level], 3);
@@ -72,12 +73,13 @@ Kernel matmul_blocked() {
           .summary = "C = A B, three square blocks",
           .operands = {{"A", &Shape::n, &Shape::d}, {"B", &Shape::d, &Shape::m}},
           .returns = {{"C", &Shape::n, &Shape::m}},
+          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost, .level_cost = level_cost, .nest = loop_nest},
-          .fitting = {
-              .fit = [](const Problem&, const Memory& memory, Objective) { return fit(memory); },
-              .window = square_window,
-              .inner_blocks = {{.name = "B", .cuts = true}}}};
+          .fitting = {.fit = [](const Problem& problem, const Memory& memory,
+                                Objective) { return fit(problem, memory); },
+                      .window = square_window,
+                      .inner_blocks = {{.name = "B", .cuts = true}}}};
 }
 
 }  // namespace redblue

@@ -10,7 +10,9 @@ namespace redblue {
 namespace {
 
 ProductShape extents(const Problem& problem) {
-  return {.rows = problem.shape.n, .cols = problem.shape.m, .depth = problem.shape.d};
+  const Shape& shape = problem.shape;
+  return ProductShape{.rows = shape.n, .cols = shape.m, .depth = shape.d}.weighing(
+      problem.sum_words);
 }
 
 Kernel kernel(std::string_view name, std::string_view summary, Stays what) {
@@ -19,6 +21,7 @@ Kernel kernel(std::string_view name, std::string_view summary, Stays what) {
       .summary = summary,
       .operands = {{"A", &Shape::n, &Shape::d}, {"B", &Shape::d, &Shape::m}},
       .returns = {{"C", &Shape::n, &Shape::m}},
+      .weighs_sums = true,
       .schedule = {.code =
                        [what](Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
                          const Phase phase(machine, "C");

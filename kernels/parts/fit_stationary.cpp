@@ -114,8 +114,8 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
   std::optional<Words> enough;
   for (const Stays what : kAll) {
     const Sides tried = sides(what);
-    const Index second =
-        even(of.*tried.second_extent, std::min(of.*tried.second_extent, square_side(M, 1)));
+    const Index side = square_side(M, what == Stays::C ? of.sum_words : 1);
+    const Index second = even(of.*tried.second_extent, std::min(of.*tried.second_extent, side));
     if (const auto by = masked ? std::nullopt : fitted(tried, second)) {
       enough = std::min(enough.value_or(words(cost(*by))), words(cost(*by)));
     }

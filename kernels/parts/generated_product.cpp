@@ -12,22 +12,22 @@ namespace redblue {
 PhaseCost generated_product_cost(std::string path, const ProductShape& of,
                                  const StationaryBlocks& by, const FactorCost& factor,
                                  const Mask& live) {
-  const auto [rows, cols, depth] = of;
+  const auto [rows, cols, depth, of_sum, of_result] = of;
   const Words r = std::min(rows, by.rows);
   const Words c = std::min(cols, by.cols);
   const Words s = std::min(depth, by.depth);
   const Words p = std::min(r, Words(by.piece));
   const Words all = all_pairs(live, rows, depth);
   const Units::Sum groups = Units::of_rows(live, rows, depth, by.rows).sum();
-  return with_index(
-      {.path = std::move(path),
-       .reads = (all * factor.reads + Words(rows) * factor.row_reads) * ceil_div(cols, by.cols) +
-                met_by_blocks(live, rows, by.rows, depth) * cols,
-       .writes = Words(rows) * cols,
-       .peak = r * c + r * factor.columns + s * c + p * s * (Index{1} + factor.tiles) +
-               groups.index_live,
-       .flops = 2 * all * cols},
-      groups, ceil_div(cols, by.cols));
+  return with_index({.path = std::move(path),
+                     .reads = (all * factor.reads + Words(rows) * factor.row_reads * of_sum) *
+                                  ceil_div(cols, by.cols) +
+                              met_by_blocks(live, rows, by.rows, depth) * cols,
+                     .writes = Words(rows) * cols * of_result,
+                     .peak = (r * c + r * factor.columns) * of_sum + s * c +
+                             p * s * (Index{1} + factor.tiles) + groups.index_live,
+                     .flops = 2 * all * cols},
+                    groups, ceil_div(cols, by.cols));
 }
 
 PhaseCost generated_product_level_cost(std::string path, const ProductShape& of,

@@ -18,7 +18,7 @@
 
 namespace redblue {
 
-// What making F costs.
+// What making F costs. What rows have are sums.
 struct FactorCost {
   Index columns = 0;    // words that stay for each row of a block of C
   Index tiles = 0;      // words beside each word of a piece

@@ -55,10 +55,11 @@ PhaseCost f_at_once_cost(const Problem& problem, bool writes_L) {
   const Words dd = Words(d) * d;
   const Words nm = Words(n) * m;
   const Units::Sum all = all_queries(problem).sum();
-  const Words sums = problem.normalised() ? Words(n) + std::max(Words(n), nm) : Words(0);
+  const Words of_rows = Words(n) * problem.row_words();
+  const Words sums = problem.normalised() ? of_rows + std::max(of_rows, nm) : Words(0);
   return with_index({.path = "f",
                      .reads = nd + md + dd,
-                     .writes = writes_L ? n * problem.row_words() : 0,
+                     .writes = writes_L ? of_rows : Words(0),
                      .peak = nd + md + nm + std::max({dd + nd, sums, Words(all.index_live)}),
                      .flops = 2 * nd * d + 2 * nd * m},
                     all);
@@ -70,7 +71,7 @@ void f_at_once_nest(NestWriter& nest, const Problem& problem, bool writes_L) {
   index_nest(nest, all_queries(problem).sum());
   nest.step(problem.normalised() ? "f = softmax(A1 X A2^T)" : "s = A1 X A2^T; f = phi(s)");
   if (writes_L) {
-    nest.write({{"L", n, problem.row_words()}});
+    nest.write({{"L", n, problem.row_columns()}});
   }
 }
 

@@ -25,10 +25,10 @@ std::string sum_text(const NestTile& result, const NestTile& left, const NestTil
 }
 
 Tile product_block(Machine& machine, std::string_view name, const Factor& A, const Factor& B,
-                   Range I, Range J, const Pieces& depth, const ProductLevels& inner) {
+                   Range I, Range J, const Pieces& depth, const ProductLevels& inner, Holds holds) {
   const CutEvery cut_cols = inner.empty() ? CutEvery{} : CutEvery{inner.front().cols};
   const CutEvery cut_depth = inner.empty() ? CutEvery{} : CutEvery{inner.front().depth};
-  Tile c = machine.initialize(name, I.size(), J.size(), Holds::sums, cut_cols);  // C_IJ (R, C)
+  Tile c = machine.initialize(name, I.size(), J.size(), holds, cut_cols);  // C_IJ (R, C)
   bool begins = true;
   for (const Range K : depth) {
     const Tile a = read(machine, A, I, K, cut_depth);  // A_IK (R, K)
@@ -53,15 +53,15 @@ void product(Machine& machine, ProductBlocks by, const Factor& A, const Factor& 
 }
 
 PhaseCost product_cost(std::string path, const ProductShape& of, ProductBlocks by) {
-  const auto [rows, cols, depth] = of;
+  const auto [rows, cols, depth, of_sum, of_result] = of;
   const Words r = std::min(rows, by.rows);
   const Words c = std::min(cols, by.cols);
   const Words k = std::min(depth, by.depth);
   return {.path = std::move(path),
           .reads = Words(rows) * depth * ceil_div(cols, by.cols) +
                    Words(depth) * cols * ceil_div(rows, by.rows),
-          .writes = Words(rows) * cols,
-          .peak = r * c + r * k + k * c,
+          .writes = Words(rows) * cols * of_result,
+          .peak = r * c * of_sum + r * k + k * c,
           .flops = Words(2) * rows * cols * depth};
 }
 
@@ -112,25 +112,25 @@ void project(Machine& machine, ProjectBlocks by, const SlowMatrix& A, const Slow
 
 namespace {
 
-Words project_peak(Index d, Index r, Index c) {
-  return Words(r) * d + Words(d) * c + Words(r) * c;
+Words project_peak(Index d, Index r, Index c, Index sum_words) {
+  return Words(r) * d + Words(d) * c + Words(r) * c * sum_words;
 }
 
 }  // namespace
 
-ProjectBlocks fit_project(Index rows, Index d, Index M) {
-  const auto fits = [&](Index r, Index c) { return project_peak(d, r, c) <= Words(M); };
+ProjectBlocks fit_project(Index rows, Index d, Index M, Index sum_words) {
+  const auto fits = [&](Index r, Index c) { return project_peak(d, r, c, sum_words) <= Words(M); };
   const Index r =
       even(rows, largest(std::min(rows, M), [&](Index tried) { return fits(tried, 1); }));
   const Index c = even(d, largest(std::min(d, M), [&](Index tried) { return fits(r, tried); }));
   return {r, c};
 }
 
-PhaseCost project_cost(std::string path, Index rows, Index d, ProjectBlocks by) {
+PhaseCost project_cost(std::string path, Index rows, Index d, ProjectBlocks by, Index sum_words) {
   return {.path = std::move(path),
           .reads = Words(rows) * d + Words(d) * d * ceil_div(rows, by.rows),
           .writes = Words(rows) * d,
-          .peak = project_peak(d, std::min(rows, by.rows), std::min(d, by.cols)),
+          .peak = project_peak(d, std::min(rows, by.rows), std::min(d, by.cols), sum_words),
           .flops = Words(2) * rows * d * d};
 }
 

@@ -16,9 +16,16 @@ namespace redblue {
 
 class Machine;
 
-// C is rows x cols.
+// C is rows x cols. A word of it weighs one word when it is made, and as a sum, which is not whole,
+// what sums weigh; both one, where nobody says so (Problem::sum_words).
 struct ProductShape {
   Index rows, cols, depth;
+  Index sum_words = 1, result_words = 1;
+
+  // The same where sums weigh so much, for a matrix of this kind.
+  [[nodiscard]] ProductShape weighing(Index sums, Holds result = Holds::operands) const {
+    return {rows, cols, depth, sums, result == Holds::sums ? sums : 1};
+  }
 };
 
 using TransposedMatrix = Transposed<const SlowMatrix&>;
@@ -52,6 +59,8 @@ std::string sum_text(const NestTile& result, const NestTile& left, const NestTil
 //   reads   rows depth ceil(cols / C) + depth cols ceil(rows / R)
 //   writes  rows cols
 //   peak    R C + R K + K C
+//
+// where sums weigh one word: of others, C does so much more while it stays.
 struct ProductBlocks {
   Index rows;
   Index cols;
@@ -69,7 +78,8 @@ void product(Machine& machine, ProductBlocks by, const Factor& A, const Factor& 
              const ProductLevels& inner = {});
 // A block of C, which is not written: the sum over these pieces of the depth.
 Tile product_block(Machine& machine, std::string_view name, const Factor& A, const Factor& B,
-                   Range rows, Range cols, const Pieces& depth, const ProductLevels& inner = {});
+                   Range rows, Range cols, const Pieces& depth, const ProductLevels& inner = {},
+                   Holds holds = Holds::sums);
 PhaseCost product_cost(std::string path, const ProductShape& of, ProductBlocks by);
 void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                   ProductBlocks by);
@@ -86,7 +96,7 @@ void product_nest(NestWriter& nest, const ProductNames& names, const ProductShap
 // of X, T = ceil(rows / r):
 //   reads   rows d + d^2 T
 //   writes  rows d
-//   peak    r d + d c + r c
+//   peak    r d + d c + r c, of which r c are sums
 // The words depend on r alone, so the fitting blocks of fewest words have the largest r that
 // fits beside one column of X; then r is evened out and c grows into what is left.
 struct ProjectBlocks {
@@ -95,8 +105,8 @@ struct ProjectBlocks {
 };
 void project(Machine& machine, ProjectBlocks by, const SlowMatrix& A, const SlowMatrix& X,
              SlowMatrix& S);
-ProjectBlocks fit_project(Index rows, Index d, Index M);
-PhaseCost project_cost(std::string path, Index rows, Index d, ProjectBlocks by);
+ProjectBlocks fit_project(Index rows, Index d, Index M, Index sum_words);
+PhaseCost project_cost(std::string path, Index rows, Index d, ProjectBlocks by, Index sum_words);
 void project_nest(NestWriter& nest, const ProductNames& names, Index rows, Index d,
                   ProjectBlocks by);
 

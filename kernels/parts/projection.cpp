@@ -11,8 +11,10 @@
 namespace redblue {
 namespace {
 
-ProductShape weight_extents(const Projection& of, const Shape& shape) {
-  return {.rows = shape.d, .cols = shape.d, .depth = of.rows(shape)};
+ProductShape weight_extents(const Projection& of, const Problem& problem) {
+  const Shape& shape = problem.shape;
+  return ProductShape{.rows = shape.d, .cols = shape.d, .depth = of.rows(shape)}.weighing(
+      problem.sum_words, Holds::sums);
 }
 
 // The rows that pass while W and dW stay.
@@ -21,18 +23,19 @@ std::string together(const Projection& of) {
 }
 
 // With so many columns of A and dA, which are rows of W and dW.
-Words peak_together(Index d, Words rows, Words cols) {
-  return 2 * cols * d + rows * d + rows * cols;
+Words peak_together(const Problem& problem, Words rows, Words cols) {
+  const Words d = problem.shape.d, of_sum = problem.sum_words;
+  return cols * d * (1 + of_sum) + rows * d + rows * cols * of_sum;
 }
-PhaseCost cost_together(const Projection& of, const Shape& shape, const Blocks& blocks,
+PhaseCost cost_together(const Projection& of, const Problem& problem, const Blocks& blocks,
                         Index cols) {
-  const Words d = shape.d;
-  const Words rows = of.rows(shape);
+  const Words d = problem.shape.d;
+  const Words rows = of.rows(problem.shape);
   const Words c = cols;
   return {.path = std::string(of.dW),
           .reads = rows * d + rows * c + c * d,
-          .writes = rows * c + c * d,
-          .peak = peak_together(shape.d, std::min(rows, Words(blocks[together(of)])), c),
+          .writes = rows * c + c * d * problem.sum_words,
+          .peak = peak_together(problem, std::min(rows, Words(blocks[together(of)])), c),
           .flops = 4 * rows * c * d};
 }
 
@@ -65,33 +68,32 @@ void plan_gradients(const Projection& of, const Problem& problem, Index M, Objec
   const Shape& shape = problem.shape;
   const Index d = shape.d;
   const Index rows = of.rows(shape);
-  const auto fits = [&](Index tried) { return peak_together(d, tried, d) <= Words(M); };
+  const auto fits = [&](Index tried) { return peak_together(problem, tried, d) <= Words(M); };
   if (problem.wants(of.dW) && problem.wants(of.dA) && fits(1)) {
     blocks.add(together(of), even(rows, largest(rows, fits)));
     return;
   }
   if (problem.wants(of.dW)) {
-    plan_product(of.dW, weight_extents(of, shape), M, objective, blocks);
+    plan_product(of.dW, weight_extents(of, problem), M, objective, blocks);
   }
   if (problem.wants(of.dA)) {
-    plan_product(of.dA, of.extents(shape), M, objective, blocks);
+    plan_product(of.dA, of.extents(problem), M, objective, blocks);
   }
 }
 
 std::vector<PhaseCost> gradients_cost(const Projection& of, const Problem& problem,
                                       const Blocks& blocks) {
-  const Shape& shape = problem.shape;
   if (!blocks.contains(together(of))) {
     std::vector<PhaseCost> phases;
     if (problem.wants(of.dW)) {
-      phases.push_back(product_phase_cost(of.dW, weight_extents(of, shape), blocks));
+      phases.push_back(product_phase_cost(of.dW, weight_extents(of, problem), blocks));
     }
     if (problem.wants(of.dA)) {
-      phases.push_back(product_phase_cost(of.dA, of.extents(shape), blocks));
+      phases.push_back(product_phase_cost(of.dA, of.extents(problem), blocks));
     }
     return phases;
   }
-  return {cost_together(of, shape, blocks, shape.d)};
+  return {cost_together(of, problem, blocks, problem.shape.d)};
 }
 
 void gradients_nest(NestWriter& nest, const Projection& of, const Problem& problem,
@@ -101,10 +103,10 @@ void gradients_nest(NestWriter& nest, const Projection& of, const Problem& probl
   const std::string A_T = std::string(of.A) + "^T";
   if (!blocks.contains(together(of))) {
     if (problem.wants(of.dW)) {
-      product_phase_nest(nest, {of.dW, A_T, of.dC}, weight_extents(of, shape), blocks);
+      product_phase_nest(nest, {of.dW, A_T, of.dC}, weight_extents(of, problem), blocks);
     }
     if (problem.wants(of.dA)) {
-      product_phase_nest(nest, {of.dA, of.dC, W_T}, of.extents(shape), blocks);
+      product_phase_nest(nest, {of.dA, of.dC, W_T}, of.extents(problem), blocks);
     }
     return;
   }
@@ -128,7 +130,7 @@ SplitStage projection_stage(const Projection& of,
                             const std::function<bool(const Problem&)>& needed) {
   return {
       .units = [of, needed](const Problem& problem, const Blocks& blocks) -> Index {
-        return needed(problem) ? product_units(of.C, of.extents(problem.shape), blocks) : 0;
+        return needed(problem) ? product_units(of.C, of.extents(problem), blocks) : 0;
       },
       .part =
           [of](Machine& machine, const Plan& plan, const Operands& io, Range units, SlowMatrix*) {
@@ -136,7 +138,7 @@ SplitStage projection_stage(const Projection& of,
           },
       .part_cost = [of](const Problem& problem, const Blocks& blocks, Range units,
                         bool) -> std::vector<PhaseCost> {
-        return {product_part_cost(of.C, of.extents(problem.shape), blocks, units)};
+        return {product_part_cost(of.C, of.extents(problem), blocks, units)};
       },
       .at_once = {of.C}};
 }
@@ -153,9 +155,8 @@ SplitStage stage_of_dW(const Projection& of) {
   return {
       .units = [of](const Problem& problem, const Blocks& blocks) -> Index {
         return blocks.contains(together(of)) ? ceil_div(problem.shape.d, kPanel)
-               : problem.wants(of.dW)
-                   ? product_units(of.dW, weight_extents(of, problem.shape), blocks)
-                   : 0;
+               : problem.wants(of.dW) ? product_units(of.dW, weight_extents(of, problem), blocks)
+                                      : 0;
       },
       .part =
           [of](Machine& machine, const Plan& plan, const Operands& io, Range units, SlowMatrix*) {
@@ -169,10 +170,9 @@ SplitStage stage_of_dW(const Projection& of) {
           },
       .part_cost = [of](const Problem& problem, const Blocks& blocks, Range units,
                         bool) -> std::vector<PhaseCost> {
-        const Shape& shape = problem.shape;
         return {blocks.contains(together(of))
-                    ? cost_together(of, shape, blocks, columns_of(units, shape.d).size())
-                    : product_part_cost(of.dW, weight_extents(of, shape), blocks, units)};
+                    ? cost_together(of, problem, blocks, columns_of(units, problem.shape.d).size())
+                    : product_part_cost(of.dW, weight_extents(of, problem), blocks, units)};
       },
       .at_once = {of.dW, of.dA}};
 }
@@ -182,7 +182,7 @@ SplitStage stage_of_dA(const Projection& of) {
   return {
       .units = [of](const Problem& problem, const Blocks& blocks) -> Index {
         return problem.wants(of.dA) && !blocks.contains(together(of))
-                   ? product_units(of.dA, of.extents(problem.shape), blocks)
+                   ? product_units(of.dA, of.extents(problem), blocks)
                    : 0;
       },
       .part =
@@ -192,7 +192,7 @@ SplitStage stage_of_dA(const Projection& of) {
           },
       .part_cost = [of](const Problem& problem, const Blocks& blocks, Range units,
                         bool) -> std::vector<PhaseCost> {
-        return {product_part_cost(of.dA, of.extents(problem.shape), blocks, units)};
+        return {product_part_cost(of.dA, of.extents(problem), blocks, units)};
       },
       .at_once = {of.dA}};
 }

@@ -4,7 +4,8 @@
 //
 //   reads   2 r d + d^2;   writes  r d + d^2;   peak  2 d^2 + 2 d Br
 //
-// Else these are two products, which read dC twice; and one, where one of the two is wanted.
+// where sums weigh one word: dW are sums, and rows of dA while they are made. Else these are two
+// products, which read dC twice; and one, where one of the two is wanted.
 //
 // Several machines have some rows of a product each; of dW and dA together some columns of A, with
 // these rows of W and dW. Then no sum is cut, and all have the bits that they have on one machine;
@@ -25,8 +26,10 @@ struct Projection {
   Index Shape::*row_count;
 
   [[nodiscard]] Index rows(const Shape& shape) const { return shape.*row_count; }
-  [[nodiscard]] ProductShape extents(const Shape& shape) const {
-    return {.rows = rows(shape), .cols = shape.d, .depth = shape.d};
+  [[nodiscard]] ProductShape extents(const Problem& problem) const {
+    const Shape& shape = problem.shape;
+    return ProductShape{.rows = rows(shape), .cols = shape.d, .depth = shape.d}.weighing(
+        problem.sum_words);
   }
   // Whether a gradient of what it is made of is wanted.
   [[nodiscard]] bool wanted(const Problem& problem) const {

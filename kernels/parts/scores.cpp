@@ -218,22 +218,26 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
   const Words s = std::min(d, by.depth);
   const Words p = std::min(r, Words(by.piece));
   const Words all = problem.pairs();
-  const Words used = p * epilogue.scratch + p * c * epilogue.tiles;
+  const Index of_sum = problem.sum_words;
+  const Words used = p * epilogue.scratch * of_sum + p * c * epilogue.tiles;
+  const Words columns = Words(epilogue.columns) * of_sum;
   PhaseCost cost{
       .path = std::move(path),
-      .reads = (met.rows + met.columns) * d + all * epilogue.reads + met.rows * epilogue.row_reads +
-               met.again * epilogue.row_reads_again,
-      .writes = all + met.rows * epilogue.row_writes + met.again * epilogue.row_writes_before,
+      .reads = (met.rows + met.columns) * d + all * epilogue.reads +
+               met.rows * epilogue.row_operands +
+               (met.rows * epilogue.row_reads + met.again * epilogue.row_reads_again) * of_sum,
+      .writes =
+          all + (met.rows * epilogue.row_writes + met.again * epilogue.row_writes_before) * of_sum,
       .peak = 0,
       .flops = 2 * all * d};
   if (!whole) {
     const Words passing = is_wide(of, by) ? std::min(c, Words(column_piece(by))) : p;
-    cost.peak = r * c + std::max(s * std::min(r, c) + passing * s, p * epilogue.columns + used);
+    cost.peak = r * c + std::max(s * std::min(r, c) + passing * s, p * columns + used);
   } else if (s <= r) {
-    cost.peak = r * d + r * epilogue.columns + d * c + p * c + used;
+    cost.peak = r * d + r * columns + d * c + p * c + used;
   } else {
     const Words slice = std::min(s, Words(by.piece)) * c;
-    cost.peak = r * d + r * epilogue.columns + r * c + std::max(slice, used);
+    cost.peak = r * d + r * columns + r * c + std::max(slice, used);
   }
   const Units::Sum of_rows = Units::of_queries(problem, by.rows).sum();
   cost.peak += of_rows.index_live;
@@ -387,7 +391,7 @@ void tiles_nest(NestWriter& nest, const ProductNames& names, const Problem& prob
   };
   NestWriter::Tiles reads(static_cast<std::size_t>(epilogue.reads),
                           live({names.result, used, J}, problem.pairs()));
-  reads.push_back(of_rows(epilogue.names.row_reads, epilogue.row_reads));
+  reads.push_back(of_rows(epilogue.names.row_reads, epilogue.row_reads + epilogue.row_operands));
   reads.push_back(of_rows_again(epilogue.names.row_reads, epilogue.row_reads_again));
   const NestWriter::Tiles writes = {
       of_rows(epilogue.names.row_writes, epilogue.row_writes),
@@ -422,7 +426,7 @@ void rows_nest(NestWriter& nest, const ProductNames& names, const Problem& probl
   const NestTile a(names.left, I, of.depth);
   const NestTile b = holds_B ? NestTile(names.right, of.depth, J) : NestTile(names.right, K, J);
   const NestTile s = NestTile(names.result, holds_B ? P : I, J).of_words(problem.pairs());
-  const NestTile row_reads(epilogue.names.row_reads, I, epilogue.row_reads);
+  const NestTile row_reads(epilogue.names.row_reads, I, epilogue.row_reads + epilogue.row_operands);
   const NestTile row_writes(epilogue.names.row_writes, I, epilogue.row_writes);
   const NestWriter::Tiles reads(static_cast<std::size_t>(epilogue.reads), s);
   NestWriter::Tiles staying = columns_of(epilogue.names.columns, I);
@@ -438,7 +442,7 @@ void rows_nest(NestWriter& nest, const ProductNames& names, const Problem& probl
   };
   nest.loop(I, [&] {
     nest.read({a});
-    if (epilogue.row_reads > 0) {
+    if (epilogue.row_reads + epilogue.row_operands > 0) {
       nest.read({row_reads});
     }
     index_nest(nest, Units::of_queries(problem, by.rows).sum());
@@ -575,14 +579,14 @@ Words pairs_peak(std::string_view name, Index rows, Index cols, Index columns,
 }
 
 void plan_row_dots(const Problem& problem, const Memory& memory, Blocks& blocks) {
-  plan_pairs("v", problem.shape.n, problem.shape.dv, 1, memory, blocks);
+  plan_pairs("v", problem.shape.n, problem.shape.dv, problem.sum_words, memory, blocks);
 }
 
 PhaseCost row_dots_cost(const Problem& problem, const Blocks& blocks) {
   return {.path = "v",
           .reads = Words(2) * problem.shape.n * problem.shape.dv,
-          .writes = problem.shape.n,
-          .peak = pairs_peak("v", problem.shape.n, problem.shape.dv, 1, blocks),
+          .writes = Words(problem.shape.n) * problem.sum_words,
+          .peak = pairs_peak("v", problem.shape.n, problem.shape.dv, problem.sum_words, blocks),
           .flops = 0};
 }
 

@@ -29,13 +29,15 @@ struct EpilogueNames {
   std::string_view row_reads = {}, row_writes = {};  // what moves for each row
 };
 
-// What an epilogue costs beside the product and its n m writes.
+// What an epilogue costs beside the product and its n m writes. What rows have are sums, where it
+// is not said.
 struct EpilogueCost {
   Index columns = 0;            // words that stay for each row
   Index scratch = 0;            // words for each row of a piece
   Index tiles = 0;              // words beside each score of a piece
   Index reads = 0;              // for each score
   Index row_reads = 0;          // for each row, on every entry
+  Index row_operands = 0;       // of operands, on every entry
   Index row_reads_again = 0;    // for each row, on every entry after its first
   Index row_writes = 0;         // for each row, on every leave
   Index row_writes_before = 0;  // for each row, on every leave before its last
@@ -140,14 +142,17 @@ void row_dots(Machine& machine, const Blocks& blocks, const SlowMatrix& dO, cons
 
 // The products of attention from stage to stage, all of them in the slow store.
 struct Products {
-  explicit Products(const Problem& problem)
-      : S{problem.shape.n, problem.shape.d, problem.shape.d},
-        h{problem.shape.m, problem.shape.d, problem.shape.d},
-        scores{problem.shape.n, problem.shape.m, problem.shape.d},
-        W{problem.shape.n, problem.shape.d, problem.shape.m},
-        O{problem.shape.n, problem.shape.dv, problem.shape.m},
-        g{problem.shape.d, problem.shape.d, problem.shape.n} {}
+  explicit Products(const Problem& problem) : Products(problem.shape, problem.sum_words) {}
   ProductShape S, h, scores, W, O, g;
+
+ private:
+  Products(const Shape& shape, Index sums)
+      : S(ProductShape{shape.n, shape.d, shape.d}.weighing(sums)),
+        h(ProductShape{shape.m, shape.d, shape.d}.weighing(sums)),
+        scores(ProductShape{shape.n, shape.m, shape.d}.weighing(sums)),
+        W(ProductShape{shape.n, shape.d, shape.m}.weighing(sums)),
+        O(ProductShape{shape.n, shape.dv, shape.m}.weighing(sums)),
+        g(ProductShape{shape.d, shape.d, shape.n}.weighing(sums, Holds::sums)) {}
 };
 
 // The epilogues that several kernels have.
@@ -200,7 +205,7 @@ class ScoreGradient : public ScoreEpilogue {
  public:
   static constexpr Index kBeside = 1;  // f
   static EpilogueCost cost(const Problem& problem) {
-    const Index of_rows = problem.row_words();
+    const Index of_rows = problem.row_columns();
     return {
         .columns = of_rows,
         .tiles = 1,

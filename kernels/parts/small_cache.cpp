@@ -165,10 +165,15 @@ void score_product_nest(NestWriter& nest, const ProductNames& names, const Probl
 namespace {
 
 // The maximum and the sum of a row stay. The column of rescaling factors lives when the two operand
-// blocks are gone and is smaller.
+// blocks are gone.
 PhaseCost softmax_score_cost(std::string path, const Problem& problem, Index B) {
   PhaseCost cost = score_product_cost(std::move(path), problem, B);
-  cost.peak += 2 * std::min(problem.shape.n, B) * problem.row_words();
+  const auto [n, m, d] = problem.shape;
+  const Words b = std::min(n, B);
+  const Words c = std::min(m, B);
+  const Words of_rows = b * problem.row_words();
+  const Words index = Units::of_queries(problem, B).sum().index_live;
+  cost.peak = 2 * of_rows + std::max(cost.peak, b * c + of_rows + index);
   return cost;
 }
 
@@ -177,11 +182,12 @@ PhaseCost softmax_normalise_cost(std::string path, const Problem& problem, Index
   const Words b = std::min(n, B);
   const Words c = std::min(m, B);
   const Words words = live_tiles(problem, B).words;
+  const Words of_row = problem.row_words();
   const Units::Sum queries = Units::of_queries(problem, B).sum();
   return with_index({.path = std::move(path),
                      .reads = words,
-                     .writes = words + Words(writes_L ? n : 0),
-                     .peak = b + 2 * b * c + queries.index_live,
+                     .writes = words + (writes_L ? n * of_row : Words(0)),
+                     .peak = b * of_row + std::max(b * of_row, 2 * b * c + queries.index_live),
                      .flops = 0},
                     queries);
 }

@@ -20,10 +20,15 @@ namespace redblue {
 class Machine;
 class Workspace;
 
-// Three blocks and two columns of one fit for B >= 2; for B = 1 they ask for M >= 5. Where words of
+// Three blocks and two columns of one fit for B >= 2; for B = 1 they ask for M >= 5. Where sums
+// weigh more than a word, one of three blocks may be of sums, and both columns are. Where words of
 // indices do not fit beside them, blocks for less memory are taken.
-inline Blocks small_cache_blocks(const Problem&, const Memory& memory, Objective) {
-  return {{"B", square_side(memory.M, 4)}};
+inline Blocks small_cache_blocks(const Problem& problem, const Memory& memory, Objective) {
+  return {{"B", largest(square_side(memory.M, 4), [&](Index B) {
+             const Words square = Words(B) * B;
+             return square * (2 + problem.sum_words) <= Words(memory.M) &&
+                    3 * square + Words(2) * B * problem.row_words() <= Words(memory.M);
+           })}};
 }
 
 // The first block of a strip finds no sum to rescale.
@@ -35,8 +40,8 @@ inline Words small_cache_rescales(const Problem& problem, const Blocks& blocks) 
 inline Units::Tiles live_tiles(const Problem& problem, Index B) {
   return Units::of_queries(problem, B).live_tiles(B);
 }
-// The words that meet in a product of which the tiles are the result, d deep; and the loops of it,
-// from an n x d matrix and a d x m one.
+// The words that meet in a product of which the tiles are the result, of scores, d deep; and the
+// loops of it, from an n x d matrix and a d x m one.
 PhaseCost score_product_cost(std::string path, const Problem& problem, Index B);
 void score_product_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
                         Index B);

@@ -24,7 +24,9 @@ Factor mirrored(const Factor& A) {
   return A.transposed ? Factor(A.stored) : Factor(transposed(A.stored));
 }
 ProductShape mirrored(const ProductShape& of) {
-  return {.rows = of.cols, .cols = of.rows, .depth = of.depth};
+  ProductShape other = of;
+  std::swap(other.rows, other.cols);
+  return other;
 }
 StationaryBlocks mirrored(const StationaryBlocks& by) {
   StationaryBlocks other{.rows = by.cols, .cols = by.rows, .depth = by.depth, .piece = by.piece};
@@ -38,11 +40,15 @@ Tile read_transposed(Machine& machine, const Factor& A, Range rows, Range cols, 
   return read(machine, mirrored(A), cols, rows, cut);
 }
 
-void write(Machine& machine, const Tile& c, const Result& C, Range rows, Range cols) {
+// As words of its matrix, or of sums that are not whole.
+void write(Machine& machine, const Tile& c, const Result& C, Range rows, Range cols,
+           bool whole = true) {
+  const Block plain = C.transposed ? C.stored.block(cols, rows) : C.stored.block(rows, cols);
+  const Block block = whole ? plain : plain.holding(Holds::sums);
   if (C.transposed) {
-    machine.write(c, transposed(C.stored.block(cols, rows)));
+    machine.write(c, transposed(block));
   } else {
-    machine.write(c, C.stored.block(rows, cols));
+    machine.write(c, block);
   }
 }
 
@@ -92,7 +98,8 @@ struct LiveFactors {
   Factor a, b;
 };
 
-// Sums begin at 0; those of earlier blocks of the depth come back from the slow store.
+// Sums begin at 0; those of earlier blocks of the depth come back from the slow store, to which
+// they go until the last one.
 Tile begin_sums(Machine& machine, const Result& C, Range rows, Range cols, const LivePairs& live,
                 CutEvery cut) {
   const Ranges before = live.met_before();
@@ -100,13 +107,21 @@ Tile begin_sums(Machine& machine, const Result& C, Range rows, Range cols, const
     return machine.initialize(C.stored.name(), rows.size(), cols.size(), Holds::sums, cut);
   }
   const LiveRows sums(std::as_const(C.stored), live.problem().mask, before);
-  return read(machine, C.transposed ? Factor(transposed(*sums)) : Factor(*sums), rows, cols, cut);
+  return C.transposed ? machine.read(transposed(sums->block(cols, rows).holding(Holds::sums)), cut)
+                      : machine.read(sums->block(rows, cols).holding(Holds::sums), cut);
 }
 
 void write_sums(Machine& machine, const Tile& c, const Result& C, Range rows, Range cols,
                 const LivePairs& live) {
-  const LiveRows sums(C.stored, live.problem().mask, live.met());
-  write(machine, c, {*sums, C.transposed}, rows, cols);
+  const Ranges after = live.met_after();
+  const auto write_some = [&](const Ranges& some, bool whole) {
+    if (!some.empty()) {
+      const LiveRows sums(C.stored, live.problem().mask, some);
+      write(machine, c, {*sums, C.transposed}, rows, cols, whole);
+    }
+  };
+  write_some(after, false);
+  write_some(without(live.met(), after), true);
 }
 
 // What of C is made.
@@ -277,20 +292,23 @@ namespace {
 // What moves of each matrix; sums are C where it does not stay, and come back after the first.
 struct Moved {
   Words pairs;  // live words of A
-  Words left, right, sums, written;
+  Words left, right, sums, whole;
+
+  [[nodiscard]] Words written() const { return sums + whole; }
 };
 Moved moved(const ProductShape& of, const StationaryBlocks& by, Stays what, const Mask& live) {
-  const auto [rows, cols, depth] = of;
+  const auto [rows, cols, depth, of_sum, of_result] = of;
   const Words pairs = all_pairs(live, rows, depth);
   const Words left = what == Stays::A ? pairs : pairs * ceil_div(cols, by.cols);
   const Words right =
       Words(cols) * (what == Stays::B ? depth : met_by_blocks(live, rows, by.rows, depth));
+  const Words whole = Words(rows) * cols * of_result;
   if (what == Stays::C) {
-    return {pairs, left, right, 0, Words(rows) * cols};
+    return {pairs, left, right, 0, whole};
   }
   const Words met = met_by_blocks(live.full() ? live : live.transposed(), depth, by.depth, rows);
   const Words again = met.overflowed() ? met : Words(met.value() - rows);
-  return {pairs, left, right, again * cols, met * cols};
+  return {pairs, left, right, again * cols * of_sum, whole};
 }
 
 // The groups that ask what they meet, and how often: the rows, of blocks of C each time, or of
@@ -300,7 +318,7 @@ struct Asking {
   Index passes;
 };
 Asking asking(const ProductShape& of, const StationaryBlocks& by, Stays what, const Mask& live) {
-  const auto [rows, cols, depth] = of;
+  const auto& [rows, cols, depth, of_sum, of_result] = of;
   const Units units = what == Stays::B ? Units::of_columns(live, depth, rows, by.depth)
                                        : Units::of_rows(live, rows, depth, by.rows);
   return {units.sum(), what == Stays::A ? 1 : ceil_div(cols, by.cols)};
@@ -313,21 +331,21 @@ PhaseCost stationary_cost(std::string path, const ProductShape& of, const Statio
   const Moved words = moved(of, by, what, live);
   PhaseCost cost{.path = std::move(path),
                  .reads = words.left + words.right + words.sums,
-                 .writes = words.written,
+                 .writes = words.written(),
                  .peak = 0,
                  .flops = 2 * words.pairs * of.cols};
   const bool mirror = what == Stays::B;
-  const auto [rows, cols, depth] = mirror ? mirrored(of) : of;
+  const auto [rows, cols, depth, of_sum, of_result] = mirror ? mirrored(of) : of;
   const StationaryBlocks blocks = mirror ? mirrored(by) : by;
   const Words r = std::min(rows, blocks.rows);
   const Words c = std::min(cols, blocks.cols);
   const Words s = std::min(depth, blocks.depth);
   if (what == Stays::C) {
     const Words p = std::min(Words(by.piece), std::max(r, c));
-    cost.peak = r * c + s * std::min(r, c) + s * p;
+    cost.peak = r * c * of_sum + s * std::min(r, c) + s * p;
   } else {
     const Words p = std::min(Words(by.piece), std::max(r, s));
-    cost.peak = r * s + c * std::min(r, s) + c * p;
+    cost.peak = r * s + (s <= r ? c * s + c * p * of_sum : c * r * of_sum + c * p);
   }
   const Asking index = asking(of, by, what, live);
   cost.peak += index.groups.index_live;
@@ -455,7 +473,7 @@ void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductS
   const NestLoop P = (holds_B ? outer : K).pieces("P", by.piece);
   const NestTile b = holds_B ? second(K, inner) : second(P, inner);
   const NestTile sums = holds_B ? result(P, inner) : result(outer, inner);
-  const NestTile c = of_live(sums, words.written);
+  const NestTile c = of_live(sums, words.written());
   const NestTile sums_before = of_live(sums.but_once(K), words.sums);
   nest.loop(outer, [&] {
     if (!mirror) {
@@ -551,8 +569,9 @@ Index product_units(std::string_view name, const ProductShape& of, const Blocks&
 PhaseCost product_part_cost(std::string_view name, const ProductShape& of, const Blocks& blocks,
                             Range units) {
   const auto by = StationaryBlocks::get(name, blocks);
-  const Index rows = rows_of_units(by, of.rows, units).size();
-  return stationary_cost(std::string(name), {rows, of.cols, of.depth}, by, stays(of, by));
+  ProductShape part = of;
+  part.rows = rows_of_units(by, of.rows, units).size();
+  return stationary_cost(std::string(name), part, by, stays(of, by));
 }
 
 void product_part(Machine& machine, std::string_view name, const Blocks& blocks, const Factor& A,
