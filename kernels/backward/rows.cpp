@@ -453,8 +453,8 @@ Kernel adding_to_g(Start start) {
 
 // ---- W in the slow store -----------------------------------------------------------------
 
-constexpr ProductShape gradient_product(const Problem& problem) {
-  return {.rows = problem.shape.d, .cols = problem.shape.d, .depth = problem.shape.n};
+ProductShape gradient_product(const Problem& problem) {
+  return Products(problem).g;
 }
 
 Nest storing_nest(const Problem& problem, const Blocks& blocks, Start start) {

@@ -106,7 +106,7 @@ PhaseCost product_level_cost(std::string path, const ProductShape& of, const Pro
   const auto most = [&](Index extent, Index ProductBlocks::*block) {
     return Words(std::min(extent, std::ranges::min(steps_of(blocks, block))));
   };
-  const auto [rows, cols, depth] = of;
+  const Index rows = of.rows, cols = of.cols, depth = of.depth;
   const Index sums = count(depth, &ProductBlocks::depth, what == Stays::C);
   const Words r = most(rows, &ProductBlocks::rows), c = most(cols, &ProductBlocks::cols),
               s = most(depth, &ProductBlocks::depth);

@@ -4,13 +4,14 @@
 #include <string>
 #include <utility>
 
+#include "kernels/parts/scores.hpp"
 #include "memsim/machine.hpp"
 
 namespace redblue {
 namespace {
 
 ProductShape extents(const Problem& problem) {
-  return {.rows = problem.shape.n, .cols = problem.shape.d, .depth = problem.shape.d};
+  return Products(problem).S;
 }
 
 PhaseCost as_needed(std::string_view name, const RowPlan& by) {
