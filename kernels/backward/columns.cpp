@@ -139,11 +139,12 @@ void add_gradient(Machine& machine, const ColumnPlan& by, const Operands& io, Ra
       const Tile a2 = machine.read(io.in("A2").block(J, K));  // A2_JK (c, w)
       multiply(transposed(T), a2, g_k);
     }
+    const Block partial = g.block(all, K).holding(Holds::sums);
     if (J.begin > 0) {
-      const Tile sum = machine.read(g.block(all, K));  // g_K (d, w)
+      const Tile sum = machine.read(partial);  // g_K (d, w)
       add(g_k, sum);
     }
-    machine.write(g_k, g.block(all, K));
+    machine.write(g_k, J.end == by.problem.shape.m ? g.block(all, K) : partial);
   }
 }
 
@@ -191,7 +192,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       // T_J with A2_J and g; or with two of g.
       {.path = "g",
        .reads = Words(m) * d + (T - 1) * dd * of_sum,
-       .writes = T * dd * of_sum,
+       .writes = (T - 1) * dd * of_sum + dd,
        .peak = std::max(c * d * of_sum + w * (c + d * of_sum),
                         T > 1 ? (second + 2 * w) * d * of_sum : Words(0)),
        .flops = 2 * Words(m) * dd},

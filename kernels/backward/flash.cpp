@@ -207,7 +207,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   }
   phases.push_back(core);
   if (weighted) {
-    phases.push_back(product_cost("g", ProductShape{d, d, n}.weighing(of_sum, Holds::sums),
+    phases.push_back(product_cost("g", ProductShape{d, d, n}.weighing(of_sum),
                                   {blocks["g.rows"], blocks["g.cols"], blocks["g.depth"]}));
   }
   return phases;

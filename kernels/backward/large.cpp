@@ -253,7 +253,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       with_index({.path = "phase2",
                   .reads = 3 * nd + nd * problem.row_columns() + Words(n) * problem.row_words() +
                            2 * d * tiles.met,
-                  .writes = dd * problem.sum_words,
+                  .writes = dd,
                   .peak = phase2_peak(problem, Br2, blocks["phase2.Bc"]),
                   .flops = 6 * d * tiles.words + 2 * dd * tiles.met},
                  Units::of_queries(problem, Br2).sum()),

@@ -102,7 +102,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
        .flops = 0},
       {.path = "g",
        .reads = 0,
-       .writes = dd * problem.sum_words,
+       .writes = dd,
        .peak = nd + md + nm + dd * problem.sum_words + md,
        .flops = 2 * nd * m + 2 * md * d},
   };

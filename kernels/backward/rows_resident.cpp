@@ -182,11 +182,11 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Units::Sum of = by.units().sum();
   const Units::Sum of_R = by.units().staying();
   const Words nd = Words(n) * d;
-  const Words of_g = Words(d) * d * problem.sum_words;
+  const Words dd = Words(d) * d;
   const Index k = staying(problem, blocks);
   // A1, S and G beside the sums.
   const auto block = [&](Words r) { return r * (k + 2 * d) + SumsFromNothing::words(by, r); };
-  const Words stays = by.resident_words() + of_g;
+  const Words stays = by.resident_words() + dd * problem.sum_words;
   const Words beside = stays + block(of_R.largest) + of_R.index_live;
   const auto peak = [&](Index words_of_row) {
     return std::max(beside + Words(of.largest) * words_of_row,
@@ -211,7 +211,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       // W and what is there of A1.
       {.path = "g",
        .reads = Words(n) * (d - k),
-       .writes = of_g,
+       .writes = dd,
        .peak = peak(d * problem.sum_words + std::max(k, d - k)),
        .flops = 2 * nd * d},
   };

@@ -200,7 +200,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
                           2 * c * strip + of.index_live,
                   .flops = 6 * of.pairs * d + 4 * of.met * dd},
                  of),
-      {.path = "g", .reads = 0, .writes = of_g, .peak = of_g, .flops = 0},
+      {.path = "g", .reads = 0, .writes = dd, .peak = of_g, .flops = 0},
   };
 }
 

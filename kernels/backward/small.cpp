@@ -226,8 +226,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
                                .flops = 0},
                               queries));
   phases.push_back(with_index(T, keys, ceil_div(d, B)));
-  const ProductShape of_g = ProductShape{d, d, m}.weighing(of_sum, Holds::sums);
-  phases.push_back(product_cost("phase4/g", of_g, square(B)));
+  phases.push_back(product_cost("phase4/g", ProductShape{d, d, m}.weighing(of_sum), square(B)));
   return phases;
 }
 

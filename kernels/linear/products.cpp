@@ -63,10 +63,8 @@ struct Step {
   [[nodiscard]] bool sums_rows() const { return is_transposed(product.left); }
   [[nodiscard]] Index units() const { return ceil_div(extent, unit); }
   [[nodiscard]] bool in_parts() const { return sums_rows() && units() > 1; }
-  // What it leaves.
-  [[nodiscard]] Holds holds() const {
-    return in_parts() || product.result == kg.name ? Holds::sums : Holds::operands;
-  }
+  // What it leaves: parts of a sum, or all of it.
+  [[nodiscard]] Holds holds() const { return in_parts() ? Holds::sums : Holds::operands; }
   [[nodiscard]] ProductShape shape(Index of_rows, const Problem& problem) const {
     return extents(product, of_rows, problem.shape.d).weighing(problem.sum_words, holds());
   }

@@ -144,7 +144,7 @@ std::vector<PhaseCost> cost_of_all(const Problem& problem, const Blocks& blocks,
                       .flops = 2 * dd * n});
     phases.push_back({.path = "g",
                       .reads = 0,
-                      .writes = sums,
+                      .writes = dd,
                       .peak = 2 * sums + weights * of_sum,
                       .flops = product});
   }
@@ -282,7 +282,7 @@ std::vector<PhaseCost> cost_of_causal(const Problem& problem, const Blocks& bloc
                     .flops = 4 * nd * d + 4 * pairs_of_blocks(n, by.rows) * d});
   phases.push_back({.path = std::string(names.result),
                     .reads = makes_O ? Words(0) : nd,
-                    .writes = makes_O ? nd : dd * of_sum,
+                    .writes = makes_O ? nd : dd,
                     .peak = stays + r * d * (of_sum + (makes_O ? of_sum : 1)),
                     .flops = 2 * nd * d});
   return phases;

@@ -14,7 +14,7 @@ namespace {
 ProductShape weight_extents(const Projection& of, const Problem& problem) {
   const Shape& shape = problem.shape;
   return ProductShape{.rows = shape.d, .cols = shape.d, .depth = of.rows(shape)}.weighing(
-      problem.sum_words, Holds::sums);
+      problem.sum_words);
 }
 
 // The rows that pass while W and dW stay.
@@ -34,7 +34,7 @@ PhaseCost cost_together(const Projection& of, const Problem& problem, const Bloc
   const Words c = cols;
   return {.path = std::string(of.dW),
           .reads = rows * d + rows * c + c * d,
-          .writes = rows * c + c * d * problem.sum_words,
+          .writes = rows * c + c * d,
           .peak = peak_together(problem, std::min(rows, Words(blocks[together(of)])), c),
           .flops = 4 * rows * c * d};
 }

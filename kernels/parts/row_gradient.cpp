@@ -43,19 +43,21 @@ void add_rows(Machine& machine, const RowPlan& by, Tile& sum, const Tile& part) 
             [&](Range K) { add(sum.part(K), part.part(K)); });
 }
 
-// g_K of one unit: its own d rows of `partials`; or added to g, where there are none.
-void put_gradient(Machine& machine, const RowPlan& by, Index unit, Tile g_k, Range K, SlowMatrix& g,
-                  SlowMatrix* partials) {
+// g_K of one unit: its own d rows of `partials`; or added to g, where there are none. What is there
+// before the last unit is a partial result.
+void put_gradient(Machine& machine, const GroupedRows& grouped, Index unit, Tile g_k, Range K,
+                  SlowMatrix& g, SlowMatrix* partials) {
   if (partials != nullptr) {
     const Index first = unit * g.rows();
     machine.write(g_k, partials->row_block({first + K.begin, first + K.end}));
     return;
   }
+  const Block partial = g.row_block(K).holding(Holds::sums);
   if (unit > 0) {
-    const Tile sum = machine.read(g.row_block(K));
-    add_rows(machine, by, g_k, sum);
+    const Tile sum = machine.read(partial);
+    add_rows(machine, grouped.by, g_k, sum);
   }
-  machine.write(g_k, g.row_block(K));
+  machine.write(g_k, unit + 1 == grouped.units() ? g.row_block(K) : partial);
 }
 
 }  // namespace
@@ -70,7 +72,7 @@ void add_gradient(Machine& machine, const GroupedRows& grouped, const Operands& 
   for (const Range K : blocks(by.kept, by.weights)) {
     Tile g_k = machine.initialize("g", K.size(), d);
     multiply_rows(machine, by, a1_t, true, K.begin, W, g_k);
-    put_gradient(machine, by, unit, std::move(g_k), K, g, partials);
+    put_gradient(machine, grouped, unit, std::move(g_k), K, g, partials);
   }
   a1_t.reset();
   const Range rest{by.kept, d};
@@ -81,14 +83,14 @@ void add_gradient(Machine& machine, const GroupedRows& grouped, const Operands& 
       const Tile a1 = machine.read(io.in("A1").block(I, K), by.cut_weights());
       multiply_rows(machine, by, a1, false, 0, W, g_k);
     }
-    put_gradient(machine, by, unit, std::move(g_k), K, g, partials);
+    put_gradient(machine, grouped, unit, std::move(g_k), K, g, partials);
   }
 }
 
 PhaseCost add_gradient_cost(const GroupedRows& grouped, Range units, bool partials) {
   const RowPlan& by = grouped.by;
   const Index d = by.problem.shape.d;
-  const Words sum_words = by.problem.sum_words, of_g = Words(d) * d * sum_words;
+  const Words dd = Words(d) * d, sum_words = by.problem.sum_words;
   const Units::Sum of = grouped.sum(units).of;
   const Words rows = of.rows;
   const Words r = of.largest;
@@ -96,6 +98,8 @@ PhaseCost add_gradient_cost(const GroupedRows& grouped, Range units, bool partia
   const Units::Sum adding =
       grouped.sum({partials ? units.end : std::max(units.begin, Index{1}), units.end}).of;
   const bool adds = adding.units > 0;
+  // The last unit of all makes g whole.
+  const Index whole = !partials && of.units > 0 && units.end == grouped.units() ? 1 : 0;
   const Words r_adding = adding.largest;
   // W with what is kept of A1 and some of g, then without it but with as much of A1; or with what
   // is there to add to.
@@ -108,10 +112,10 @@ PhaseCost add_gradient_cost(const GroupedRows& grouped, Range units, bool partia
                      (r_adding + 2 * w) * d * sum_words});
   }
   return {.path = "g",
-          .reads = rows * (d - by.kept) + of_g * adding.units,
-          .writes = of_g * of.units,
+          .reads = rows * (d - by.kept) + dd * adding.units * sum_words,
+          .writes = dd * ((of.units - whole) * sum_words + whole),
           .peak = peak,
-          .flops = 2 * rows * d * d};
+          .flops = 2 * rows * dd};
 }
 
 void add_gradient_nest(NestWriter& nest, const GroupedRows& by, const NestLoop& I,
@@ -146,7 +150,8 @@ void sum_partials(Machine& machine, const Plan& plan, Range rows, Range units, b
       const Index first = unit * g.rows();
       return partials.row_block({first + K.begin, first + K.end});
     };
-    Tile sum = machine.read(begun ? ConstBlock(g.row_block(K)) : of_unit(units.begin));
+    Tile sum = machine.read(begun ? ConstBlock(g.row_block(K).holding(Holds::sums))
+                                  : of_unit(units.begin));
     for (Index unit = units.begin + (begun ? 0 : 1); unit < units.end; ++unit) {
       const Tile partial = machine.read(of_unit(unit));
       add_rows(machine, by, sum, partial);
@@ -162,7 +167,7 @@ std::vector<PhaseCost> sum_partials_cost(const Problem& problem, const Blocks& b
   const Index weights = RowPlan(problem, blocks).weights;
   return {{.path = "reduce",
            .reads = row * rows * terms,
-           .writes = row * rows,
+           .writes = Words(rows) * problem.shape.d,
            .peak = row * std::min(weights, rows) * std::min<Index>(terms, 2),
            .flops = 0}};
 }

@@ -152,7 +152,7 @@ struct Products {
         scores(ProductShape{shape.n, shape.m, shape.d}.weighing(sums)),
         W(ProductShape{shape.n, shape.d, shape.m}.weighing(sums)),
         O(ProductShape{shape.n, shape.dv, shape.m}.weighing(sums)),
-        g(ProductShape{shape.d, shape.d, shape.n}.weighing(sums, Holds::sums)) {}
+        g(ProductShape{shape.d, shape.d, shape.n}.weighing(sums)) {}
 };
 
 // The epilogues that several kernels have.

@@ -320,7 +320,7 @@ Kernel sparse_rows_kernel(Pass pass, SparseStays stays) {
   }
   if (pass == Pass::backward) {
     kernel.operands.insert(kernel.operands.end(), {kdO, kO, kL});
-    kernel.returns = {kg};
+    kernel.returns = {kSparseg};
   }
   std::vector<std::string_view> results;
   for (const Signature& result : kernel.returns) {

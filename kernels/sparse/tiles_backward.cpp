@@ -288,7 +288,7 @@ Kernel backward_sparse_tiles() {
   kernel.takes_sparse = true;
   kernel.takes_activations = true;
   kernel.operands = {kSparseA1, kSparseX, kSparseA2, kA3, kY, kdO, kO, kL};
-  kernel.returns = {kg};
+  kernel.returns = {kSparseg};
   kernel.schedule.code = backward_code;
   kernel.formula.cost = cost_of(backward_stages);
   kernel.formula.intermediates = [](const Problem& problem, const Blocks&) {

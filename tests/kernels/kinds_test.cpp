@@ -49,7 +49,8 @@ TEST(Kinds, AddUpAndScoresStayWhereTheyAreMade) {
 }
 
 // backward/rows: sums are W, L and v beside the largest piece of g; scores a strip and its charge
-// for registers; L is read once, and g is read and written as often as there are row blocks.
+// for registers; L is read once, and what there is of g is read and written as often as there are
+// row blocks, of which the last makes it whole.
 TEST(Kinds, OfTheRowBlocksAreThoseOfItsFormula) {
   const TestedKernel kernel = tested_kernel("backward/rows");
   const Shape shape{96, 80, 16};
@@ -59,7 +60,8 @@ TEST(Kinds, OfTheRowBlocksAreThoseOfItsFormula) {
   const Plan plan = kernel.plan(shape, 4096, Blocks{{"Br", r}, {"Bc", c}, {"Bw", 1}});
   const Result result = run_kernel(kernel, plan, make_problem(kernel, shape, 1));
   const Index T = 5;
-  EXPECT_EQ(result.kinds[Holds::sums].io, (IoCount{n + d * d * (T - 1), d * d * T}));
+  EXPECT_EQ(result.kinds[Holds::sums].io, (IoCount{n + d * d * (T - 1), d * d * (T - 1)}));
+  EXPECT_EQ(result.kinds[Holds::operands].io.writes, d * d);
   EXPECT_EQ(result.kinds[Holds::operands].io.reads, 4 * n * d + 2 * m * d * T + 2 * d * d * T);
   EXPECT_EQ(result.kinds[Holds::scores].peak, c * r + std::min(c * r, kRegisterCharge));
   EXPECT_EQ(result.kinds[Holds::sums].peak, r * d + 2 * r);
