@@ -318,7 +318,7 @@ struct Asking {
   Index passes;
 };
 Asking asking(const ProductShape& of, const StationaryBlocks& by, Stays what, const Mask& live) {
-  const auto& [rows, cols, depth, of_sum, of_result] = of;
+  const Index rows = of.rows, cols = of.cols, depth = of.depth;
   const Units units = what == Stays::B ? Units::of_columns(live, depth, rows, by.depth)
                                        : Units::of_rows(live, rows, depth, by.rows);
   return {units.sum(), what == Stays::A ? 1 : ceil_div(cols, by.cols)};
