@@ -253,17 +253,26 @@ Mask Mask::called(std::string spec) const {
   return mask;
 }
 
+Mask Mask::with_index_words(Index words) const {
+  if (full() || index().index_words() == words) {
+    return *this;
+  }
+  Mask mask(queries(), keys(), runs(), index().with_words(words));
+  mask.spec_ = spec_;
+  return mask;
+}
+
 const MaskIndex& Mask::index() const {
   static const MaskIndex none;
   return full() ? none : data_->index;
 }
 
 Words Mask::index_words(Range queries) const {
-  if (index().is_pattern()) {
-    return words(
-        MaskIndex::pattern_words(sum_of_pairs(queries), size_of(keys(queries)), queries.size()));
-  }
-  return words(index().words(queries, queries.size()));
+  const Wide indices =
+      index().is_pattern()
+          ? MaskIndex::pattern_words(sum_of_pairs(queries), size_of(keys(queries)), queries.size())
+          : index().words(queries, queries.size());
+  return words(indices * index().index_words());
 }
 
 std::size_t Mask::index_of(Index query) const {

@@ -113,6 +113,8 @@ class Mask {
   // The same pairs under a name, as a user wrote them: full() where all pairs are live.
   [[nodiscard]] Mask called(std::string spec) const;
   [[nodiscard]] const std::string& spec() const { return spec_; }
+  // The same pairs and name, where each index that is read is so many words.
+  [[nodiscard]] Mask with_index_words(Index words) const;
 
   [[nodiscard]] bool full() const { return data_ == nullptr; }
 

@@ -180,7 +180,8 @@ Mask::Met Mask::summed_met(Range queries, Index size) const {
       most = std::max(most, size_of(of_group));
     }
   });
-  return {words(keys), longest, most, pairs(queries, {0, this->keys()}), words(index)};
+  return {words(keys), longest, most, pairs(queries, {0, this->keys()}),
+          words(index * data_->index.index_words())};
 }
 
 Words Mask::sum_of_smaller(const std::vector<Part>& parts, Index most) {

@@ -75,10 +75,17 @@ MaskIndex MaskIndex::documents(const std::vector<Index>& queries, const std::vec
   return MaskIndex(std::move(list));
 }
 
+MaskIndex MaskIndex::with_words(Index words) const {
+  MaskIndex made = *this;
+  made.index_words_ = words;
+  return made;
+}
+
 MaskIndex MaskIndex::with(const MaskIndex& other) const {
   const bool is_pattern = pattern_ || other.pattern_;
   MaskIndex both = is_pattern ? pattern() : *this;
   both.of_keys_ = of_keys_ || other.of_keys_;
+  both.index_words_ = std::max(index_words_, other.index_words_);
   if (is_pattern) {
     return both;
   }

@@ -13,8 +13,10 @@
 // Queries that stay through all groups are one group, which reads each word when its key passes.
 //
 // Which queries and keys live is known, as their number is: where all that live meet, nothing is
-// read. Of joined masks formulas cost nothing. With a pattern among them the result is one; else
-// each layout and each list of documents is read, but one that is there twice once.
+// read. Where words have fewer than 32 bits an index is several of them, and all of these are so
+// many times as many (Mask::with_index_words). Of joined masks formulas cost nothing. With a
+// pattern among them the result is one; else each layout and each list of documents is read, but
+// one that is there twice once.
 
 #include <algorithm>
 #include <memory>
@@ -44,9 +46,12 @@ class MaskIndex {
   [[nodiscard]] bool is_pattern() const { return pattern_; }
   // Whether the rows are keys: of a mask that is transposed.
   [[nodiscard]] bool of_keys() const { return of_keys_; }
+  // The same where an index is so many words, and what it is.
+  [[nodiscard]] MaskIndex with_words(Index words) const;
+  [[nodiscard]] Index index_words() const { return index_words_; }
   // The words that live in a pass over the keys of a group; 0 for a formula.
-  [[nodiscard]] Index live() const { return pattern_ ? 2 : std::ssize(lists_); }
-  // Those that groups of `size` of these queries read, and that one group of a pattern reads.
+  [[nodiscard]] Index live() const { return index_words_ * (pattern_ ? 2 : std::ssize(lists_)); }
+  // The indices that groups of `size` of these queries read, and that one group of a pattern reads.
   // Requires, of the first: no pattern.
   [[nodiscard]] Wide words(Range queries, Index size) const;
   [[nodiscard]] static Wide pattern_words(Wide pairs, Wide keys, Index rows) {
@@ -55,7 +60,7 @@ class MaskIndex {
   // With the numbers of queries, and with bits: both grow as pairs and keys do.
   [[nodiscard]] static Wide by_pairs(Wide pairs, Wide keys) { return pairs + 2 * keys; }
   [[nodiscard]] static Wide by_bits(Wide keys, Index rows) {
-    constexpr Index kBits = 32;  // of a word
+    constexpr Index kBits = 32;  // of an index
     return keys * (1 + ceil_div(rows, kBits));
   }
 
@@ -97,6 +102,7 @@ class MaskIndex {
   [[nodiscard]] MaskIndex each(const Make& make) const;
 
   bool pattern_ = false, of_keys_ = false;
+  Index index_words_ = 1;
   Lists lists_;
 };
 

@@ -521,7 +521,8 @@ std::optional<Regrouping> regrouping(const Plan& plan) {
       const auto same = [&](const Grouping& known) { return known.same_groups(grouping); };
       if (std::ranges::none_of(all, same)) {
         all.push_back(grouping);
-        sum.reads += plan.problem.one_head().pairs() + plan.problem.queries() + 1;
+        sum.reads += (plan.problem.one_head().pairs() + plan.problem.queries() + 1) *
+                     plan.problem.mask.index().index_words();
         sum.writes += grouping.words;
       }
     }

@@ -159,6 +159,46 @@ TEST(IndexWords, OfALayoutAndDocuments) {
   EXPECT_EQ((layout & documents).index().live(), 2);
 }
 
+// Where an index is several words all lists are so many times as long, and so many words of them
+// live: of groups of any size, of the transpose, of live queries alone, in another order, of
+// stacked heads and of joined masks. Pairs and the name are what they were.
+TEST(IndexWords, OfIndicesOfSeveralWords) {
+  RandomMasks random(35);
+  int data = 0;
+  const auto expect_twice = [&](const Mask& wide, const Mask& mask) {
+    ASSERT_EQ(wide.full(), mask.full());
+    EXPECT_EQ(wide.index().live(), 2 * mask.index().live());
+    for (int k = 0; k < 3 && !mask.full() && mask.queries() > 0; ++k) {
+      const Range I = random.range(mask.queries());
+      const Index size = random.any(1, I.size() + 1);
+      EXPECT_EQ(wide.index_words(I), 2 * mask.index_words(I));
+      EXPECT_EQ(wide.met_by_groups(I, size).index, 2 * mask.met_by_groups(I, size).index);
+    }
+  };
+  for (int k = 0; k < 500 && !testing::Test::HasFailure(); ++k) {
+    const Mask mask = random.expression(random.any(1, 24), random.any(1, 12)).mask.called("some");
+    if (mask.full()) {
+      continue;
+    }
+    const Mask wide = mask.with_index_words(2);
+    EXPECT_EQ(wide, mask);
+    EXPECT_EQ(wide.spec(), "some");
+    expect_twice(wide, mask);
+    expect_twice(wide.transposed(), mask.transposed());
+    expect_twice(wide.compact(), mask.compact());
+    const Mask formula = Mask::causal(mask.queries(), mask.keys());
+    expect_twice(formula & wide, formula & mask);
+    const Index size = random.any(0, mask.queries());
+    expect_twice(wide.clustered(size, 0)->mask, mask.clustered(size, 0)->mask);
+    Problem problem(mask.queries(), mask.keys(), 1), wide_problem = problem;
+    problem.mask = mask;
+    wide_problem.mask = wide;
+    expect_twice(wide_problem.with_stacked(3).mask, problem.with_stacked(3).mask);
+    data += mask.index().live() > 0 ? 1 : 0;
+  }
+  EXPECT_GT(data, 150);
+}
+
 // A billion queries in a few steps, of two documents and of a diagonal beside a key of all.
 TEST(IndexWords, CountByFormula) {
   constexpr Index n = 1'000'000'000;
