@@ -142,14 +142,16 @@ class HeldOperands {
     for (const Signature& operand : kernel.given) {
       const Buffer& words = problem.given.at(std::string(operand.name));
       const Index cols = operand.cols_of(problem.shape);
-      io_.give(matrices_.emplace_back(std::string(operand.name), operand.rows_of(problem.shape),
-                                      cols,
-                                      std::make_unique<Fragile>(words.data(), cols, reads_left)));
+      io_.give(matrices_.emplace_back(
+          SlowMatrix(std::string(operand.name), operand.rows_of(problem.shape), cols,
+                     std::make_unique<Fragile>(words.data(), cols, reads_left))
+              .holding(operand.holds)));
     }
     for (const Signature& operand : kernel.returns) {
       io_.take(matrices_.emplace_back(
           borrow(std::string(operand.name), returned_.at(std::string(operand.name)).data(),
-                 operand.rows_of(problem.shape), operand.cols_of(problem.shape))));
+                 operand.rows_of(problem.shape), operand.cols_of(problem.shape))
+              .holding(operand.holds)));
     }
   }
   [[nodiscard]] const Operands& io() const { return io_; }
@@ -193,9 +195,10 @@ class Teams : public testing::TestWithParam<std::string> {
  protected:
   static std::string name() { return GetParam().substr(0, GetParam().find(kInGroups)); }
   const TestedKernel kernel_ = tested_kernel(name());
-  [[nodiscard]] Plan plan_of(const Case& tested) const {
-    const Index least = kernel_.least_M(tested.shape);
-    return in_groups(kernel_, kernel_.plan(tested.shape, least + least * tested.spare / 100));
+  [[nodiscard]] Plan plan_of(const Case& tested) const { return plan_of(kernel_, tested); }
+  static Plan plan_of(const TestedKernel& kernel, const Case& tested) {
+    const Index least = kernel.least_M(tested.shape);
+    return in_groups(kernel, kernel.plan(tested.shape, least + least * tested.spare / 100));
   }
   // Where groups of rows are the units, or of keys are asked for: in five of them.
   static Plan in_groups(const TestedKernel& kernel, const Plan& plan) {
@@ -256,6 +259,31 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
   }
   EXPECT_TRUE(fewer_blocks_than_workers);
   EXPECT_TRUE(more_blocks_than_workers);
+}
+
+// Where sums weigh two words, as they do in the formulas of all parts; of the same bits.
+TEST_P(Teams, CountWiderSumsAsTheFormulasSay) {
+  TestedKernel kernel = kernel_;
+  kernel.sum_words = 2;
+  ASSERT_TRUE(kernel.kernel->weighs_sums);
+  for (const Case& tested : kCases) {
+    const Plan plan = plan_of(kernel, tested);
+    const TestProblem problem = make_problem(kernel, tested.shape, 3);
+    Buffers of_one;
+    for (const Index workers : kTeams) {
+      SCOPED_TRACE(to_string(plan) + " workers=" + std::to_string(workers));
+      const Team team{.workers = workers, .heads = 1, .unwritten = Unwritten::nan};
+      const HeldOperands store(kernel, problem);
+      const RunCounts counted = run_on_team(kernel, plan, team, {store.io()}, Topology()).counts;
+      EXPECT_EQ(without_elementwise(counted.phases), as_counted(cost_of_team(kernel, plan, team)));
+      EXPECT_EQ(counted.largest, largest_io(kernel, plan, team).value());
+      EXPECT_LE(counted.total.peak, plan.M);
+      if (workers == 1) {
+        of_one = store.returned();
+      }
+      EXPECT_TRUE(same_bits(store.returned(), of_one)) << "other bits than of one worker";
+    }
+  }
 }
 
 // One query has one row block: with keys in groups each worker has a share of the keys, as large as
