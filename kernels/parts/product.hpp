@@ -16,13 +16,13 @@ namespace redblue {
 
 class Machine;
 
-// C is rows x cols. A word of it weighs one word when it is made, and as a sum, which is not whole,
-// what sums weigh; both one, where nobody says so (Problem::sum_words).
+// C is rows x cols. A word of it weighs `sum_words` while it is summed up (Problem::sum_words), and
+// `result_words` when it is whole.
 struct ProductShape {
   Index rows, cols, depth;
   Index sum_words = 1, result_words = 1;
 
-  // The same where sums weigh so much, for a matrix of this kind.
+  // The same where sums weigh so much, and what is whole is of this kind.
   [[nodiscard]] ProductShape weighing(Index sums, Holds result = Holds::operands) const {
     return {rows, cols, depth, sums, result == Holds::sums ? sums : 1};
   }

@@ -10,9 +10,9 @@
 //             peak    r s + c min(r, s) + c p
 //   B stays   is A stays for C^T = B^T A^T.
 //
-// where sums weigh one word. Of others, C does so much more in fast memory, and where it goes and
-// comes back: rows cols (ceil(depth / s) - 1) of what is written. Its last words go as what they
-// are in its matrix.
+// where sums weigh one word. Where they weigh more, so does C in fast memory, and when it goes to
+// the slow store to come back: rows cols (ceil(depth / s) - 1) words each way. At last it goes as
+// words of its matrix.
 //
 // Slices and pieces of 1 leave most of M to the block that stays; wider ones keep registers busy.
 //
