@@ -80,8 +80,8 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
     check_sparsity(kernel, problem);
   }
   require(problem.sum_words >= 1, "a sum is at least a word");
-  if (!kernel.takes_sums_of(problem.sum_words)) {
-    throw ShapeMismatch(std::string(kernel.name) + " has no formulas of sums of two words");
+  if (problem.sum_words > 1 && kernel.takes_sparse) {
+    throw ShapeMismatch(std::string(kernel.name) + " has sums of one word");
   }
   if (!kernel.can_return(problem)) {
     throw ShapeMismatch(std::string(kernel.name) + " does not return " + problem.wanted.text() +

@@ -285,8 +285,6 @@ struct Kernel {
   bool takes_causal = false;
   // Works on the stored entries of A1, X and A2 (Problem::sparsity), and on no dense ones.
   bool takes_sparse = false;
-  // Its formulas know sums of more than a word (Problem::sum_words).
-  bool weighs_sums = false;
   // Results that are not computed where they are not wanted. The others are wanted in each problem.
   std::vector<std::string_view> optional_results = {};
   // The kernel whose rates are taken where this one was never timed. Empty: none.
@@ -327,7 +325,6 @@ struct Kernel {
     return mask.full() || takes_masks ||
            (takes_causal && mask == Mask::causal(mask.queries(), mask.keys()));
   }
-  [[nodiscard]] bool takes_sums_of(Index words) const { return words == 1 || weighs_sums; }
   [[nodiscard]] bool Y_meets_rows(const Problem& problem) const {
     return numerics.Y_meets_rows ||
            (numerics.Y_meets_rows_if_shared && problem.sharing != Sharing::none);

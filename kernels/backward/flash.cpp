@@ -248,7 +248,6 @@ Kernel backward_flash() {
       .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
       .returns = {kg, kdQ, kdK, kdV},
       .takes_activations = true,
-      .weighs_sums = true,
       .schedule = {.code = code},
       .formula = {.cost = cost,
                   .intermediates =

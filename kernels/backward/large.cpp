@@ -290,7 +290,6 @@ Kernel backward_large() {
           .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
           .returns = {kg},
           .takes_activations = true,
-          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost,
                       .intermediates =

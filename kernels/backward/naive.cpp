@@ -117,7 +117,6 @@ Kernel backward_naive() {
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
           .takes_activations = true,
-          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit = [](const Problem&, const Memory&, Objective) { return Blocks{}; },

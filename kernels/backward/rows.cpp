@@ -618,7 +618,6 @@ Kernel backward_rows(std::string_view name, std::string_view summary, Start star
   kernel.operands = {kA1, kA2, kA3, kX, kY, kdO};
   kernel.returns = {kg};
   kernel.takes_activations = true;
-  kernel.weighs_sums = true;
   kernel.axes = {{"q", "made"}, {"sink", sink == Sink::gradient ? "g" : "W"}};
   if (start == Start::given) {
     kernel.operands.insert(kernel.operands.end(), {kO, kL});

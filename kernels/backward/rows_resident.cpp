@@ -258,7 +258,6 @@ Kernel backward_rows_resident() {
           .returns = {kg},
           .shares_keys = true,
           .takes_activations = true,
-          .weighs_sums = true,
           .kin = "backward/rows-onepass",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},

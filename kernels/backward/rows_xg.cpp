@@ -272,7 +272,6 @@ Kernel backward_rows_xg() {
       .returns = {kg},
       .shares_keys = true,
       .takes_activations = true,
-      .weighs_sums = true,
       .axes = {{"q", "made"}, {"sink", "X and g stay"}},
       .schedule = {.code = code},
       .formula = {.cost = cost, .nest = loop_nest},

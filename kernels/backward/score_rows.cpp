@@ -238,7 +238,6 @@ Kernel backward_score_rows() {
   kernel.returns = {kg};
   kernel.shares_keys = false;
   kernel.takes_activations = true;
-  kernel.weighs_sums = true;
   kernel.formula.nest = [of_others = rows.formula.nest](const Problem& problem,
                                                         const Blocks& blocks) {
     return problem.normalised() ? loop_nest(problem, blocks) : of_others(problem, blocks);

@@ -248,7 +248,6 @@ Kernel backward_small() {
       .operands = {kA1, kA2, kA3, kX, kY, kdO},
       .returns = {kg},
       .takes_activations = true,
-      .weighs_sums = true,
       .schedule = {.code = code},
       .formula = {.cost = cost, .intermediates = workspace_words, .nest = loop_nest},
       .fitting = {.fit = small_cache_blocks, .window = square_window},

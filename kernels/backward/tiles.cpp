@@ -588,7 +588,6 @@ Kernel from_nothing(std::string_view name, std::string_view summary, bool stores
           .operands = {kA1, kA2, kA3, kX, kY, kdO},
           .returns = {kg},
           .takes_activations = true,
-          .weighs_sums = true,
           .schedule = {.code =
                            [stores_p](Machine& machine, const Plan& plan, const Operands& io,
                                       Workspace& workspace) {
@@ -621,7 +620,6 @@ Kernel backward_tiles() {
           .returns = {kg},
           .shares_keys = true,
           .takes_activations = true,
-          .weighs_sums = true,
           .schedule = {.code =
                            [=](Machine& machine, const Plan& plan, const Operands& io,
                                Workspace& workspace) {

@@ -160,7 +160,6 @@ Kernel forward_flash() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .takes_activations = true,
-          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost,
                       .intermediates =

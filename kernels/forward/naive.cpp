@@ -71,7 +71,6 @@ Kernel forward_naive() {
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},
           .takes_activations = true,
-          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},
           .fitting = {.fit = [](const Problem&, const Memory&, Objective) { return Blocks{}; },

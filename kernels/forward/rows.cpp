@@ -404,7 +404,6 @@ Kernel forward_rows() {
           .returns = {kO, kL},
           .shares_keys = true,
           .takes_activations = true,
-          .weighs_sums = true,
           .schedule = in_stages(split()),
           .formula = {.cost = cost,
                       .level_cost = level_cost_of_all,

@@ -191,7 +191,6 @@ Kernel forward_rows_resident() {
           .returns = {kO, kL},
           .shares_keys = true,
           .takes_activations = true,
-          .weighs_sums = true,
           .kin = "forward/rows",
           .schedule = {.code = code},
           .formula = {.cost = cost, .nest = loop_nest},

@@ -129,7 +129,6 @@ Kernel forward_tiles() {
       .returns = {kO, kL},
       .shares_keys = true,
       .takes_activations = true,
-      .weighs_sums = true,
       .schedule = {.code = code},
       .formula = {.cost = cost_of(stages),
                   .level_cost = level_cost_of(stages),

@@ -922,7 +922,6 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
       .returns = {kdQ, kdK, kdV},
       .shares_keys = true,
       .takes_activations = true,
-      .weighs_sums = true,
       .kin = start == Start::given ? "backward/rows" : "backward/rows-onepass",
       .schedule = in_stages(split(start)),
       .formula = {

@@ -403,7 +403,6 @@ Kernel gradients_score_rows() {
           .returns = {kdQ, kdK, kdV},
           .shares_keys = true,
           .takes_activations = true,
-          .weighs_sums = true,
           .kin = "backward/score-rows",
           .schedule = in_stages(split()),
           .formula = {.cost = score_rows_cost,

@@ -287,7 +287,6 @@ Kernel gradients_tiles() {
           .returns = {kdQ, kdK, kdV},
           .shares_keys = true,
           .takes_activations = true,
-          .weighs_sums = true,
           .kin = "backward/tiles",
           .schedule = {.code = code},
           .formula = {.cost = cost_of(stages),

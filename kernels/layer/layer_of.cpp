@@ -249,7 +249,6 @@ Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view
       .operands = {kA1, kA2, kA3, kX, kY, kdO},
       .returns = {kdX, kdY, kdA1, kdA2, kdA3},
       .takes_activations = gradients.takes_activations,
-      .weighs_sums = gradients.weighs_sums,
       .kin = gradients.kin,
       .schedule = schedule(gradients),
       .formula = {

@@ -11,7 +11,6 @@ Kernel linear_kernel(LinearResult of) {
   kernel.pass = of == LinearResult::output ? Pass::linear : Pass::linear_gradient;
   kernel.operands = of == LinearResult::output ? std::vector<Signature>{kA1, kA2, kA3, kX, kY}
                                                : std::vector<Signature>{kA1, kA2, kA3, kY, kdO};
-  kernel.weighs_sums = true;
   kernel.returns = {of == LinearResult::output ? kO : kg};
   return kernel;
 }

@@ -73,7 +73,6 @@ Kernel matmul_blocked() {
           .summary = "C = A B, three square blocks",
           .operands = {{"A", &Shape::n, &Shape::d}, {"B", &Shape::d, &Shape::m}},
           .returns = {{"C", &Shape::n, &Shape::m}},
-          .weighs_sums = true,
           .schedule = {.code = code},
           .formula = {.cost = cost, .level_cost = level_cost, .nest = loop_nest},
           .fitting = {.fit = [](const Problem& problem, const Memory& memory,

@@ -21,7 +21,6 @@ Kernel kernel(std::string_view name, std::string_view summary, Stays what) {
       .summary = summary,
       .operands = {{"A", &Shape::n, &Shape::d}, {"B", &Shape::d, &Shape::m}},
       .returns = {{"C", &Shape::n, &Shape::m}},
-      .weighs_sums = true,
       .schedule = {.code =
                        [what](Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
                          const Phase phase(machine, "C");

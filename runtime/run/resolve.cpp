@@ -228,24 +228,19 @@ std::string levels_text(const Request& request) {
                         : fmt::format("{} {},{}", said, fmt::join(request.inner, ","), request.M);
 }
 
-// Throws: RequestError for a kernel that does not say what wider sums move.
-void check_sums(const Request& request, const Kernel& kernel) {
-  if (!kernel.takes_sums_of(request.sum_words()) && !is_auto(request)) {
-    throw RequestError(fmt::format("{} {}: {} has no formulas of sums that are wider than a word",
-                                   request.said("--sums"), *request.sum_bytes, request.who()));
-  }
-}
-
 }  // namespace
 
-void check_word(const Request& request, const Problem& problem) {
-  if (request.word_bytes.value_or(kFloatBytes) != kFloatBytes &&
-      (!problem.sparsity.dense() || (!problem.mask.full() && problem.mask.index().live() > 0))) {
-    throw RequestError(fmt::format(
-        "{} {}: indices of sparse operands and of masks of files have 4 bytes, which are more than "
-        "a word: leave it out",
-        request.said("--word"), *request.word_bytes));
+void set_widths(const Request& request, Problem& problem) {
+  const Index word = request.word_bytes.value_or(kFloatBytes);
+  if (word != kIndexBytes && !problem.sparsity.dense()) {
+    throw RequestError(
+        fmt::format("{} {}: indices of sparse operands have {} bytes, which are more than a word: "
+                    "leave it out",
+                    request.said("--word"), word, kIndexBytes));
   }
+  problem.word_bytes = request.word_bytes;
+  problem.sum_words = request.sum_words();
+  problem.mask = problem.mask.with_index_words(kIndexBytes / word);
   if (request.sum_words() == 1) {
     return;
   }
@@ -658,8 +653,6 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
                     request.said("--softmax-scale"), *request.softmax_scale, request.who()));
   }
   asked.problem.softmax_scale = request.softmax_scale;
-  asked.problem.word_bytes = request.word_bytes;
-  asked.problem.sum_words = request.sum_words();
   if (!request.mask.empty()) {
     asked.problem.mask = requested_mask(request, *kernel.kernel, asked.problem.shape);
   }
@@ -668,8 +661,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
     asked.problem = asked.problem.with_sparsity(
         requested_sparsity(request, *kernel.kernel, readers, asked.problem.shape));
   }
-  check_word(request, asked.problem);
-  check_sums(request, *kernel.kernel);
+  set_widths(request, asked.problem);
   asked.problem = asked.problem.with_stacked(extents.stacked());
   return asked;
 }
@@ -1078,12 +1070,11 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   for (const auto& [named, sharing, _] : all_kernel_names()) {
     const Kernel& kernel = *named;
     const Problem& problem = kernel.takes_sparse ? task.problem : dense;
-    const bool does = kernel.pass == task.pass && sharing == Sharing::none &&
-                      takes_operands(kernel) && (!must_split || splits(kernel)) &&
-                      (request.prefetch == 1 || kernel.streams_keys()) &&
-                      kernel.takes(problem.mask) && kernel.takes(problem.activation) &&
-                      kernel.takes_sums_of(problem.sum_words) && kernel.can_return(problem) &&
-                      (problem.sharing == Sharing::none || kernel.shares_keys);
+    const bool does =
+        kernel.pass == task.pass && sharing == Sharing::none && takes_operands(kernel) &&
+        (!must_split || splits(kernel)) && (request.prefetch == 1 || kernel.streams_keys()) &&
+        kernel.takes(problem.mask) && kernel.takes(problem.activation) &&
+        kernel.can_return(problem) && (problem.sharing == Sharing::none || kernel.shares_keys);
     if (does) {
       const Index own = kernel.least_M(problem, request.prefetch);
       const bool makes = kernel.needs_forward(problem.activation) && !starts_from_forward;

@@ -56,9 +56,10 @@ CacheWords cache_words_of(const Request& request, const Topology& topology, cons
                           std::optional<std::string> file = std::nullopt);
 // So many float32 as words of this width; without one they are words.
 Index words_of_width(Index floats, const std::optional<Index>& word_bytes);
-// Throws: RequestError where words have another width than float32, and indices are counted; and
-// where sums are wider than words, and several levels, ranks or a store would count them.
-void check_word(const Request& request, const Problem& problem);
+// How wide words, sums and indices of the mask are. Throws: RequestError where words have another
+// width than float32, and operands are sparse; and where sums are wider than words, and several
+// levels, ranks or a store would count them.
+void set_widths(const Request& request, Problem& problem);
 // The results that are asked for. Throws: RequestError for a name of no result, and where the
 // kernel returns all that it has.
 Wanted requested_results(const Request& request, const KernelName& kernel);

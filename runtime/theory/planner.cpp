@@ -120,8 +120,7 @@ bool solves_in_one_level(const KernelName& name, const Task& task, const Goal& g
          kernel.takes_sparse != problem.sparsity.dense() &&
          (name.sharing == Sharing::none || problem.sharing != Sharing::none) &&
          (!goal.shared_only || name.sharing == problem.sharing) && kernel.takes(problem.mask) &&
-         kernel.takes(problem.activation) && kernel.can_return(problem) &&
-         kernel.takes_sums_of(problem.sum_words);
+         kernel.takes(problem.activation) && kernel.can_return(problem);
 }
 
 bool solves(const KernelName& name, const Task& task, const Goal& goal) {

@@ -147,7 +147,7 @@ void want_fewer(TestedKernel& kernel, RandomMasks& random) {
 std::vector<std::string> wide_kernels() {
   std::vector<std::string> all;
   for (const TestedKernel& kernel : tested_kernels()) {
-    if (kernel.kernel->weighs_sums && kernel.split()) {
+    if (kernel.split()) {
       all.push_back(kernel.name);
     }
   }

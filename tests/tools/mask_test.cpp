@@ -293,6 +293,25 @@ TEST_F(MaskOfFiles, DocumentsAreBoxes) {
                  "d.npy: offsets from 0 to 12; expected from 0 to 6");
 }
 
+// An index has four bytes: two words of two bytes, in M and on its way. Other words are as many as
+// they were; with sums of four bytes too a run counts what the formulas say.
+TEST_F(MaskOfFiles, HaveIndicesOfTwoWords) {
+  layout("l.npy", 4, 4, "1100011000111001");
+  const std::string line =
+      " attention/rows --n 48 --d 4 --M 600 --blocks Br=16,Bc=4 --mask blocks:l.npy";
+  const Json floats = json("count" + line)["total"];
+  const Json halves = json("count" + line + " --word 2")["total"];
+  const Index indices = floats["index_reads"];
+  EXPECT_GT(indices, 0);
+  EXPECT_EQ(halves["index_reads"], 2 * indices);
+  EXPECT_EQ(halves["reads"], floats["reads"].get<Index>() + indices);
+  EXPECT_EQ(halves["writes"], floats["writes"]);
+  const Json run = json("run" + line + " --word 2 --sums 4 --seed 1 --verify");
+  EXPECT_TRUE(run["error"]["ok"]);
+  EXPECT_EQ(run["total"]["reads"], run["formula"]["reads"]);
+  EXPECT_EQ(run["total"]["writes"], run["formula"]["writes"]);
+}
+
 // Every fourth row of blocks meets the same keys. A plan puts them together, and what it counts,
 // runs and verifies is in that order; groups of one are rows in their own.
 TEST_F(MaskOfFiles, MayBeClustered) {

@@ -229,11 +229,9 @@ Task TaskOptions::task_at(const Sizes& sizes, Request& request) const {
   if (!request.wanted.empty()) {
     task.problem.wanted = requested_results(request, requested_kernel(request));
   }
-  task.problem.word_bytes = request.word_bytes;
-  task.problem.sum_words = request.sum_words();
   fill_heads(task, request);
   fill_memory(request, sizes);
-  check_word(request, task.problem);
+  set_widths(request, task.problem);
   task.memory = request.memory_of_plan();
   return task;
 }
@@ -297,9 +295,7 @@ Problem TaskOptions::problem_of(const std::string& said, const char* shows,
   if (!request.wanted.empty()) {
     problem.wanted = requested_results(request, requested_kernel(request));
   }
-  problem.word_bytes = request.word_bytes;
-  problem.sum_words = request.sum_words();
-  check_word(request, problem);
+  set_widths(request, problem);
   heads_.fill(request);
   const Index stacked = stacked_heads(request, kernel.kernel->pass, kernel.text());
   if (request.heads.value_or(1) > stacked) {
@@ -328,8 +324,7 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
   }
   Task task = kind();
   word_.fill(request);
-  task.problem.word_bytes = request.word_bytes;
-  task.problem.sum_words = request.sum_words();
+  set_widths(request, task.problem);
   if (task.pass != Pass::backward) {
     refuse(problem_, caches.said() + " asks for backward algorithms");
   }
