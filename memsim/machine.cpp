@@ -184,6 +184,7 @@ void Machine::count_read(const Tile& tile, const ConstBlock& block, Orientation 
 template <class Fill>
 Tile Machine::tile_of(const ConstBlock& block, Orientation orientation, CutEvery cut,
                       const Fill& fill) {
+  ask();
   const bool straight = orientation == Orientation::straight;
   const Index rows = straight ? block.rows() : block.cols();
   const Index cols = straight ? block.cols() : block.rows();
@@ -212,6 +213,7 @@ void Machine::write(const Tile& tile, const Block& block, Orientation orientatio
   require(tile.rows() == (straight ? to.rows() : to.cols()) &&
               tile.cols() == (straight ? to.cols() : to.rows()),
           "a tile is written to a block of its own shape");
+  ask();
   const std::span<const float> words(address(*tile.slot_), static_cast<std::size_t>(tile.words()));
   each_between_cuts(to.row_range(), to.column_range(), orientation, tile.cut(),
                     [&](Range R, Range C, Range part) {

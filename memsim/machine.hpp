@@ -17,8 +17,10 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "memsim/arena.hpp"
@@ -125,6 +127,8 @@ class Machine {
     std::erase(listeners_, &listener);
     std::erase(hearing_, &listener);
   }
+  // `ask` is called before each read and write, which does not happen if it throws.
+  void before_each_move(std::function<void()> ask) { before_each_ = std::move(ask); }
 
  private:
   friend class Phase;
@@ -147,6 +151,11 @@ class Machine {
   template <class Fill>
   [[nodiscard]] Tile tile_of(const ConstBlock& block, Orientation orientation, CutEvery cut,
                              const Fill& fill);
+  void ask() const {
+    if (before_each_) {
+      before_each_();
+    }
+  }
   [[nodiscard]] Arena::Slot* place(std::string_view name, Index rows, Index cols, Holds holds);
   [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols, CutEvery cut);
   // Words that live no longer.
@@ -193,6 +202,7 @@ class Machine {
   std::vector<Fetch*> fetches_;  // reads in flight: until they end, no tile may slide
   std::vector<Listener*> listeners_;
   std::vector<Listener*> hearing_;  // those that hear arithmetic
+  std::function<void()> before_each_;
 };
 
 inline void Tile::reset() noexcept {

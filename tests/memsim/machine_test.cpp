@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "memsim/host_access.hpp"
+#include "memsim/workspace.hpp"
 #include "tests/support/print.hpp"
 
 namespace redblue {
@@ -303,6 +304,39 @@ TEST(Machine, NeverFailsALegalRequestForFragmentation) {
     ASSERT_EQ(large(i, kTiles / 2 - 1), -1);
   }
   EXPECT_LE(machine.span(), machine.capacity() * 9 / 8 + 16384);
+}
+
+// Reads, writes and reads of a stream happen only where nobody asks for the end before.
+TEST(Machine, AsksBeforeEachMove) {
+  RamWorkspace workspace;
+  SlowMatrix A = workspace.matrix("A", 4, 4);
+  HostAccess::put(A, std::vector<float>(16, 1.0F));
+  Machine machine(64);
+  int asked = 0;
+  constexpr int kMost = 2;
+  machine.before_each_move([&] {
+    if (++asked > kMost) {
+      throw std::runtime_error("enough");
+    }
+  });
+  {
+    Tile a = machine.read(A.block({0, 2}, {0, 2}));
+    machine.write(a, A.block({2, 4}, {2, 4}));
+    const Snapshot before(machine);
+    EXPECT_THROW(machine.write(a, A.block({2, 4}, {2, 4})), std::runtime_error);
+    EXPECT_THROW(static_cast<void>(machine.read(A.block({0, 2}, {0, 2}))), std::runtime_error);
+    EXPECT_THROW(
+        {
+          for ([[maybe_unused]] const Tile& tile : machine.stream(A.row_blocks(2))) {
+          }
+        },
+        std::runtime_error);
+    EXPECT_EQ(Snapshot(machine), before);
+    EXPECT_EQ(asked, 5);
+  }
+  machine.before_each_move(nullptr);
+  static_cast<void>(machine.read(A.block({0, 2}, {0, 2})));
+  EXPECT_EQ(asked, 5);
 }
 
 TEST(Machine, AddsUpReportedOperations) {
