@@ -330,10 +330,12 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, Objective object
   const auto refuse = [&](Index M, const std::string& where, Index least) {
     throw FastMemoryTooSmall(
         spelled(name, problem.sharing) + " does not fit in M = " + std::to_string(M) + " words" +
-        where + ": for n = " + std::to_string(problem.shape.n) +
-        ", m = " + std::to_string(problem.shape.m) + ", d = " + std::to_string(problem.shape.d) +
-        (problem.shape.dv == problem.shape.d ? "" : ", dv = " + std::to_string(problem.shape.dv)) +
-        " it needs M of at least " + std::to_string(least));
+            where + ": for n = " + std::to_string(problem.shape.n) + ", m = " +
+            std::to_string(problem.shape.m) + ", d = " + std::to_string(problem.shape.d) +
+            (problem.shape.dv == problem.shape.d ? ""
+                                                 : ", dv = " + std::to_string(problem.shape.dv)) +
+            " it needs M of at least " + std::to_string(least),
+        where.empty() ? std::optional(least) : std::nullopt);
   };
   for (std::size_t level = 0; level < fitted.inner.size(); ++level) {
     if (const LevelPlan& in = fitted.inner[level]; total(in.phases).peak > Words(in.M)) {

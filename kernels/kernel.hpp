@@ -34,7 +34,10 @@ class Workspace;
 // M is below the least M of the kernel for this problem.
 class FastMemoryTooSmall : public std::invalid_argument {
  public:
-  using std::invalid_argument::invalid_argument;
+  explicit FastMemoryTooSmall(const std::string& what, std::optional<Index> least = std::nullopt)
+      : std::invalid_argument(what), least_M(least) {}
+
+  std::optional<Index> least_M;  // where that much is known to be enough
 };
 
 // The matrices that a kernel works on, found by their names.

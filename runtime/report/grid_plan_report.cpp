@@ -126,10 +126,12 @@ GridPlanReport report_grids(const RanksAsked& asked) {
   if (all.empty()) {
     const PlannedGrid first =
         plan_on_grid(*asked.kernel, asked.problem, asked.M, objective, {asked.ranks, 1});
+    const Index least = total(first.plan.phases).peak.value();
     throw FastMemoryTooSmall(
         fmt::format("{} on {} does not fit in M = {} words: it needs M of at least {}",
                     spelled(asked.kernel->name, asked.problem.sharing),
-                    counted(asked.ranks, "rank"), asked.M, total(first.plan.phases).peak.value()));
+                    counted(asked.ranks, "rank"), asked.M, least),
+        least);
   }
   std::ranges::stable_sort(all, {}, [](const GridChoice& choice) {
     return std::tuple(choice.seconds.value_or(0), choice.on.received, choice.on.arena,

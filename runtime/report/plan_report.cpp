@@ -358,7 +358,8 @@ FastMemoryTooSmall no_kernel_fits(const Task& task) {
                          least.densified ? " (densified)" : "", least.M);
   }
   return FastMemoryTooSmall(
-      fmt::format("no kernel fits in M = {} words: {}{}", task.memory.M, to_words(task), remedy));
+      fmt::format("no kernel fits in M = {} words: {}{}", task.memory.M, to_words(task), remedy),
+      least.kernel.empty() ? std::nullopt : std::optional(least.M));
 }
 
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates, std::string_view only) {
