@@ -23,15 +23,22 @@ namespace redblue {
 // When a search stops without an answer.
 class Budget {
  public:
-  Budget(double seconds, std::size_t bytes)
+  Budget(double seconds, std::size_t bytes, const std::function<void()>* stop = nullptr)
       : end_(std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds)),
-        bytes_(bytes) {}
-  [[nodiscard]] bool out_of_time() const { return std::chrono::steady_clock::now() >= end_; }
+        bytes_(bytes),
+        stop_(stop) {}
+  [[nodiscard]] bool out_of_time() const {
+    if (stop_ != nullptr && *stop_) {
+      (*stop_)();
+    }
+    return std::chrono::steady_clock::now() >= end_;
+  }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
   std::chrono::time_point<std::chrono::steady_clock, std::chrono::duration<double>> end_;
   std::size_t bytes_;
+  const std::function<void()>* stop_;
 };
 
 struct Found {

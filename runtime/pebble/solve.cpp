@@ -94,7 +94,7 @@ class Solver {
     };
     constexpr std::array kRounds = {Round{16, 5'000}, Round{128, 100'000},
                                     Round{1024, std::numeric_limits<std::size_t>::max()}};
-    const Budget budget(limits_.seconds, limits_.bytes);
+    const Budget budget(limits_.seconds, limits_.bytes, &limits_.stop);
     Solution solution{M, std::max(lower, space.estimate(Space::start())), 0, 0, {}, std::nullopt};
     Found upper = Beam(once, 1).search(Budget(kForever, 0)).value();
     std::optional<Found> found;

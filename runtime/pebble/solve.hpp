@@ -3,6 +3,7 @@
 // What is not found in the seconds and bytes that there are is bracketed.
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace redblue {
 struct SolveLimits {
   double seconds = 10;                        // for each M
   std::size_t bytes = std::size_t{1} << 30U;  // of states and of lists of them
+  std::function<void()> stop = nullptr;       // called now and then; what it throws ends the search
 };
 
 struct Solution {

@@ -57,13 +57,16 @@ class StageOperands {
 // The rank at its work: the kernel's stages, with what goes over the links between them.
 class Working {
  public:
-  Working(const RankPart& part, RankHome& home, Transport& transport, const RankSteps* steps)
+  Working(const RankPart& part, RankHome& home, Transport& transport, const RankSteps* steps,
+          const std::function<void()>& before_each_move)
       : part_(part),
         home_(home),
         transport_(transport),
         steps_(steps),
         machine_(part.plan().M),
-        clock_(machine_) {}
+        clock_(machine_) {
+    machine_.before_each_move(before_each_move);
+  }
 
   RankRun run() {
     home_.begin(Purpose::kernel);
@@ -249,9 +252,9 @@ class Working {
 
 }  // namespace
 
-RankRun run_rank(const RankPart& part, RankHome& home, Transport& transport,
-                 const RankSteps* steps) {
-  return Working(part, home, transport, steps).run();
+RankRun run_rank(const RankPart& part, RankHome& home, Transport& transport, const RankSteps* steps,
+                 const std::function<void()>& before_each_move) {
+  return Working(part, home, transport, steps, before_each_move).run();
 }
 
 }  // namespace redblue

@@ -1,6 +1,8 @@
 #pragma once
 // One rank of a run on a grid: what it brings from other ranks to its home, and the kernel on that.
 
+#include <functional>
+
 #include "memsim/phase.hpp"
 #include "memsim/ranks/transport.hpp"
 #include "runtime/ranks/grid.hpp"
@@ -17,8 +19,9 @@ struct RankRun {
 
 // Runs the rank's part; the home's own rows of operands are there. Every rank of the grid calls.
 // Afterwards own rows of results are there, and g at the rank of the last segment. Without `steps`
-// all of it at once. Throws: what the kernel throws; TransportError.
+// all of it at once. Throws: what the kernel and `before_each_move` throw; TransportError.
 RankRun run_rank(const RankPart& part, RankHome& home, Transport& transport,
-                 const RankSteps* steps = nullptr);
+                 const RankSteps* steps = nullptr,
+                 const std::function<void()>& before_each_move = nullptr);
 
 }  // namespace redblue

@@ -670,6 +670,7 @@ std::string to_words(const Origins& operands, const std::optional<std::uint64_t>
     if (!names.empty()) {
       words += fmt::format("{}{} {}", words.empty() ? "" : "; ", fmt::join(names, ", "),
                            origin == Origin::file    ? "from files"
+                           : origin == Origin::array ? "from arrays"
                            : origin == Origin::store ? "from the store"
                            : origin == Origin::made  ? "made"
                                                      : fmt::format("from seed {}", *seed));

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <utility>
@@ -118,11 +117,6 @@ void check_size(const std::string& name, std::size_t has, const RequestedProblem
                     heads == 1 ? "head" : "heads", rows,
                     operand.cols == nullptr ? std::string() : fmt::format(" x {}", cols)));
   }
-}
-
-bool overlap(std::span<const float> a, std::span<const float> b) {
-  const std::less<const float*> before;
-  return before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
 }
 
 void check_buffers(const Views& given, const ViewedResults& results,

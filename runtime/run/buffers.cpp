@@ -1,5 +1,6 @@
 #include "runtime/run/buffers.hpp"
 
+#include <functional>
 #include <memory>
 
 namespace redblue {
@@ -38,6 +39,11 @@ ViewedResults viewed_results(Buffers& buffers) {
     results.emplace(name, words);
   }
   return results;
+}
+
+bool overlap(std::span<const float> a, std::span<const float> b) {
+  const std::less<const float*> before;
+  return before(a.data(), b.data() + b.size()) && before(b.data(), a.data() + a.size());
 }
 
 std::span<const float> head_of(const Views& views, const Signature& operand, const Shape& shape,

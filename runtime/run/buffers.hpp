@@ -28,6 +28,9 @@ Views views_of(const Buffers& buffers);
 Views views_of(const ViewedResults& results);
 ViewedResults viewed_results(Buffers& buffers);
 
+// Whether some word is in both.
+bool overlap(std::span<const float> a, std::span<const float> b);
+
 // The words of one head; empty where `views` has no such operand.
 std::span<const float> head_of(const Views& views, const Signature& operand, const Shape& shape,
                                Index head);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "runtime/patterns/pattern_files.hpp"
 
 namespace redblue {
@@ -16,23 +19,44 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   }
 }
 
+InputFile::InputFile(const LentArray<const float>& array)
+    : path_("an array"), shape_(array.shape), lent_(array.words) {
+  if (shape_.empty() || shape_.size() > 3) {
+    throw InputError(
+        fmt::format("{}: {} dimensions; expected 1, 2 or 3", path_.string(), shape_.size()));
+  }
+  if (array.words.empty()) {
+    throw InputError(fmt::format("{}: shape ({}) is empty; expected one element at least",
+                                 path_.string(), fmt::join(shape_, ", ")));
+  }
+}
+
+void InputFile::check_lent() const {
+  check_numbers(*lent_, shape_, path_, minus_infinity_);
+}
+
 void InputFile::accept_minus_infinity() {
+  minus_infinity_ = true;
   if (dense_) {
     dense_->accept_minus_infinity();
   }
 }
 
 Index InputFile::rows() const {
-  return dense_ ? dense_->rows() : entries_->pattern.stored();
+  return dense_ ? dense_->rows() : lent_ ? shape_.front() : entries_->pattern.stored();
 }
 
 Index InputFile::cols() const {
-  return dense_ ? dense_->cols() : 1;
+  return dense_ ? dense_->cols() : lent_ ? static_cast<Index>(lent_->size()) / shape_.front() : 1;
 }
 
 void InputFile::read_rows(Range range, std::span<float> out) const {
   if (dense_) {
     dense_->read_rows(range, out);
+  } else if (lent_) {
+    const auto rows = lent_->subspan(static_cast<std::size_t>(range.begin * cols()), out.size());
+    std::ranges::copy(rows, out.begin());
+    check_numbers(rows, shape_, path_, minus_infinity_);
   } else {
     std::copy(entries_->values.begin() + range.begin, entries_->values.begin() + range.end,
               out.begin());

@@ -1,6 +1,7 @@
 #pragma once
 // A file that an operand comes from: rows of a dense matrix, .npy, or the stored entries of a
-// sparse one (runtime/patterns/pattern_files.hpp), of which each is a row of one word.
+// sparse one (runtime/patterns/pattern_files.hpp), of which each is a row of one word. Or a dense
+// array in a caller's memory.
 
 #include <filesystem>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "memsim/range.hpp"
 #include "runtime/patterns/entries.hpp"
+#include "runtime/run/arrays.hpp"
 #include "runtime/system/npy.hpp"
 
 namespace redblue {
@@ -17,7 +19,10 @@ class InputFile {
  public:
   // Throws: as NpyReader(), or as read_entries() for a name that is_sparse_file().
   explicit InputFile(const std::filesystem::path& path);
+  // Throws: InputError for a shape that no file has. The words must outlive it.
+  explicit InputFile(const LentArray<const float>& array);
 
+  // As messages call it.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   // Of the matrix, heads first where a dense file has them.
   [[nodiscard]] const std::vector<Index>& shape() const { return shape_; }
@@ -25,6 +30,10 @@ class InputFile {
   [[nodiscard]] const BlockPattern* pattern() const {
     return entries_ ? &entries_->pattern : nullptr;
   }
+  // The words of an array, where they are; nothing of a file.
+  [[nodiscard]] std::optional<std::span<const float>> lent() const { return lent_; }
+  // Throws: as read_rows(), of all of them. Requires: an array.
+  void check_lent() const;
   void accept_minus_infinity();
 
   // In what read_rows() reads.
@@ -38,6 +47,8 @@ class InputFile {
   std::vector<Index> shape_;
   std::optional<NpyReader> dense_;
   std::optional<SparseMatrix> entries_;
+  std::optional<std::span<const float>> lent_;
+  bool minus_infinity_ = false;  // of an array
 };
 
 }  // namespace redblue

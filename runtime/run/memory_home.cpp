@@ -38,10 +38,10 @@ class MemoryHome final : public OperandHome {
   void clear() override {}
   void bring(Report& report, const Readers& readers) override;
   void run(Part& part, const RunHook& hook) override;
-  void check(const Part& part) override { check_finite(part, views_of(results_)); }
+  void check(const Part& part) override { check_finite(part, views_of(returned_)); }
   void take(const Part&) override { operands_.merge(results_); }
   [[nodiscard]] Verdict verify(const Report& report) const override {
-    return redblue::verify(report, views_of(operands_), views_of(results_));
+    return redblue::verify(report, given(), views_of(returned_), request_.stop);
   }
   void hand_over(Writers& writers) override;
   void finish(Report&) override {}
@@ -49,18 +49,34 @@ class MemoryHome final : public OperandHome {
  private:
   void bring_densified(const Signature& operand, const Problem& problem, Index heads,
                        const InputFile* file);
+  void bring_lent(const Signature& operand, const Problem& one, Index heads,
+                  const InputFile& array);
+  void check_sums(const Signature& operand, const Problem& one, Index heads,
+                  const InputFile& file) const;
+  [[nodiscard]] Views given() const {
+    Views views = views_of(operands_);
+    views.insert(lent_.begin(), lent_.end());
+    return views;
+  }
 
   const Request& request_;
   const Topology& topology_;
   Buffers operands_, results_;
+  Views lent_;              // operands that are the caller's
+  ViewedResults returned_;  // in results_, or the caller's
 };
 
 // The matrices of all heads, what a run takes beside them, and the reference of a verification.
 OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
-  const Words matrices = all_words(given_of(plan), plan.problem.shape) +
-                         all_words(kernel.returned(plan.problem), plan.problem.shape);
+  std::vector<Signature> here = given_of(plan);
+  std::ranges::copy(kernel.returned(plan.problem), std::back_inserter(here));
+  std::erase_if(here, [&](const Signature& operand) {
+    return request_.arrays != nullptr && (request_.arrays->in.contains(operand.name) ||
+                                          request_.arrays->out.contains(operand.name));
+  });
+  const Words matrices = all_words(here, plan.problem.shape);
   Words bytes = 4 * matrices * report.kernel.team.heads + working_bytes(report);
   if (!report.densified.dense()) {  // one head of one operand on the way, its values beside it
     const Shape& shape = plan.problem.shape;
@@ -91,6 +107,29 @@ void MemoryHome::bring_densified(const Signature& operand, const Problem& proble
   }
 }
 
+// Of L, which a file or an array has.
+void MemoryHome::check_sums(const Signature& operand, const Problem& one, Index heads,
+                            const InputFile& file) const {
+  if (operand.name == kL.name) {
+    const Views views = given();
+    for (Index head = 0; head < heads; ++head) {
+      check_live_sums(one, 0, head_of(views, operand, one.shape, head),
+                      "L of " + file.path().string());
+    }
+  }
+}
+
+void MemoryHome::bring_lent(const Signature& operand, const Problem& one, Index heads,
+                            const InputFile& array) {
+  try {
+    array.check_lent();
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{} of {}", operand.name, error.what()));
+  }
+  lent_.emplace(operand.name, *array.lent());
+  check_sums(operand, one, heads, array);
+}
+
 void MemoryHome::bring(Report& report, const Readers& readers) {
   const Problem& problem = report.kernel.plan.problem;
   const Problem one = problem.one_head();
@@ -110,6 +149,10 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
         continue;
       }
     }
+    if (reader != readers.end() && reader->second.lent()) {
+      bring_lent(operand, one, heads, reader->second);
+      continue;
+    }
     std::vector<float>& buffer = operands_[std::string(operand.name)];
     buffer = buffer_for(operand, shape, heads);
     if (reader != readers.end()) {
@@ -125,13 +168,7 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
       } catch (const InputError& error) {
         throw InputError(fmt::format("{} of {}", operand.name, error.what()));
       }
-      if (operand.name == kL.name) {
-        const Views views = views_of(operands_);
-        for (Index head = 0; head < heads; ++head) {
-          check_live_sums(one, 0, head_of(views, operand, shape, head),
-                          "L of " + reader->second.path().string());
-        }
-      }
+      check_sums(operand, one, heads, reader->second);
       continue;
     }
     const std::size_t words = words_of(operand, shape);
@@ -143,13 +180,26 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
 }
 
 void MemoryHome::run(Part& part, const RunHook& hook) {
-  results_ = result_buffers(find_kernel(part.plan.kernel), part.plan.problem, part.team.heads);
-  run_in_memory(part, views_of(operands_), viewed_results(results_), topology_, hook);
+  const Kernel& kernel = find_kernel(part.plan.kernel);
+  const ViewedResults callers =
+      request_.arrays == nullptr ? ViewedResults() : request_.arrays->targets();
+  results_.clear();
+  returned_.clear();
+  for (const Signature& operand : kernel.returned(part.plan.problem)) {
+    const std::string name(operand.name);
+    if (const auto target = callers.find(name); target != callers.end()) {
+      returned_.insert(*target);
+    } else {
+      results_[name] = buffer_for(operand, part.plan.problem.shape, part.team.heads);
+    }
+  }
+  returned_.merge(viewed_results(results_));
+  run_in_memory(part, given(), returned_, topology_, hook);
 }
 
 void MemoryHome::hand_over(Writers& writers) {
   for (auto& [name, writer] : writers) {
-    writer.append(results_.find(name)->second);
+    writer.append(returned_.find(name)->second);
   }
   for (auto& [name, writer] : writers) {
     writer.commit();

@@ -38,6 +38,8 @@ std::string_view to_string(Origin origin) {
   switch (origin) {
     case Origin::file:
       return "file";
+    case Origin::array:
+      return "array";
     case Origin::store:
       return "store";
     case Origin::seed:

@@ -85,8 +85,9 @@ struct StoreReport {
 };
 
 // The source of an operand.
-enum class Origin { file, store, seed, made };
-inline constexpr std::array kOrigins = {Origin::file, Origin::store, Origin::seed, Origin::made};
+enum class Origin { file, array, store, seed, made };
+inline constexpr std::array kOrigins = {Origin::file, Origin::array, Origin::store, Origin::seed,
+                                        Origin::made};
 std::string_view to_string(Origin origin);
 // Throws: std::invalid_argument.
 Origin parse_origin(std::string_view text);

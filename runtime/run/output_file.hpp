@@ -1,6 +1,7 @@
 #pragma once
-// A file that a result goes to: .npy, or .npz of a sparse one.
+// A file that a result goes to: .npy, or .npz of a sparse one. Or an array in a caller's memory.
 
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <variant>
@@ -10,10 +11,28 @@
 
 namespace redblue {
 
+// Room for all words of a result, which must outlive it.
+class ArrayWriter {
+ public:
+  explicit ArrayWriter(std::span<float> room) : room_(room) {}
+  // Requires: not more than are missing. Words that are there already are not copied.
+  void append(std::span<const float> values) {
+    if (values.data() != room_.data()) {
+      std::ranges::copy(values, room_.begin());
+    }
+    room_ = room_.subspan(values.size());
+  }
+  void commit() {}
+
+ private:
+  std::span<float> room_;
+};
+
 class OutputFile {
  public:
   explicit OutputFile(NpyWriter writer) : writer_(std::move(writer)) {}
   explicit OutputFile(NpzWriter writer) : writer_(std::move(writer)) {}
+  explicit OutputFile(ArrayWriter writer) : writer_(writer) {}
 
   void append(std::span<const float> values) {
     std::visit([&](auto& writer) { writer.append(values); }, writer_);
@@ -23,7 +42,7 @@ class OutputFile {
   }
 
  private:
-  std::variant<NpyWriter, NpzWriter> writer_;
+  std::variant<NpyWriter, NpzWriter, ArrayWriter> writer_;
 };
 
 }  // namespace redblue

@@ -379,7 +379,8 @@ Index RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, Ra
   if (resumption != nullptr) {
     steps = resumption->steps();
   }
-  RankRun ran = run_rank(RankPart(of, which.rank), home, transport, steps ? &*steps : nullptr);
+  RankRun ran =
+      run_rank(RankPart(of, which.rank), home, transport, steps ? &*steps : nullptr, request_.stop);
   add_links(links_since(before, transport.links()), counts.links);
   counts.home += home.words().value();
   if (const auto made = forward_homes_.find(which); made != forward_homes_.end()) {
@@ -691,7 +692,7 @@ Verdict RanksHome::verify(const Report& report) const {
                                    static_cast<std::size_t>(rows * operand.cols_of(shape))));
     }
   }
-  return redblue::verify(report, views_of(operands), views_of(results_));
+  return redblue::verify(report, views_of(operands), views_of(results_), request_.stop);
 }
 
 void RanksHome::hand_over(Writers& writers) {
@@ -704,9 +705,8 @@ void RanksHome::hand_over(Writers& writers) {
       on_.transport->wait_at_most(kAsLongAsItTakes);
     }
     collect([&](const Signature& result, std::span<const float> words) {
-      if (const auto writer = writers.find(std::string(result.name)); writer != writers.end()) {
-        writer->second.append(words);
-      }
+      const auto [first, end] = writers.equal_range(std::string(result.name));
+      std::for_each(first, end, [&](auto& writer) { writer.second.append(words); });
     });
   }
   for (auto& [name, writer] : writers) {

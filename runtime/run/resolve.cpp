@@ -416,6 +416,22 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
                                    error.what(), name));
     }
   }
+  if (request.arrays != nullptr) {
+    for (const auto& [name, array] : request.arrays->in) {
+      if (find_operand(given, name) == nullptr) {
+        throw RequestError(
+            fmt::format("{} is an array: {} is given {}", name, as_asked(request), list(given)));
+      }
+      try {
+        if (!readers.try_emplace(name, array).second) {
+          throw RequestError(fmt::format("{} is an array, and comes from {}, too: give one of them",
+                                         name, request.in.at(name).string()));
+        }
+      } catch (const InputError& error) {
+        throw InputError(fmt::format("{} of {}", name, error.what()));
+      }
+    }
+  }
   if (const auto L = readers.find("L"); L != readers.end() && has_mask(request)) {
     L->second.accept_minus_infinity();
   }
@@ -438,7 +454,9 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
     if (made_by_forward(name) && !readers.contains(name) && !stored) {
       continue;  // the forward kernel makes them
     }
-    const Origin origin = readers.contains(name)        ? Origin::file
+    const auto reader = readers.find(name);
+    const Origin origin = reader != readers.end()
+                              ? (reader->second.lent() ? Origin::array : Origin::file)
                           : request.make.contains(name) ? Origin::made
                           : stored                      ? Origin::store
                                                         : Origin::seed;
@@ -450,7 +468,8 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
   }
   std::string givers;
   for (const auto& [origin, flag] :
-       {std::pair(Origin::file, "--in"), std::pair(Origin::store, "--store")}) {
+       {std::pair(Origin::file, "--in"), std::pair(Origin::array, "an array"),
+        std::pair(Origin::store, "--store")}) {
     if (names.contains(origin)) {
       givers += fmt::format("{}{} gives {}", givers.empty() ? "" : ", ", request.said(flag),
                             names[origin]);
@@ -793,7 +812,8 @@ Blocks fitted_blocks(const Request& request, const Kernel& kernel, const Problem
     throw FastMemoryTooSmall(
         fmt::format("{} on a grid of {} does not fit in M = {} words: it "
                     "needs M of at least {}",
-                    spelled(kernel.name, problem.sharing), to_string(grid), request.M, peak));
+                    spelled(kernel.name, problem.sharing), to_string(grid), request.M, peak),
+        peak);
   }
   return blocks;
 }
@@ -957,9 +977,11 @@ Plan forward_plan(const Kernel& kernel, const Problem& problem, Index M) {
   });
   if (fitting == names.end()) {
     const auto [least, name] = least_forward(kernel, problem);
-    throw FastMemoryTooSmall(fmt::format(
-        "{} takes O and L, and {} makes them in no less than M = {} words: give them, or more M",
-        spelled(kernel.name, problem.sharing), spelled(name, problem.sharing), least));
+    throw FastMemoryTooSmall(
+        fmt::format("{} takes O and L, and {} makes them in no less than M = {} words: give them, "
+                    "or more M",
+                    spelled(kernel.name, problem.sharing), spelled(name, problem.sharing), least),
+        least);
   }
   return find_kernel(*fitting).plan(problem.wanting_all(), M);
 }
@@ -1082,12 +1104,15 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
           least, {makes ? std::max(own, least_M_of_forward(kernel, problem)) : own, kernel.name});
     }
   }
-  throw FastMemoryTooSmall(fmt::format(
-      "{} does not fit in M = {} words: no kernel {}{}does; {} needs the least, M of at least {}",
-      request.who(), request.M,
-      std::string(asked.problem.mask.full() ? "" : "that takes masks ") +
-          (must_split ? "that splits by rows " : ""),
-      request.prefetch > 1 ? "that prefetches " : "", least.second, least.first));
+  throw FastMemoryTooSmall(
+      fmt::format(
+          "{} does not fit in M = {} words: no kernel {}{}does; {} needs the least, M of at least "
+          "{}",
+          request.who(), request.M,
+          std::string(asked.problem.mask.full() ? "" : "that takes masks ") +
+              (must_split ? "that splits by rows " : ""),
+          request.prefetch > 1 ? "that prefetches " : "", least.second, least.first),
+      least.first);
 }
 
 // The same of several levels.
@@ -1242,13 +1267,30 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
 
 void check_outputs(const Request& request, const KernelName& kernel, const Wanted& wanted) {
   const std::vector<Signature> returns = kernel.results();
-  std::set<std::filesystem::path> targets;
-  for (const auto& [name, path] : request.out) {
-    const std::string option = fmt::format("{} {}={}", request.said("--out"), name, path.string());
+  const auto check = [&](const std::string& name, const std::string& option) {
     if (find_operand(returns, name) == nullptr) {
       throw RequestError(
           fmt::format("{}: {} returns {}", option, as_asked(request), list(returns)));
     }
+    if (!wanted.contains(name)) {
+      throw RequestError(
+          fmt::format("{}: {} leaves {} out", option, request.said("--wanted"), name));
+    }
+  };
+  if (request.arrays != nullptr) {
+    for (const auto& [name, array] : request.arrays->out) {
+      const std::string option = fmt::format("{} {} is an array", request.said("--out"), name);
+      check(name, option);
+      if (is_sparse(*find_operand(returns, name))) {
+        throw RequestError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy",
+                                       option, name, request.who()));
+      }
+    }
+  }
+  std::set<std::filesystem::path> targets;
+  for (const auto& [name, path] : request.out) {
+    const std::string option = fmt::format("{} {}={}", request.said("--out"), name, path.string());
+    check(name, option);
     if (is_sparse(*find_operand(returns, name)) && path.extension() != ".npz") {
       throw RequestError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy", option,
                                      name, request.who()));
@@ -1256,10 +1298,6 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
     if (!is_sparse(*find_operand(returns, name)) && path.extension() == ".npz") {
       throw RequestError(
           fmt::format("{}: {} of {} is dense, and goes to an .npy", option, name, request.who()));
-    }
-    if (!wanted.contains(name)) {
-      throw RequestError(
-          fmt::format("{}: {} leaves {} out", option, request.said("--wanted"), name));
     }
     if (!targets.insert(place_of(path)).second) {
       throw RequestError(option + ": two results to one file");
@@ -1272,6 +1310,63 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
   }
 }
 
+namespace {
+
+std::vector<Index> shape_of(const Signature& result, const RequestedProblem& asked) {
+  std::vector<Index> shape;
+  if (asked.heads) {
+    shape.push_back(heads_of(result, asked.problem, asked.kv_heads()));
+  }
+  shape.push_back(result.rows_of(asked.problem.one_head().shape));
+  if (result.cols != nullptr) {
+    shape.push_back(result.cols_of(asked.problem.shape));
+  }
+  return shape;
+}
+
+// Room for the results that go to the caller's memory: all that are asked for, or all that are
+// dense, where neither operands nor results are on disk.
+void make_room(const Request& request, const Kernel& kernel, const RequestedProblem& asked,
+               Writers& writers) {
+  Arrays& arrays = *request.arrays;
+  for (const Signature& result : kernel.returned(asked.problem)) {
+    const std::string name(result.name);
+    const std::vector<Index> shape = shape_of(result, asked);
+    if (const auto lent = arrays.out.find(name); lent != arrays.out.end()) {
+      if (lent->second.shape != shape) {
+        throw InputError(fmt::format("{} {} is an array of shape ({}); expected ({})",
+                                     request.said("--out"), name,
+                                     fmt::join(lent->second.shape, ", "), fmt::join(shape, ", ")));
+      }
+      const auto refuse_shared = [&](const std::string& other, std::span<const float> theirs) {
+        if (overlap(lent->second.words, theirs)) {
+          throw InputError(fmt::format("{} {} is an array that overlaps {} in memory",
+                                       request.said("--out"), name, other));
+        }
+      };
+      for (const auto& [other, array] : arrays.in) {
+        refuse_shared(other, array.words);
+      }
+      for (const auto& [other, array] : arrays.out) {
+        if (other != name) {
+          refuse_shared(other, array.words);
+        }
+      }
+      writers.emplace(name, ArrayWriter(lent->second.words));
+    } else if (!request.store && !is_sparse(result)) {
+      Words words = 1;
+      for (const Index extent : shape) {
+        words *= extent;
+      }
+      Arrays::Taken& taken = arrays.results[name];
+      taken = {shape, std::vector<float>(static_cast<std::size_t>(words.value()))};
+      writers.emplace(name, ArrayWriter(taken.words));
+    }
+  }
+}
+
+}  // namespace
+
 Writers open_outputs(const Request& request, const Kernel& kernel, const RequestedProblem& asked) {
   Writers writers;
   for (const auto& [name, path] : request.out) {
@@ -1281,18 +1376,13 @@ Writers open_outputs(const Request& request, const Kernel& kernel, const Request
         throw RequestError(fmt::format("{} {}={}: {} of several heads is no one sparse matrix",
                                        request.said("--out"), name, path.string(), name));
       }
-      writers.try_emplace(name, NpzWriter(path, pattern_of(asked.problem.sparsity, operand)));
+      writers.emplace(name, NpzWriter(path, pattern_of(asked.problem.sparsity, operand)));
       continue;
     }
-    std::vector<Index> shape;
-    if (asked.heads) {
-      shape.push_back(heads_of(operand, asked.problem, asked.kv_heads()));
-    }
-    shape.push_back(operand.rows_of(asked.problem.one_head().shape));
-    if (operand.cols != nullptr) {
-      shape.push_back(operand.cols_of(asked.problem.shape));
-    }
-    writers.try_emplace(name, NpyWriter(path, shape));
+    writers.emplace(name, NpyWriter(path, shape_of(operand, asked)));
+  }
+  if (request.arrays != nullptr) {
+    make_room(request, kernel, asked, writers);
   }
   return writers;
 }

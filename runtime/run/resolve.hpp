@@ -16,7 +16,8 @@
 namespace redblue {
 
 using Readers = std::map<std::string, InputFile, std::less<>>;
-using Writers = std::map<std::string, OutputFile, std::less<>>;
+// A result may go to a file and to an array.
+using Writers = std::multimap<std::string, OutputFile, std::less<>>;
 
 struct RequestedProblem {
   Problem problem;             // of one head of keys

@@ -1,5 +1,7 @@
 #include "runtime/run/resumption.hpp"
 
+#include <functional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -40,6 +42,10 @@ std::string Resumption::source_of(const std::string& operand, const Readers& rea
     return request_.softmax_scale
                ? fmt::format("{}, softmax scale {}", source, *request_.softmax_scale)
                : source;
+  }
+  if (const auto words = reader->second.lent()) {
+    const std::string_view bytes(reinterpret_cast<const char*>(words->data()), words->size_bytes());
+    return fmt::format("an array of hash {:016x}", std::hash<std::string_view>{}(bytes));
   }
   const std::filesystem::path& path = reader->second.path();
   return fmt::format("{}, {} bytes, written at {}",

@@ -1,12 +1,14 @@
 #include "runtime/run/run.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "memsim/machine.hpp"
 #include "runtime/observe/fma_peak.hpp"
 #include "runtime/run/memory_home.hpp"
 #include "runtime/run/operand_home.hpp"
@@ -19,9 +21,24 @@
 namespace redblue {
 namespace {
 
+// The hook, on machines that ask before each move whether the run shall end.
+RunHook asking(const RunHook& hook, const std::function<void()>& stop) {
+  return [&](Machine& machine, const Plan& plan, const std::function<void()>& work) {
+    machine.before_each_move(stop);
+    if (hook) {
+      hook(machine, plan, work);
+    } else {
+      work();
+    }
+  };
+}
+
 void run_part(OperandHome& home, Part& part, const RunHook& hook, const Topology& topology,
-              const Observers& observers) {
-  const auto run = [&](const RunHook& on_each) { home.run(part, on_each); };
+              const Observers& observers, const std::function<void()>& stop) {
+  const auto run = [&](const RunHook& on_each) {
+    const bool asked = stop && !part.ranks;  // ranks ask by themselves
+    home.run(part, asked ? asking(on_each, stop) : on_each);
+  };
   if (observers.progress != nullptr) {
     observers.progress->during(part, run);
   } else {
@@ -83,10 +100,10 @@ Report run(const Request& request, const Topology& topology, const Observers& ob
 
   home->bring(report, readers);
   if (report.forward && !report.forward->counted) {
-    run_part(*home, *report.forward, observers.forward, topology, observers);
+    run_part(*home, *report.forward, observers.forward, topology, observers, request.stop);
     home->take(*report.forward);
   }
-  run_part(*home, report.kernel, observers.kernel, topology, observers);
+  run_part(*home, report.kernel, observers.kernel, topology, observers, request.stop);
   if (request.verify) {
     report.error = home->verify(report);
   }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -15,6 +16,7 @@
 #include "memsim/store/store.hpp"
 #include "runtime/observe/devices.hpp"
 #include "runtime/ranks/grid.hpp"
+#include "runtime/run/arrays.hpp"
 #include "runtime/run/inputs.hpp"
 #include "runtime/run/outcome.hpp"
 #include "runtime/run/progress.hpp"
@@ -93,6 +95,7 @@ struct Request {
 
   // operand -> .npy; of sparse operands also .npz, .mtx, .smtx
   std::map<std::string, std::filesystem::path> in, out;
+  Arrays* arrays = nullptr;          // in place of files, too; null: none
   std::map<std::string, Rule> make;  // operand -> the rule that makes it
   // The seed of head 0. Head h has seed + h modulo 2^64. A request needs no seed where no operand
   // comes from a file or a store, or where all operands do that no rule makes.
@@ -129,6 +132,8 @@ struct Request {
   bool densify = true;
   MemoryBudget* memory = nullptr;    // of all runs at the same time; null: this is the only one
   Sparsities* sparsities = nullptr;  // made before, of several requests; null: none are kept
+  // Called now and then, from any thread that works; what it throws ends the run.
+  std::function<void()> stop = nullptr;
 };
 
 // Counts from the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.

@@ -76,7 +76,7 @@ constexpr std::array<float, 1> kNoEntries = {0};
 
 // `meant` is the problem of dense operands that the kernel's has the results of.
 Verdict verify_head(const Report& report, const Problem& meant, const Views& inputs,
-                    const Views& results, Index head) {
+                    const Views& results, Index head, const std::function<void()>& stop) {
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
   const Shape& shape = plan.problem.shape;
@@ -122,6 +122,7 @@ Verdict verify_head(const Report& report, const Problem& meant, const Views& inp
     problem.scale = plan.problem.scale();
     problem.mask = meant.mask;
     problem.activation = plan.problem.activation;
+    problem.stop = stop;
     if (kernel.pass == Pass::logsumexp) {  // L is not of values, which the evaluation takes, too
       problem.A3 = dense["A3"] = std::vector<float>(static_cast<std::size_t>(shape.m * shape.d));
       problem.Y = dense["Y"] = std::vector<float>(static_cast<std::size_t>(shape.d * shape.d));
@@ -242,12 +243,13 @@ void check_finite(const Kernel& kernel, const Signature& operand, const Problem&
   }
 }
 
-Verdict verify(const Report& report, const Views& inputs, const Views& results) {
+Verdict verify(const Report& report, const Views& inputs, const Views& results,
+               const std::function<void()>& stop) {
   const Plan& plan = report.kernel.plan;
   const Problem meant = plan.problem.densified();
-  Verdict all = verify_head(report, meant, inputs, results, 0);
+  Verdict all = verify_head(report, meant, inputs, results, 0, stop);
   for (Index head = 1; head < report.kernel.team.heads; ++head) {
-    const Verdict own = verify_head(report, meant, inputs, results, head);
+    const Verdict own = verify_head(report, meant, inputs, results, head, stop);
     const bool nearer = share_of_bound(own.error, own.bound) > share_of_bound(all.error, all.bound);
     Verdict both = nearer ? own : all;
     both.ok = all.ok && own.ok;

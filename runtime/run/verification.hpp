@@ -2,6 +2,10 @@
 // Checks of the results of a run: all words are finite, and within their bounds of the
 // double-precision evaluation (runtime/theory/reference.hpp).
 
+#include <functional>
+#include <span>
+#include <string>
+
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/outcome.hpp"
 
@@ -14,8 +18,10 @@ void check_finite(const Kernel& kernel, const Signature& operand, const Problem&
                   Index first_row, std::span<const float> words, const std::string& where = "");
 
 // Compares every head, one after the other. The kernels, and whether O and L came with the request,
-// are those of `report`. Requires: O and L among the inputs where the kernel is given them.
-Verdict verify(const Report& report, const Views& inputs, const Views& results);
+// are those of `report`. Requires: O and L among the inputs where the kernel is given them. `stop`
+// is called now and then; what it throws ends the comparison.
+Verdict verify(const Report& report, const Views& inputs, const Views& results,
+               const std::function<void()>& stop = nullptr);
 
 // An estimate of the most memory that verify() takes.
 Words verification_bytes(const Kernel& kernel, const Problem& problem);

@@ -247,7 +247,7 @@ std::map<std::string, std::string> fingerprints(const Arguments& arguments) {
 }
 
 Subject subject(const std::string& name, const std::string& summary, const Takes& takes,
-                MemoryBudget* memory, Sparsities* sparsities) {
+                MemoryBudget* memory, Sparsities* sparsities, const std::function<void()>& stop) {
   const Pass pass = takes.pass;
   Subject made{.name = name, .summary = summary, .parameters = {}, .run = {}};
   made.parameters = {{.name = "n", .help = "queries"},
@@ -327,8 +327,8 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
       made.fingerprints = fingerprints;
     }
   }
-  made.run = [name, memory, sparsities](const Arguments& arguments) {
-    return counts_of(run_subject(name, arguments, false, memory, nullptr, sparsities), arguments);
+  made.run = [name, memory, stop, sparsities](const Arguments& arguments) {
+    return counts_of(run_subject(name, arguments, false, memory, stop, sparsities), arguments);
   };
   made.formula = [name, sparsities](const Arguments& arguments) {
     return formula_of(count_subject(name, arguments, sparsities), arguments);
@@ -434,6 +434,7 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
                    Sparsities* sparsities) {
   Request request = request_of(kernel, arguments, sparsities);
   request.memory = memory;
+  request.stop = stop;
   std::optional<ScratchDirectory> scratch;
   if (on_disk(arguments)) {
     scratch.emplace(temporary_directory());
@@ -444,7 +445,8 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
   return run(request, {}, {.peak_gflops = timed});
 }
 
-std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsities) {
+std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsities,
+                                     const std::function<void()>& stop) {
   std::vector<Subject> subjects;
   for (const KernelName& name : all_kernel_names()) {
     const Kernel& kernel = *name.kernel;
@@ -454,7 +456,7 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
                                 .dense = !kernel.takes_sparse,
                                 .sparse = kernel.takes_sparse,
                                 .levels = kernel.has_levels()},
-                               memory, sparsities));
+                               memory, sparsities, stop));
     subjects.back().least_M = [&kernel, name, sparsities](const Arguments& arguments) {
       const Problem problem =
           problem_of(name, arguments, request_of(name.text(), arguments, sparsities));
@@ -499,7 +501,7 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
          .dense = any_of(kernels(), any),
          .sparse = any_of(sparse_kernels(), any),
          .levels = any_of(kernels(), [](const Kernel& kernel) { return kernel.has_levels(); })},
-        memory, sparsities));
+        memory, sparsities, stop));
   }
   return subjects;
 }

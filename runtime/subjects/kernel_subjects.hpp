@@ -18,12 +18,13 @@ namespace redblue {
 // In the order of all_kernel_names(), then those of kAuto. Subjects that run at the
 // same time need a common `memory`; it and `sparsities` must outlive them.
 std::vector<Subject> kernel_subjects(MemoryBudget* memory = nullptr,
-                                     Sparsities* sparsities = nullptr);
+                                     Sparsities* sparsities = nullptr,
+                                     const std::function<void()>& stop = nullptr);
 
 // The run and the formula of a subject. Requires (both): complete arguments of the kernel. `timed`
 // adds the speed of multiply-adds to the report. If O and L are given, the report's forward part
-// does not belong to the work. `stop` is called before each piece of work on a disk. Throw: as
-// run() and count().
+// does not belong to the work. `stop` is called now and then; what it throws ends the run. Throw:
+// as run() and count().
 Report run_subject(const std::string& kernel, const Arguments& arguments, bool timed,
                    MemoryBudget* memory, const std::function<void()>& stop = nullptr,
                    Sparsities* sparsities = nullptr);

@@ -87,6 +87,24 @@ Words row_words(const std::vector<Index>& shape) {
   return words;
 }
 
+std::string place_of(Index row, Index col, const std::vector<Index>& shape) {
+  return shape.size() == 3 ? fmt::format("head {}, row {}, column {}", row, col / shape.back(),
+                                         col % shape.back())
+                           : fmt::format("row {}, column {}", row, col);
+}
+
+// The negation catches NaN too.
+template <class Number>
+bool is_number(Number value, bool accept_minus_infinity) {
+  return std::abs(value) <= std::numeric_limits<float>::max() ||
+         (accept_minus_infinity && value == -std::numeric_limits<Number>::infinity());
+}
+
+template <class Number>
+[[noreturn]] void refuse_number(const path& file, Number value, const std::string& place) {
+  refuse(file, fmt::format("{} at {}; expected finite float32 numbers", value, place));
+}
+
 }  // namespace
 
 NpyReader::NpyReader(std::filesystem::path path)
@@ -182,13 +200,9 @@ void NpyReader::read_rows_as(Index begin, std::span<float> out) const {
     for (const Bits bits : std::span(buffer).first(next)) {
       const auto value = std::bit_cast<Number>(swapped_ ? byte_swapped(bits) : bits);
       const Index to = in_out(e);
-      // The negation catches NaN too. The check precedes the cast, which is undefined beyond the
-      // range.
-      const bool minus_infinity =
-          minus_infinity_ && value == -std::numeric_limits<Number>::infinity();
-      if (!(std::abs(value) <= std::numeric_limits<float>::max()) && !minus_infinity) {
-        refuse(path_, fmt::format("{} at {}; expected finite float32 numbers", value,
-                                  place_of(begin + to / cols_, to % cols_)));
+      // The check precedes the cast, which is undefined beyond the range.
+      if (!is_number(value, minus_infinity_)) {
+        refuse_number(path_, value, place_of(begin + to / cols_, to % cols_, shape_));
       }
       out[static_cast<std::size_t>(to)] = static_cast<float>(value);
       ++e;
@@ -196,10 +210,14 @@ void NpyReader::read_rows_as(Index begin, std::span<float> out) const {
   }
 }
 
-std::string NpyReader::place_of(Index row, Index col) const {
-  return shape_.size() == 3 ? fmt::format("head {}, row {}, column {}", row, col / shape_.back(),
-                                          col % shape_.back())
-                            : fmt::format("row {}, column {}", row, col);
+void check_numbers(std::span<const float> words, const std::vector<Index>& shape, const path& name,
+                   bool accept_minus_infinity) {
+  const auto bad = std::ranges::find_if_not(
+      words, [&](float value) { return is_number(value, accept_minus_infinity); });
+  if (bad != words.end()) {
+    const Index at = bad - words.begin(), cols = row_words(shape).value();
+    refuse_number(name, *bad, place_of(at / cols, at % cols, shape));
+  }
 }
 
 // The file and its progress.

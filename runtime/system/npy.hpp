@@ -48,7 +48,6 @@ class NpyReader {
  private:
   template <typename Bits>  // uint32_t for float32, uint64_t for float64
   void read_rows_as(Index begin, std::span<float> out) const;
-  [[nodiscard]] std::string place_of(Index row, Index col) const;
 
   std::filesystem::path path_;
   Descriptor file_;
@@ -60,6 +59,10 @@ class NpyReader {
   bool swapped_ = false;  // the file's byte order is not this machine's
   bool fortran_ = false;
 };
+
+// Throws: InputError as read_rows() does, for words of an array of that shape.
+void check_numbers(std::span<const float> words, const std::vector<Index>& shape,
+                   const std::filesystem::path& name, bool accept_minus_infinity);
 
 // Writes float32 in C order, format 1.0, whole or not at all (runtime/system/whole_file.hpp). Not
 // shared between threads.

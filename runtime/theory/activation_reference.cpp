@@ -134,6 +134,9 @@ class ActivationEvaluation {
 
   Reference run() {
     for (Index i = 0; i < n_; ++i) {
+      if (input_.stop) {
+        input_.stop();
+      }
       to_dQ_by_keys_ = rounded_ = Doubles(1, d_);
       const auto keys = [&](Range J) {
         for (Index j = J.begin; j < J.end; ++j) {

@@ -420,6 +420,9 @@ class Evaluation {
 
   Reference run() {
     for (Index i = 0; i < rows_; i += kRows) {
+      if (in_.stop) {
+        in_.stop();
+      }
       rows(i, std::min(kRows, rows_ - i));
     }
     Reference result;

@@ -25,6 +25,7 @@
 //
 // O(n m d) time on one thread, O((n + m) d) memory.
 
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -49,6 +50,8 @@ struct AttentionInput {
   // Of another than softmax there is no L, neither O nor L is given, and of Chains `g` alone
   // counts.
   Activation activation = Activation::softmax;
+  // Called now and then; what it throws ends the evaluation.
+  std::function<void()> stop = nullptr;
 };
 
 // |computed - value| <= bound, element by element; row-major. expected <= bound is what
