@@ -15,6 +15,7 @@ class Option;
 namespace redblue {
 
 class Transport;
+struct Arrays;
 
 // Adds a subcommand with the --help and --version of all commands.
 CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& help);
@@ -131,8 +132,9 @@ Action add_plan(CLI::App& app);
 Action add_curve(CLI::App& app);
 Action add_history(CLI::App& app);
 Action add_count(CLI::App& app);
-// `transport`: of the job of which this process is a rank; null: of none.
-Action add_run(CLI::App& app, Transport* transport);
+// `transport`: of the job of which this process is a rank; null: of none. `arrays`: of a program
+// that calls; null: none.
+Action add_run(CLI::App& app, Transport* transport, Arrays* arrays);
 Action add_store(CLI::App& app);
 Action add_measure(CLI::App& app);
 Action add_calibrate(CLI::App& app, Transport* transport);

@@ -48,8 +48,23 @@ bool is_meant(const Subcommand& subcommand, std::span<char* const> words) {
   });
 }
 
-int execute(int argc, char** argv, const std::string& name, const std::string& description,
-            const std::vector<Subcommand>& subcommands) {
+// "filesystem error: cannot create directories: Not a directory [x]" in the form of our messages.
+std::string said_of(const std::filesystem::filesystem_error& error) {
+  constexpr std::string_view kHead = "filesystem error: ";
+  const std::string reason = error.code().message();
+  std::string_view what = error.what();
+  what.remove_prefix(what.starts_with(kHead) ? kHead.size() : 0);
+  std::string line(what.substr(0, what.find(": " + reason)));
+  for (const std::filesystem::path& path : {error.path1(), error.path2()}) {
+    line += path.empty() ? "" : fmt::format(" '{}'", path.string());
+  }
+  return line + ": " + reason;
+}
+
+}  // namespace
+
+int execute_command(int argc, char** argv, const std::string& name, const std::string& description,
+                    const std::vector<Subcommand>& subcommands) {
   CLI::App app(description, name);
   app.set_version_flag("--version", "redblue " + std::string(build_info::kVersion));
   app.require_subcommand(1);
@@ -82,50 +97,41 @@ int execute(int argc, char** argv, const std::string& name, const std::string& d
   return action();
 }
 
-// "filesystem error: cannot create directories: Not a directory [x]" in the form of our messages.
-std::string said_of(const std::filesystem::filesystem_error& error) {
-  constexpr std::string_view kHead = "filesystem error: ";
-  const std::string reason = error.code().message();
-  std::string_view what = error.what();
-  what.remove_prefix(what.starts_with(kHead) ? kHead.size() : 0);
-  std::string line(what.substr(0, what.find(": " + reason)));
-  for (const std::filesystem::path& path : {error.path1(), error.path2()}) {
-    line += path.empty() ? "" : fmt::format(" '{}'", path.string());
-  }
-  return line + ": " + reason;
-}
-
-}  // namespace
-
 void say_it(const std::string& what) {
   say(what);
 }
 
+Failure current_failure() {
+  try {
+    throw;
+  } catch (const UsageError& error) {
+    return {error.what(), 2};
+  } catch (const std::invalid_argument& error) {  // a request that cannot be met, M too small
+    return {error.what(), 2};
+  } catch (const CountOverflow& error) {
+    return {error.what(), 2};
+  } catch (const std::bad_alloc&) {
+    return {"out of memory: take smaller n, m or d", 1};
+  } catch (const std::filesystem::filesystem_error& error) {
+    return {said_of(error), 1};
+  } catch (const std::exception& error) {
+    return {error.what(), 1};
+  } catch (...) {
+    return {"ended by an exception that is no std::exception", 1};
+  }
+}
+
 int run_command(int argc, char** argv, const std::string& name, const std::string& description,
-                const std::vector<Subcommand>& subcommands, const Complaint& told) {
-  const auto complain = [&](const std::string& what, int code) {
-    told(what);
-    return code;
-  };
+                const std::vector<Subcommand>& subcommands, const Complaint& complain) {
   // A closed pipe is reported, as a full disk is, and does not end the process without a word.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // the write that is too long fails
   try {
-    return execute(argc, argv, name, description, subcommands);
-  } catch (const UsageError& error) {
-    return complain(error.what(), 2);
-  } catch (const std::invalid_argument& error) {  // a request that cannot be met, M too small
-    return complain(error.what(), 2);
-  } catch (const CountOverflow& error) {
-    return complain(error.what(), 2);
-  } catch (const std::bad_alloc&) {
-    return complain("out of memory: take smaller n, m or d", 1);
-  } catch (const std::filesystem::filesystem_error& error) {
-    return complain(said_of(error), 1);
-  } catch (const std::exception& error) {
-    return complain(error.what(), 1);
+    return execute_command(argc, argv, name, description, subcommands);
   } catch (...) {
-    return complain("ended by an exception that is no std::exception", 1);
+    const Failure failure = current_failure();
+    complain(failure.what);
+    return failure.code;
   }
 }
 

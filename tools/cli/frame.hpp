@@ -21,6 +21,17 @@ struct Subcommand {
 using Complaint = std::function<void(const std::string& what)>;
 void say_it(const std::string& what);
 
+// Throws: whatever goes wrong. Returns the exit code.
+int execute_command(int argc, char** argv, const std::string& name, const std::string& description,
+                    const std::vector<Subcommand>& subcommands);
+
+// What an exception says to a person, and the exit code. Requires: one is being handled.
+struct Failure {
+  std::string what;
+  int code;
+};
+Failure current_failure();
+
 // Exit codes: 0 done; 1 failed: an input's content, a file, the memory, a verification; 2 usage:
 // the command line asks for something that does not exist; 3 a difference from a baseline.
 int run_command(int argc, char** argv, const std::string& name, const std::string& description,

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "tools/cli/caller.hpp"
+
 namespace redblue {
 namespace {
 
@@ -67,7 +69,21 @@ std::string interruption() {
   return signal == 0 ? "" : fmt::format("ended by SIG{}", sigabbrev_np(signal));
 }
 
+std::function<void()> stop_if_caller_asks() {
+  if (caller() == nullptr) {
+    return nullptr;
+  }
+  return [by = caller()] {
+    if (by->stop) {
+      throw Interrupted("ended by its caller");
+    }
+  };
+}
+
 std::function<void()> stop_if_asked() {
+  if (auto stop = stop_if_caller_asks()) {
+    return stop;
+  }
   on_signals(note);
   return [] {
     if (const std::string asked = interruption(); !asked.empty()) {

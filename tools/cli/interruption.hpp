@@ -22,8 +22,11 @@ std::string interruption();
 // Notes SIGINT, SIGTERM and SIGHUP from now on. The returned function throws Interrupted if one has
 // come; it is called now and then, from any thread. A signal that comes two seconds after the
 // first, or later, ends the process at once. Signals that the process was told to ignore stay
-// ignored.
+// ignored. In a program that called, whose signals are its own, it throws where the caller asks.
 std::function<void()> stop_if_asked();
+
+// The same for work that a signal may end at once: null, where nobody called.
+std::function<void()> stop_if_caller_asks();
 
 // Where one of these signals ends the process, these folders are removed before, if they are empty
 // then: the first, and then the next.

@@ -5,12 +5,17 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "runtime/text/printable.hpp"
 
 namespace redblue {
 
 void print(std::string_view text, std::FILE* stream) {
+  if (caller() != nullptr) {
+    caller()->data += text;
+    return;
+  }
   if (std::fwrite(text.data(), 1, text.size(), stream) != text.size() || std::fflush(stream) != 0) {
     throw std::system_error(errno, std::generic_category(),
                             stream == stdout ? "standard output" : "standard error");
@@ -20,7 +25,11 @@ void print(std::string_view text, std::FILE* stream) {
 void say(std::string_view line) noexcept {
   try {
     constexpr std::size_t kMost = 2000;  // however long the names of files in it are
-    const std::string text = shortened(line, kMost);
+    std::string text = shortened(line, kMost);
+    if (caller() != nullptr) {
+      caller()->words.push_back(std::move(text));
+      return;
+    }
     std::fprintf(stderr, "redblue: %s\n", text.c_str());
   } catch (const std::bad_alloc&) {
     std::fputs("redblue: out of memory\n", stderr);

@@ -1,6 +1,6 @@
 #pragma once
 // Data go to standard output, and only whole: a full disk or a closed pipe is a failure. Words go
-// to standard error.
+// to standard error. Or both go to the program that called (caller.hpp).
 
 #include <cstdio>
 #include <string_view>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/text/printable.hpp"
+#include "tools/cli/caller.hpp"
 #include "tools/cli/command.hpp"
 
 namespace redblue {
@@ -20,13 +21,23 @@ inline std::FILE* beside(bool data_on_standard_output) {
   return data_on_standard_output ? stderr : stdout;
 }
 
-// A report of any kind that has these three forms.
+// One of three forms, each of which is made by a function. A caller of JSON gets all.
+template <class Table, class Csv, class Document>
+void print(Format format, const Table& table, const Csv& csv, const Document& json,
+           std::FILE* stream = stdout) {
+  if (caller() != nullptr && format == Format::json) {
+    caller()->table = table();
+    caller()->csv = csv();
+  }
+  print(format == Format::table ? table() : format == Format::json ? json() : csv(), stream);
+}
+
+// A report of any kind that has these forms.
 template <class Report>
 void print(const Report& report, Format format, std::FILE* stream = stdout) {
-  print(format == Format::table  ? printable_lines(to_table(report))
-        : format == Format::json ? to_json(report)
-                                 : to_csv(report),
-        stream);
+  print(
+      format, [&] { return printable_lines(to_table(report)); }, [&] { return to_csv(report); },
+      [&] { return to_json(report); }, stream);
 }
 
 // Writes a line to standard error, after "redblue: ", printable and not endless. A failure to write
@@ -47,7 +58,7 @@ class StatusLine {
   void clear() noexcept;                      // also a line that another StatusLine shows
 
  private:
-  const bool terminal_ = ::isatty(STDERR_FILENO) == 1;
+  const bool terminal_ = caller() == nullptr && ::isatty(STDERR_FILENO) == 1;
   bool shown_ = false;
 };
 

@@ -17,7 +17,8 @@ std::vector<std::string> program_files() {
   ::dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* found) {
         const std::string name = object->dlpi_name;
-        if (name.find("libredblue_") != std::string::npos) {
+        const std::string file = name.substr(name.rfind('/') + 1);
+        if (file.starts_with("libredblue_") || file.starts_with("_redblue.")) {
           static_cast<std::vector<std::string>*>(found)->push_back(name);
         }
         return 0;

@@ -5,8 +5,8 @@
 
 namespace redblue {
 
-// A hash of the bytes of the command and of redblue's shared libraries that it uses. Throws:
-// std::system_error.
+// A hash of the bytes of the program and of redblue's shared libraries that it uses, its Python
+// module, too. Throws: std::system_error.
 std::string program_fingerprint();
 
 }  // namespace redblue

@@ -155,7 +155,8 @@ Action add_info(CLI::App& app) {
     simd->apply();
     const Topology topology = machine_topology();
     const Counters counters(topology, counter_names());
-    print(chosen == Format::json ? info_json(topology, counters) : info_text(topology, counters));
+    const auto text = [&] { return info_text(topology, counters); };
+    print(chosen, text, text, [&] { return info_json(topology, counters); });
     return 0;
   };
 }

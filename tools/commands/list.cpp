@@ -126,10 +126,11 @@ Action add_list(CLI::App& app) {
         }
       }
       const auto print_list = [&](const char* key, const auto& all) {
-        print(format == Format::table ? list_table(all)
-              : format == Format::csv
-                  ? list_csv(all)
-                  : Json{{"schema", kSchema}, {key, list_json(all)}}.document());
+        print(
+            format, [&] { return list_table(all); }, [&] { return list_csv(all); },
+            [&] {
+              return Json{{"schema", kSchema}, {key, list_json(all)}}.document();
+            });
       };
       if (devices_from) {
         print_list("devices", devices());
@@ -149,10 +150,11 @@ Action add_list(CLI::App& app) {
                                    : request.d ? "--n is"
                                                : "these are"));
     }
-    print(format == Format::table ? list_text(shape)
-          : format == Format::csv
-              ? csv_of(list_rows(shape))
-              : Json{{"schema", kSchema}, {"kernels", json_of(list_rows(shape))}}.document());
+    print(
+        format, [&] { return list_text(shape); }, [&] { return csv_of(list_rows(shape)); },
+        [&] {
+          return Json{{"schema", kSchema}, {"kernels", json_of(list_rows(shape))}}.document();
+        });
     return 0;
   };
 }

@@ -19,6 +19,7 @@
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/json.hpp"
 #include "runtime/text/table.hpp"
+#include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/options/graph.hpp"
 
@@ -52,7 +53,8 @@ class SolveOptions {
   [[nodiscard]] SolveLimits limits() const {
     const auto seconds = seconds_.get(), memory = memory_.get();
     return {seconds ? parse_scale(seconds->text, seconds->from) : kSeconds,
-            static_cast<std::size_t>(memory ? parse_bytes(memory->text, memory->from) : kBytes)};
+            static_cast<std::size_t>(memory ? parse_bytes(memory->text, memory->from) : kBytes),
+            stop_if_caller_asks()};
   }
   [[nodiscard]] Format format() const {
     const Format format = parse_format(format_);

@@ -1,25 +1,30 @@
 #include "tools/commands/redblue.hpp"
 
+#include <memory>
 #include <vector>
 
 #include "runtime/run/sparse_operands.hpp"
 #include "runtime/subjects/kernel_subjects.hpp"
 #include "runtime/system/memory.hpp"
 #include "tools/cli/command.hpp"
+#include "tools/cli/interruption.hpp"
 #include "tools/gate/gate.hpp"
 #include "tools/gate/merge.hpp"
 
 namespace redblue {
 
-int run_redblue(int argc, char** argv, Transport* transport, const Complaint& complain) {
-  MemoryBudget memory;  // of the points that a gate runs at the same time
-  Sparsities sparsities;
+std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays) {
+  struct Shared {
+    MemoryBudget memory;  // of the points that a gate runs at the same time
+    Sparsities sparsities;
+  };
+  const auto shared = std::make_shared<Shared>();
   std::vector<Subcommand> subcommands = {
       {"list", "the kernels; with --n and --d also the least M of each", add_list},
       {"info", "what this binary is, and what the machine offers it", add_info},
       {"count", "the words that a kernel will move, from its formulas", add_count},
       {"run", "run a kernel, counted",
-       [transport](CLI::App& app) { return add_run(app, transport); }},
+       [transport, arrays](CLI::App& app) { return add_run(app, transport, arrays); }},
       {"store", "matrices in a store on disk: see them, verify them, in and out", add_store},
       {"bounds", "how few words a problem can move, and how near our kernels come", add_bounds},
       {"plan", "the kernel that moves the fewest words, and the others", add_plan},
@@ -39,14 +44,16 @@ int run_redblue(int argc, char** argv, Transport* transport, const Complaint& co
       {"history", "the words of a baseline's points through its commits in git", add_history},
       {"report", "a sweep as one HTML page: figures, tables, the machine", add_report},
   };
-  const std::vector<Subcommand> gate =
-      gate_subcommands([&memory, &sparsities] { return kernel_subjects(&memory, &sparsities); });
+  const std::vector<Subcommand> gate = gate_subcommands([shared] {
+    return kernel_subjects(&shared->memory, &shared->sparsities, stop_if_caller_asks());
+  });
   subcommands.insert(subcommands.end(), gate.begin(), gate.end());
-  return run_command(
-      argc, argv, "redblue",
-      "Counts every word that an attention kernel moves between a fast memory of M words and a "
-      "slow store, and computes its results.",
-      subcommands, complain);
+  return subcommands;
+}
+
+int run_redblue(int argc, char** argv, Transport* transport, const Complaint& complain) {
+  return run_command(argc, argv, "redblue", kDescription, redblue_subcommands(transport, nullptr),
+                     complain);
 }
 
 }  // namespace redblue

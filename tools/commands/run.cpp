@@ -33,7 +33,7 @@ Report run_shown(const Request& request, const Topology& topology) {
 
 }  // namespace
 
-Action add_run(CLI::App& app, Transport* transport) {
+Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
   struct Options {
     explicit Options(CLI::App& command)
         : problem(command),
@@ -65,8 +65,9 @@ Action add_run(CLI::App& app, Transport* transport) {
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
-  return [options, transport] {
+  return [options, transport, arrays] {
     Request request;
+    request.arrays = arrays;
     options->word.fill(request);
     options->problem.fill(request);
     options->word_costs.fill(request);
@@ -91,7 +92,7 @@ Action add_run(CLI::App& app, Transport* transport) {
     options->simd.apply();
     const bool first = transport == nullptr || transport->rank() == 0;
     if (request.on_ranks) {
-      request.on_ranks->collect = request.verify || !request.out.empty();
+      request.on_ranks->collect = request.verify || !request.out.empty() || arrays != nullptr;
       if (!first) {
         request.out.clear();
       }
@@ -106,7 +107,9 @@ Action add_run(CLI::App& app, Transport* transport) {
     print(report, format, beside(std::ranges::any_of(request.out, [](const auto& out) {
             return is_standard_output(out.second);
           })));
-    if (request.in.contains("O") && std::ranges::find(report.given, "O") == report.given.end()) {
+    const bool given_O =
+        request.in.contains("O") || (arrays != nullptr && arrays->in.contains("O"));
+    if (given_O && std::ranges::find(report.given, "O") == report.given.end()) {
       say(fmt::format("O and L are not used: {} makes its own", spelled(report.kernel.plan)));
     }
     // CSV has no room for the verdict; a bad one is reported in any format.

@@ -126,10 +126,11 @@ int info(const Path& directory, const Items& asked, Format format) {
   const std::vector<Cells> rows = rows_of(chosen(store, asked), [&](const std::string& name) {
     return matrix_cells(name, *store.open(file_of(name))->matrix());
   });
-  print(format == Format::table ? table_of(rows)
-        : format == Format::csv
-            ? csv_of(rows)
-            : Json{{"schema", kSchema}, {"matrices", json_of(rows)}}.document());
+  print(
+      format, [&] { return table_of(rows); }, [&] { return csv_of(rows); },
+      [&] {
+        return Json{{"schema", kSchema}, {"matrices", json_of(rows)}}.document();
+      });
   return 0;
 }
 

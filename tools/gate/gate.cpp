@@ -86,6 +86,14 @@ class FormOptions {
         file->append(form->text(comparison));
         file->finish();
       }
+      if (caller() != nullptr) {
+        const auto in_form = [&](std::string_view name) {
+          return std::ranges::find(comparison_forms(), name, &ComparisonForm::name)
+              ->text(comparison);
+        };
+        caller()->table = in_form("table");
+        caller()->csv = in_form("csv");
+      }
       print(form_->text(comparison), beside(data_on_standard_output_));
       for (auto& [form, file] : files_) {
         file->commit();

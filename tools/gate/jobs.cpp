@@ -7,6 +7,7 @@
 
 #include "runtime/gate/baseline.hpp"
 #include "runtime/system/sanitized.hpp"
+#include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
 
@@ -38,7 +39,14 @@ unsigned JobsOption::get() const {
 void each_point(std::size_t count, unsigned jobs, std::string_view done,
                 const std::function<void(std::size_t k)>& work) {
   StatusLine status;
-  in_any_order(count, jobs, work, [&](std::size_t so_far) {
+  const std::function<void()> stop = stop_if_caller_asks();
+  const auto unless_asked = [&](std::size_t k) {
+    if (stop) {
+      stop();
+    }
+    work(k);
+  };
+  in_any_order(count, jobs, unless_asked, [&](std::size_t so_far) {
     status.show(fmt::format("{} of {} points {}", so_far, count, done));
   });
 }

@@ -117,9 +117,13 @@ class AtWork {
   int one_;
 };
 
-// Ends the process a second after a signal. Points in memory may take minutes more and leave
-// nothing behind, so that they are not waited for; those `on_disks` first remove their files.
+// Ends the process a second after a signal that came to it. Points in memory may take minutes more
+// and leave nothing behind, so that they are not waited for; those `on_disks` first remove their
+// files.
 std::jthread ending_soon(std::function<std::string()> ending, const std::atomic<int>& on_disks) {
+  if (caller() != nullptr) {  // the process is the caller's, and points end when it asks
+    return {};
+  }
   return std::jthread([ending = std::move(ending), &on_disks](const std::stop_token& done) {
     using Clock = std::chrono::steady_clock;
     std::mutex mutex;

@@ -26,6 +26,20 @@ std::vector<std::string> without_twins() {
   return variables;
 }
 
+// The program that is simulated: this one; or, where another program called, the command beside it.
+std::string this_command() {
+  if (caller() == nullptr) {
+    return std::filesystem::read_symlink("/proc/self/exe").string();
+  }
+  const char* search = std::getenv("PATH");
+  const auto found = find_program("redblue", search == nullptr ? "/usr/bin:/bin" : search);
+  if (!found) {
+    throw std::runtime_error(
+        "callgrind is unavailable: it simulates the command redblue, and there is none along PATH");
+  }
+  return found->string();
+}
+
 MeasuredPart measured_part(const Part& part, std::size_t events) {
   MeasuredPart measured{spelled(part.plan),
                         part.plan.problem.shape,
@@ -119,7 +133,7 @@ Measurement measure_by_callgrind(const std::vector<std::string>& command, const 
   }
   const char* named = std::getenv("TMPDIR");
   const std::filesystem::path temporary = named == nullptr || *named == '\0' ? "/tmp" : named;
-  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe").string()};
+  std::vector<std::string> words = {this_command()};
   words.insert(words.end(), command.begin(), command.end());
   std::vector<std::string> variables = without_twins();
   variables.push_back(fmt::format("{}={}", kInsideCallgrind, caches.outer.bytes));

@@ -15,6 +15,7 @@
 #include "runtime/run/resolve.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/theory/planner.hpp"
+#include "tools/cli/interruption.hpp"
 #include "tools/cli/nearest.hpp"
 #include "tools/cli/sizes.hpp"
 #include "tools/options/machine.hpp"
@@ -528,6 +529,7 @@ void ProblemOptions::fill(Request& request) const {
 }
 
 void ProblemOptions::fill_problem(Request& request) const {
+  request.stop = stop_if_caller_asks();
   shape_.fill(request);
   if (const auto threads = size_of(threads_, request)) {
     if (*threads > kMostWorkers) {
