@@ -153,6 +153,7 @@ const std::vector<Room>& rooms() {
         {"runtime/mpi", &runtime(), {"memsim", "memsim/ranks"}},
         {"tools/no_timer.cpp", &tools(), {}},
         {"tools/redblue.cpp", &tools(), {"memsim", "memsim/ranks", "tools/cli", "tools/commands"}},
+        {"tools/python", &tools(), with(command, {"tools/options", "tools/commands"})},
         {"tools/redblue_mpi.cpp",
          &tools(),
          {"memsim", "memsim/ranks", "runtime/mpi", "tools/cli", "tools/commands"}}};

@@ -1,0 +1,30 @@
+"""What the tests of the Python package share: the built command, and a directory of each test's own."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+COMMAND = os.environ["REDBLUE_COMMAND"]
+
+
+class Command:
+    """The built command in a directory."""
+
+    def __init__(self, directory):
+        self.directory = directory
+
+    def run(self, line):
+        return subprocess.run([COMMAND, *line.split()], cwd=self.directory, capture_output=True, text=True)
+
+    def json(self, line):
+        ended = self.run(line + " --format json")
+        assert ended.returncode in (0, 3), ended.stderr
+        return json.loads(ended.stdout)
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Command(tmp_path)

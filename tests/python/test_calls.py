@@ -1,0 +1,187 @@
+"""Calls beside other threads, and calls that are interrupted."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy
+import pytest
+
+import redblue
+
+
+def in_fresh_interpreter(code):
+    """The last line that the code prints, of an interpreter that ends well."""
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.splitlines()[-1]
+
+
+INTERRUPTED = {
+    "one thread": 'redblue.run("attention/rows", n=60000, d=64, M="16K")',
+    "two threads": 'redblue.run("attention/rows", n=80000, d=64, M="16K", threads=2)',
+    "phases without operands": 'redblue.run("backward/small", n=20000, d=64, M="256")',
+    "arrays": 'redblue.run("attention/rows", Q=A, K=A, V=A, M="16K")',
+    "a forward pass": 'redblue.run("gradients/flash", n=60000, d=64, M="16K")',
+    "ranks": 'redblue.run("attention/rows", n=60000, d=64, M="16K", grid="2x1")',
+    "a store": 'redblue.run("attention/rows", n=60000, d=64, M="16K", store="file:store")',
+    "verification": 'redblue.run("attention/rows", n=16000, d=64, M="256K", verify=True)',
+    "a sweep": 'redblue.sweep("suite.json", out="swept")',
+    "a gate": 'redblue.record("suite.json")',
+    "a search": 'redblue.pebble.solve("product", n=3, d=3, M=6, seconds=60)',
+    "a trace": 'redblue.trace("attention/rows", n=60000, d=64, M="16K", din="/dev/null")',
+}
+
+
+@pytest.mark.parametrize("what", INTERRUPTED)
+def test_interrupt_ends_a_call(what, tmp_path, monkeypatch):
+    """A run of 20 s ends in less than a second after Ctrl-C, as KeyboardInterrupt; its memory is given back, the
+    handler is Python's as before, and calls work again."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "suite.json").write_text(
+        '{"points": [{"kernel": "attention/rows", "n": 60000, "d": 64, "M": [16384, 8192, 32768]}]}')
+    seconds, left = in_fresh_interpreter(f"""
+        import os, signal, threading, time
+        import numpy, redblue
+        A = numpy.ones((60000, 64), numpy.float32)
+        redblue.run("attention/rows", n=64, d=8, M="1K", threads=2)
+        def resident():
+            return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        handler = signal.getsignal(signal.SIGINT)
+        before = resident()
+        def interrupt():
+            time.sleep(2)
+            global sent
+            sent = time.monotonic()
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        try:
+            {INTERRUPTED[what]}
+            raise SystemExit("it was not interrupted")
+        except KeyboardInterrupt:
+            took = time.monotonic() - sent
+        assert signal.getsignal(signal.SIGINT) is handler
+        assert redblue.count("forward/flash", n=64, d=8, M=512).n == 64
+        print(took, resident() - before)
+    """).split()
+    print(f"{what}: {float(seconds):.2f} s after the signal")
+    assert float(seconds) < 1
+    assert int(left) < 64 << 20
+    left_on_disk = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*") if path.is_file()}
+    assert left_on_disk <= {"suite.json", "swept"}  # a sweep keeps its points
+
+
+def test_handlers_of_python_are_called_meanwhile():
+    """A handler that raises nothing is called while a kernel runs, which keeps running."""
+    beats = []
+    before = signal.signal(signal.SIGALRM, lambda *_: beats.append(time.monotonic()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+        ran = redblue.run("attention/rows", n=6000, d=64, M="16K")
+        ended = time.monotonic()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert ran.total.seconds < 0.1 or [beat for beat in beats if beat < ended]
+
+
+def test_other_threads_keep_running():
+    """While a kernel runs, a thread of Python counts as before: the lock is free."""
+    ticks = []
+    over = threading.Event()
+
+    def tick():
+        while not over.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.005)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    begun = time.monotonic()
+    redblue.run("attention/rows", n=8000, d=64, M="16K")
+    ended = time.monotonic()
+    over.set()
+    thread.join()
+    meanwhile = [at for at in ticks if begun < at < ended]
+    print(f"{len(meanwhile)} ticks in {ended - begun:.2f} s")
+    assert len(meanwhile) > (ended - begun) / 0.005 / 10
+
+
+def test_threads_call_at_the_same_time():
+    """Calls from four threads are those of one after the other: counts, bits of results, and errors; with one that
+    chooses other instructions among them."""
+    given = {name: numpy.random.default_rng(k).standard_normal((200, 16), numpy.float32)
+             for k, name in enumerate(("Q", "K", "V", "dO"))}
+
+    def work(k):
+        if k % 7 == 6:
+            return redblue.run("gradients/auto", **given, M="2K", simd="SSE4").context.simd
+        if k % 5 == 4:
+            try:
+                redblue.count("backward/small", n=8, d=8, M=3)
+            except redblue.FastMemoryTooSmall as error:
+                return str(error)
+        if k % 2:
+            return redblue.plan(problem="backward", n=100 + k, d=8, M="1K").to_dict()
+        return redblue.run("gradients/auto", **given, M="2K", threads=1 + k % 3).dQ.tobytes()
+
+    alone = [work(k) for k in range(20)]
+    together = [None] * 20
+
+    def some(first):
+        for k in range(first, 20, 4):
+            together[k] = work(k)
+
+    threads = [threading.Thread(target=some, args=[k]) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == alone
+
+
+def test_calls_of_other_threads_are_not_interrupted():
+    """Ctrl-C is the main thread's: a call of another thread ends as if nothing had been."""
+    assert in_fresh_interpreter("""
+        import os, signal, threading, time
+        import redblue
+        words = []
+        def work():
+            words.append(redblue.run("attention/rows", n=8000, d=64, M="16K").total.io)
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            time.sleep(0.2)
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(10)
+        except KeyboardInterrupt:
+            thread.join()
+        print(words[0] == redblue.count("attention/rows", n=8000, d=64, M="16K").total.io)
+    """) == "True"
+
+
+def test_a_child_may_call():
+    """A process that forked after a run on threads runs on threads, too."""
+    assert in_fresh_interpreter("""
+        import multiprocessing
+        import redblue
+        def words(n):
+            return redblue.run("attention/rows", n=n, d=8, M="1K", threads=2).total.io
+        here = words(100)
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(pool.map(words, [100, 100]) == [here, here])
+    """) == "True"
+
+
+def test_calls_a_second():
+    """Counting costs little: hundreds of calls a second."""
+    redblue.count("backward/small", n=1000, d=48, M=1024)
+    begun, calls = time.monotonic(), 0
+    while time.monotonic() < begun + 1:
+        redblue.count("backward/small", n=1000, d=48, M=1024)
+        calls += 1
+    print(f"{calls} calls of count a second")
+    assert calls > 50

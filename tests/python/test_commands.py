@@ -1,0 +1,251 @@
+"""Each subcommand as a function: the JSON of the command, and its words where something is wrong."""
+
+import json
+import pathlib
+
+import numpy
+import pytest
+
+import redblue
+
+SUITE = {"points": [{"kernel": "backward/small", "n": 64, "d": 8, "M": [64, 128]}]}
+
+
+def counted(document):
+    """The document without what differs from one run to the next: times, and what follows from them."""
+    if isinstance(document, dict):
+        return {name: counted(value) for name, value in document.items()
+                if not any(part in name for part in ("seconds", "gflops", "percent", "memory_available", "program",
+                                                     "date", "resident"))}
+    return [counted(item) for item in document] if isinstance(document, list) else document
+
+
+CALLS = {
+    "count backward/small --n 1000 --d 48 --M 1024":
+        lambda: redblue.count("backward/small", n=1000, d=48, M=1024),
+    "count gradients/auto --n 4K --d 64 --M 64K --mask causal&window:128,0 --heads 8 --kv-heads 2":
+        lambda: redblue.count("gradients/auto", n="4K", d=64, M="64K", mask="causal&window:128,0", heads=8,
+                              kv_heads=2),
+    "count gradients/flash --n 256 --d 16 --M 2K --wanted dQ,dK --blocks core.Br=2,core.Bc=16":
+        lambda: redblue.count("gradients/flash", n=256, d=16, M="2K", wanted=["dQ", "dK"],
+                              blocks={"core.Br": 2, "core.Bc": 16}),
+    "count forward/sparse-rows --n 64 --d 32 --M 4K --make A1=random:4 --make A2=random:4 --seed 3":
+        lambda: redblue.count("forward/sparse-rows", n=64, d=32, M="4K",
+                              make={"A1": "random:4", "A2": "random:4"}, seed=3),
+    "count backward/flash --symbolic": lambda: redblue.count("backward/flash", symbolic=True),
+    "count --as flash-attention-2 --n 4096 --d 64 --M 64K":
+        lambda: redblue.count(as_="flash-attention-2", n=4096, d=64, M="64K"),
+    "count backward/rows --n 512 --d 32 --M 8K --grid 2x2":
+        lambda: redblue.count("backward/rows", n=512, d=32, M="8K", grid="2x2"),
+    "count forward/rows --n 512 --d 32 --M 1K,8K":
+        lambda: redblue.count("forward/rows", n=512, d=32, M=["1K", 8192]),
+    "count forward/flash --n 512 --d 32 --M 8K --word 2":
+        lambda: redblue.count("forward/flash", n=512, d=32, M="8K", word=2),
+    "plan --problem backward --n 4096 --d 64 --M 64K":
+        lambda: redblue.plan(problem="backward", n=4096, d=64, M="64K"),
+    "plan backward/rows --n 512 --d 32 --M 8K --ranks 4":
+        lambda: redblue.plan("backward/rows", n=512, d=32, M="8K", ranks=4),
+    "plan --loops backward/flash --n 512 --d 32 --M 8K":
+        lambda: redblue.plan(loops="backward/flash", n=512, d=32, M="8K"),
+    "plan --cache 192KiB,a100 --d 64,128": lambda: redblue.plan(cache=["192KiB", "a100"], d=[64, 128]),
+    "bounds --problem backward --n 4096 --d 64 --M 64K":
+        lambda: redblue.bounds(problem="backward", n=4096, d=64, M="64K"),
+    "bounds --problem product --n 64 --d 64 --M 300 --partition":
+        lambda: redblue.bounds(problem="product", n=64, d=64, M=300, partition=True),
+    "curve --problem backward --n 512 --d 64": lambda: redblue.curve(problem="backward", n=512, d=64),
+    "curve --problem attention --n 512 --M 16K --over d --from 16 --to 64":
+        lambda: redblue.curve(problem="attention", n=512, M="16K", over="d", from_=16, to=64),
+    "run backward/small --n 100 --d 8 --M 256 --verify --seed 5":
+        lambda: redblue.run("backward/small", n=100, d=8, M=256, verify=True, seed=5),
+    "run gradients/auto --n 100 --d 8 --M 2K --mask causal --heads 2 --threads 2":
+        lambda: redblue.run("gradients/auto", n=100, d=8, M="2K", mask=redblue.Mask("causal"), heads=2, threads=2),
+    "run backward/rows --n 64 --d 8 --M 2K --grid 2x1":
+        lambda: redblue.run("backward/rows", n=64, d=8, M="2K", grid="2x1"),
+    "table1": lambda: redblue.table1(),
+    "info": lambda: redblue.info(),
+    "info --simd SSE4": lambda: redblue.info(simd="SSE4"),
+    "list": lambda: redblue.list_(),
+    "list --n 100 --d 8": lambda: redblue.list_(n=100, d=8),
+    "list --devices": lambda: redblue.list_(devices=True),
+    "replay forward/flash --n 64 --d 8 --M 256 --per-phase":
+        lambda: redblue.replay("forward/flash", n=64, d=8, M=256, per_phase=True),
+    "pebble solve product --n 2 --m 2 --d 2 --M 4..6":
+        lambda: redblue.pebble.solve("product", n=2, m=2, d=2, M="4..6"),
+    "pebble run forward/small --n 4 --d 2 --M 24":
+        lambda: redblue.pebble.run("forward/small", n=4, d=2, M=24),
+}
+
+
+@pytest.mark.parametrize("line", CALLS)
+def test_json_is_that_of_the_command(command, line):
+    """to_dict() is what --format json prints, but for times; and the representation is the table."""
+    result = CALLS[line]()
+    assert counted(result.to_dict()) == counted(command.json(line))
+    assert result.exit_code == 0
+    assert repr(result)
+
+
+def test_representation_is_the_table(command):
+    """repr() is what the command prints, to the letter."""
+    line = "count backward/small --n 1000 --d 48 --M 1024"
+    assert repr(CALLS[line]()) + "\n" == command.run(line).stdout
+
+
+def test_other_formats_are_text(command):
+    """With another format than JSON, the text that the command prints."""
+    line = "count backward/small --n 100 --d 8 --M 256 --format csv"
+    assert redblue.count("backward/small", n=100, d=8, M=256, format="csv") == command.run(line).stdout
+    assert redblue.count("backward/flash", symbolic=True, format="latex") == command.run(
+        "count backward/flash --symbolic --format latex").stdout
+
+
+def test_subcommands_of_files(command):
+    """record, check, diff, sweep, merge, history's refusal, store, trace: what they write and return is the command's."""
+    pathlib.Path("suite.json").write_text(json.dumps(SUITE))
+    recorded = redblue.record("suite.json")
+    assert counted(recorded.to_dict()) == counted(json.loads(command.run("record suite.json").stdout))
+    assert redblue.record("suite.json", out="baseline.json") is None
+    checked = redblue.check("baseline.json")
+    assert (checked.exit_code, checked.to_dict()) == (0, command.json("check baseline.json"))
+
+    changed = json.loads(pathlib.Path("baseline.json").read_text())
+    changed["points"][0]["total"]["reads"] += 1
+    pathlib.Path("changed.json").write_text(json.dumps(changed))
+    differs = redblue.diff("changed.json", "baseline.json")
+    assert (differs.exit_code, differs.to_dict()) == (3, command.json("diff changed.json baseline.json"))
+
+    redblue.sweep("suite.json", out="swept")
+    assert command.run("sweep suite.json -o typed").returncode == 0
+    swept, typed = (json.loads(next(pathlib.Path(name).glob("*.json")).read_text()) for name in ("swept", "typed"))
+    assert counted(swept) == counted(typed)
+
+    assert "8 x 4" in redblue.store.generate("on_disk", "A1", n=8, d=4)
+    assert redblue.store.info("on_disk").to_dict() == command.json("store info on_disk")
+    redblue.trace("forward/flash", n=8, d=4, M=64, din="python.din")
+    command.run("trace forward/flash --n 8 --d 4 --M 64 --din typed.din")
+    assert pathlib.Path("python.din").read_text() == pathlib.Path("typed.din").read_text()
+
+
+# Lines that the command refuses, and the same calls.
+REFUSED = {
+    "count": lambda: redblue.count(),
+    "count backward/smal --n 8 --d 8 --M 64": lambda: redblue.count("backward/smal", n=8, d=8, M=64),
+    "count backward/small --n 0 --d 8 --M 64": lambda: redblue.count("backward/small", n=0, d=8, M=64),
+    "count backward/small --n=-4 --d 8 --M 64": lambda: redblue.count("backward/small", n=-4, d=8, M=64),
+    "count backward/small --n 1.5K --d 8 --M 64": lambda: redblue.count("backward/small", n="1.5K", d=8, M=64),
+    "count backward/small --n 8 --d 8": lambda: redblue.count("backward/small", n=8, d=8),
+    "count backward/small --n 8 --M 64": lambda: redblue.count("backward/small", n=8, M=64),
+    "count backward/small --n 8 --d 8 --M 64KB": lambda: redblue.count("backward/small", n=8, d=8, M="64KB"),
+    "count backward/small --n 8 --d 8 --M 3": lambda: redblue.count("backward/small", n=8, d=8, M=3),
+    "count backward/auto --n 8 --d 8 --M 3": lambda: redblue.count("backward/auto", n=8, d=8, M=3),
+    "count backward/rows --n 64 --d 8 --M 8 --grid 2x2":
+        lambda: redblue.count("backward/rows", n=64, d=8, M=8, grid="2x2"),
+    "count backward/small --n 8 --d 8 --M 64 --width=3":
+        lambda: redblue.count("backward/small", n=8, d=8, M=64, width=3),
+    "count backward/small --n 8 --d 8 --M 64 --mask caus":
+        lambda: redblue.count("backward/small", n=8, d=8, M=64, mask="caus"),
+    "count backward/small --n 8 --d 8 --M 64 --mask blocks:none.npy":
+        lambda: redblue.count("backward/small", n=8, d=8, M=64, mask="blocks:none.npy"),
+    "count backward/small --n 8 --d 8 --M 64 --dv 4":
+        lambda: redblue.count("backward/small", n=8, d=8, M=64, dv=4),
+    "count backward/small --n 9223372036854775807 --d 8 --M 64":
+        lambda: redblue.count("backward/small", n=2**63 - 1, d=8, M=64),
+    "count gradients/auto --n 8 --d 8 --M 640 --heads 3 --kv-heads 2":
+        lambda: redblue.count("gradients/auto", n=8, d=8, M=640, heads=3, kv_heads=2),
+    "plan --problem back --n 8 --d 8 --M 640": lambda: redblue.plan(problem="back", n=8, d=8, M=640),
+    "plan --problem backward --n 64 --d 8 --M 2": lambda: redblue.plan(problem="backward", n=64, d=8, M=2),
+    "bounds --n 8": lambda: redblue.bounds(n=8),
+    "curve --problem backward --n 8 --d 8 --words 1": lambda: redblue.curve(problem="backward", n=8, d=8, words=1),
+    "run backward/small --n 8 --d 8 --M 64 --threads 2":
+        lambda: redblue.run("backward/small", n=8, d=8, M=64, threads=2),
+    "run backward/small --n 4M --d 64 --M 4K": lambda: redblue.run("backward/small", n="4M", d=64, M="4K"),
+    "run backward/small --n 8 --d 8 --M 64 --simd AVX9":
+        lambda: redblue.run("backward/small", n=8, d=8, M=64, simd="AVX9"),
+    "run backward/small --M 64 --in A1=none.npy": lambda: redblue.run("backward/small", M=64, A1="none.npy"),
+    "run backward/small --M 64 --in Q=none.npy": lambda: redblue.run("backward/small", M=64, Q="none.npy"),
+    "run backward/small --n 8 --d 8 --M 64 --out O=o.npy":
+        lambda: redblue.run("backward/small", n=8, d=8, M=64, out={"O": "o.npy"}),
+    "run backward/small --n 8 --d 8 --M 64 --out g=no/g.npy":
+        lambda: redblue.run("backward/small", n=8, d=8, M=64, out={"g": "no/g.npy"}),
+    "run forward/small --n 8 --d 8 --M 64 --scale 1e39":
+        lambda: redblue.run("forward/small", n=8, d=8, M=64, scale=1e39),
+    "check none.json": lambda: redblue.check("none.json"),
+    "check broken.json": lambda: redblue.check("broken.json"),
+    "sweep broken.json": lambda: redblue.sweep("broken.json"),
+    "sweep broken.json -o swept": lambda: redblue.sweep("broken.json", out="swept"),
+    "history broken.json": lambda: redblue.history("broken.json"),
+    "replay forward/flash --n 8 --d 4 --M 64 --at 0":
+        lambda: redblue.replay("forward/flash", n=8, d=4, M=64, at=0),
+    "pebble solve product --n 2 --d 2 --M 2": lambda: redblue.pebble.solve("product", n=2, d=2, M=2),
+    "pebble solve nothing --M 2": lambda: redblue.pebble.solve("nothing", M=2),
+    "store info none": lambda: redblue.store.info("none"),
+    "store generate s A9 --n 8 --d 8": lambda: redblue.store.generate("s", "A9", n=8, d=8),
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_refusals_have_the_words_of_the_command(command, line):
+    """What the command says after "redblue: " is the exception's text, and its exit code the class."""
+    pathlib.Path("broken.json").write_text("{")
+    ended = command.run(line)
+    with pytest.raises(redblue.Error) as raised:
+        REFUSED[line]()
+    assert ended.stderr == f"redblue: {raised.value}\n"
+    assert isinstance(raised.value, redblue.UsageError) == (ended.returncode == 2)
+    assert isinstance(raised.value, redblue.FastMemoryTooSmall) == (" fit" in ended.stderr and "M =" in ended.stderr
+                                                                    or "no M is enough" in ended.stderr)
+    if type(raised.value) is redblue.FastMemoryTooSmall and "at least " in ended.stderr:
+        assert ended.stderr.endswith(f"at least {raised.value.least_M}\n")
+
+
+def test_least_M_is_enough(command):
+    """With least_M the call works, and with a word less it does not."""
+    for kernel in ("backward/small", "backward/flash", "gradients/auto", "attention/rows"):
+        with pytest.raises(redblue.FastMemoryTooSmall) as raised:
+            redblue.count(kernel, n=64, d=8, M=2)
+        least = raised.value.least_M
+        assert redblue.count(kernel, n=64, d=8, M=least).M == least
+        with pytest.raises(redblue.FastMemoryTooSmall):
+            redblue.count(kernel, n=64, d=8, M=least - 1)
+
+
+def test_words_beside_a_result(command, caplog):
+    """Lines of standard error come to the logger, and stay with the result."""
+    numpy.save("O.npy", numpy.zeros((8, 4), numpy.float32))
+    numpy.save("L.npy", numpy.zeros(8, numpy.float32))
+    result = redblue.run("backward/flash", n=8, d=4, M=64, seed=1, O="O.npy", L="L.npy", verify=True)
+    ended = command.run("run backward/flash --n 8 --d 4 --M 64 --seed 1 --in O=O.npy --in L=L.npy --verify")
+    assert "O and L are taken as given" in result.words[0]
+    assert result.exit_code == ended.returncode
+    assert [f"redblue: {line}" for line in result.words] == ended.stderr.splitlines()
+    assert [record.getMessage() for record in caplog.records] == result.words
+
+
+def test_instructions_of_one_call_are_not_those_of_the_next():
+    """simd= is of one call: the process has its own again."""
+    before = redblue.info().simd.in_use
+    assert redblue.run("forward/flash", n=8, d=4, M=64, simd="SSE4").context.simd == "SSE4"
+    assert redblue.info().simd.in_use == before
+
+
+def test_twins_of_the_environment(monkeypatch):
+    """Variables of the environment are read, as the command reads them; keywords win."""
+    monkeypatch.setenv("REDBLUE_N", "32")
+    monkeypatch.setenv("REDBLUE_D", "no")
+    assert redblue.count("forward/flash", d=4, M=64).n == 32
+    with pytest.raises(redblue.UsageError, match="^REDBLUE_D: \"no\""):
+        redblue.count("forward/flash", M=64)
+
+
+def test_frames():
+    """Rows as a DataFrame: those of CSV, of what is named; and one row of what has no rows."""
+    pytest.importorskip("pandas")
+    words = redblue.count("backward/small", n=100, d=8, M=256)
+    rows = words.to_pandas()
+    assert list(rows["phase"]) == [*(phase.path for phase in words.phases), "total"]
+    assert rows["reads"][:-1].sum() == words.total.reads
+    assert list(words.to_pandas("phases")["formula.reads"]) == [phase.formula.reads for phase in words.phases]
+    plan = redblue.plan(problem="backward", n=100, d=8, M=512)
+    assert list(plan.to_pandas()["kernel"]) == [plan.plan.kernel, *(other.kernel for other in plan.runners_up)]
+    assert list(redblue.list_().to_pandas("kernels")["name"])[0] == redblue.kernels()[0].name
+    assert len(redblue.info().to_pandas()) == 1

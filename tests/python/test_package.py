@@ -1,0 +1,148 @@
+"""What is written about the package is so: examples, the page, type stubs, notebooks, and the package that is built."""
+
+import ast
+import doctest
+import inspect
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import types
+
+import pytest
+
+import redblue
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "python.md").read_text()
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def functions(of=redblue, names=redblue.__all__):
+    """The functions of subcommands, those of subcommands of subcommands too, by their dotted names."""
+    for name in names:
+        member = getattr(of, name)
+        if isinstance(member, types.SimpleNamespace):
+            for path, function in functions(member, vars(member)):
+                yield f"{name}.{path}", function
+        elif inspect.isfunction(member):
+            yield name, member
+
+
+def test_examples():
+    """The examples of docstrings do what they say."""
+    finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
+    tests = [test for test in finder.find(redblue) if test.examples]
+    for name, function in functions():
+        if "." not in name:
+            tests += [test for test in finder.find(function, name, module=redblue) if test.examples]
+    names = {test.name for test in tests}
+    assert {"redblue", "count", "run", "plan", "redblue.Mask", "redblue.FastMemoryTooSmall"} <= names
+    for test in tests:
+        test.globs = {"redblue": redblue, "numpy": __import__("numpy")}
+        runner.run(test)
+    assert runner.summarize().failed == 0
+
+
+def test_help_has_every_option():
+    """help() of a function names each of its keywords, which are the options of the command's --help."""
+    for name, function in functions():
+        if name == "kernels":
+            continue
+        helped = redblue._redblue.call([*name.rstrip("_").split("."), "--help"], {}, {}, False).data
+        flags = set(re.findall(r"^  (?:-\w,)?(--[A-Za-z][A-Za-z0-9-]*)", helped, re.M)) - {"--help", "--version"}
+        keywords = [each.name for each in inspect.signature(function).parameters.values()
+                    if each.kind is each.KEYWORD_ONLY]
+        assert {"--" + keyword.rstrip("_").replace("_", "-") for keyword in keywords} == flags, name
+        assert all(re.search(rf"^{keyword}( \(|:)", function.__doc__, re.M) for keyword in keywords), name
+
+
+def test_stubs_are_those_of_the_module():
+    """__init__.pyi has each public name, each class its members, each function its parameters, and nothing else."""
+    package = pathlib.Path(redblue.__file__).parent
+    assert (package / "py.typed").exists()
+    tree = ast.parse((package / "__init__.pyi").read_text())
+
+    def declared(body, of):
+        found = {}
+        for node in body:
+            if isinstance(node, ast.FunctionDef):
+                found[of + node.name] = node.args
+            elif isinstance(node, ast.ClassDef):
+                found[of + node.name] = None
+                found |= declared(node.body, of + node.name + ".")
+            elif isinstance(node, ast.AnnAssign):
+                found[of + node.target.id] = None
+        return found
+
+    stubs = declared(tree.body, "")
+    assert {name for name in stubs if "." not in name} == {*redblue.__all__, "__version__"}
+    for name, function in functions():
+        args, kinds = stubs[name], inspect.Parameter
+        parameters = inspect.signature(function).parameters.values()
+
+        def of_kind(kind):
+            return [each.name for each in parameters if each.kind is kind]
+
+        assert [arg.arg for arg in args.posonlyargs] == of_kind(kinds.POSITIONAL_ONLY), name
+        assert [arg.arg for arg in args.kwonlyargs] == of_kind(kinds.KEYWORD_ONLY), name
+        assert [arg.arg for arg in (args.vararg,) if arg] == of_kind(kinds.VAR_POSITIONAL), name
+        assert [arg.arg for arg in (args.kwarg,) if arg] == of_kind(kinds.VAR_KEYWORD), name
+        assert [ast.literal_eval(default) for default in args.kw_defaults] == [
+            each.default for each in parameters if each.kind is kinds.KEYWORD_ONLY and name != "kernels"], name
+    for name, args in stubs.items():
+        if args is not None and name[0].isupper():
+            owner, method = name.split(".")
+            own = inspect.signature(getattr(getattr(redblue, owner), method))
+            assert [arg.arg for arg in args.args] == list(own.parameters), name
+    for name in ("Record", "Result", "Mask"):
+        public = {member for member in vars(getattr(redblue, name)) if not member.startswith("_")}
+        assert public <= {stub.split(".")[1] for stub in stubs if stub.startswith(name + ".")}
+
+
+def test_ten_lines_of_the_page(tmp_path):
+    """The first example of the page, to the letter, prints what is below it and draws a picture."""
+    pytest.importorskip("matplotlib")
+    code = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.S)
+    assert len([line for line in code[1].splitlines() if line]) == 10
+    ended = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path, capture_output=True, text=True,
+                           env={**os.environ, "MPLBACKEND": "Agg"})
+    assert (ended.returncode, ended.stderr, ended.stdout) == (0, "", code[2])
+    assert "<svg" in (tmp_path / "words.svg").read_text()
+
+
+def test_page():
+    """The other examples of the page, one after the other."""
+    pytest.importorskip("pandas")
+    text = "\n".join(re.findall(r"```python\n(>>>.*?)```", PAGE, re.S))
+    test = doctest.DocTestParser().get_doctest(text, {}, "docs/python.md", None, 0)
+    assert len(test.examples) > 8
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=[notebook.stem for notebook in NOTEBOOKS])
+def test_notebook(notebook, tmp_path):
+    """The notebook runs from the first cell to the last."""
+    pytest.importorskip("nbconvert")
+    pytest.importorskip("ipykernel")
+    search = os.path.dirname(os.environ["REDBLUE_COMMAND"]) + os.pathsep + os.environ["PATH"]
+    (tmp_path / "kernels" / "here").mkdir(parents=True)
+    # The kernel is this interpreter, whatever is installed for the user.
+    (tmp_path / "kernels" / "here" / "kernel.json").write_text(
+        '{"argv": ["%s", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "language": "python",'
+        ' "display_name": "here"}' % sys.executable)
+    ended = subprocess.run([sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute",
+                            "--ExecutePreprocessor.kernel_name=here", "--ExecutePreprocessor.timeout=300",
+                            "--output-dir", tmp_path, notebook], capture_output=True, text=True,
+                           env={**os.environ, "PATH": search, "JUPYTER_PATH": str(tmp_path), "MPLBACKEND": "Agg",
+                                "IPYTHONDIR": str(tmp_path / "ipython"), "JUPYTER_RUNTIME_DIR": str(tmp_path)})
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_notebooks_are_there():
+    """Each is on the page, and is kept without outputs."""
+    assert len(NOTEBOOKS) == 3
+    for notebook in NOTEBOOKS:
+        assert f"(notebooks/{notebook.name})" in PAGE
+        assert '"outputs": []' in notebook.read_text() and '"output_type"' not in notebook.read_text()

@@ -1,0 +1,289 @@
+// The native half of the Python package: the command as a function, with arrays in place of files.
+// The other half, redblue/__init__.py, says what is called how.
+//
+// A call works on a thread that it starts, and waits for it without the interpreter's lock, so that
+// other threads of Python keep running. Meanwhile it looks for signals: where a handler of Python's
+// raises, as that of Ctrl-C does, it asks the work to end.
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "kernels/arithmetic/simd.hpp"
+#include "kernels/kernel.hpp"
+#include "runtime/run/arrays.hpp"
+#include "runtime/run/mask_spec.hpp"
+#include "runtime/system/build_info.hpp"
+#include "runtime/system/input_error.hpp"
+#include "runtime/text/printable.hpp"
+#include "tools/cli/caller.hpp"
+#include "tools/cli/frame.hpp"
+#include "tools/commands/redblue.hpp"
+
+namespace py = pybind11;
+
+namespace redblue {
+namespace {
+
+using FloatArray = py::array_t<float, py::array::c_style>;
+using Words = std::vector<std::string>;
+
+// Sets Python's error: one of the package's, with the command's words.
+void set_error(const std::exception_ptr& failure) {
+  const char* type = "Error";
+  std::optional<Index> least_M;
+  std::string what;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    const Failure said = current_failure();
+    what = said.what;
+    if (const auto* small = dynamic_cast<const FastMemoryTooSmall*>(&error)) {
+      type = "FastMemoryTooSmall";
+      least_M = small->least_M;
+    } else if (dynamic_cast<const InputError*>(&error) != nullptr) {
+      type = "InputError";
+    } else if (said.code == 2) {
+      type = "UsageError";
+    }
+  }
+  const py::object error = py::module_::import("redblue").attr(type)(printable(what));
+  if (least_M) {
+    error.attr("least_M") = *least_M;
+  }
+  PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
+}
+
+// Does the work on another thread. Throws: what it throws; py::error_already_set where a signal's
+// handler raises, after `stop` was set and the work has ended.
+void work_aside(std::atomic<bool>& stop, const std::function<void()>& work) {
+  constexpr std::chrono::milliseconds kBetweenLooks{20};
+  std::exception_ptr failure;
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool has_ended = false, signalled = false;
+  {
+    const py::gil_scoped_release released;
+    std::thread worker([&] {
+      try {
+        work();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      const std::lock_guard lock(mutex);
+      has_ended = true;
+      ended.notify_one();
+    });
+    std::unique_lock lock(mutex);
+    while (!ended.wait_for(lock, kBetweenLooks, [&] { return has_ended; })) {
+      if (!signalled) {
+        lock.unlock();
+        const py::gil_scoped_acquire held;
+        signalled = PyErr_CheckSignals() != 0;
+        stop = signalled;
+        lock.lock();
+      }
+    }
+    lock.unlock();
+    worker.join();
+  }
+  if (signalled) {
+    throw py::error_already_set();
+  }
+  if (failure != nullptr) {
+    set_error(failure);
+    throw py::error_already_set();
+  }
+}
+
+// Calls run at the same time, but for those that choose the vector instructions of the whole
+// process, or open its counters: these are alone.
+bool must_be_alone(const Words& words) {
+  const char* simd = std::getenv("REDBLUE_SIMD");
+  bool alone = simd != nullptr && *simd != '\0';
+  for (const std::string& word : words) {
+    alone = alone || word == "info" || word == "measure" || word == "calibrate" ||
+            word.starts_with("--simd");
+  }
+  return alone;
+}
+
+std::shared_timed_mutex calls;
+
+template <class Lock>
+Lock locked(const std::atomic<bool>& stop) {
+  Lock lock(calls, std::defer_lock);
+  while (!lock.try_lock_for(std::chrono::milliseconds(20))) {
+    if (stop) {
+      throw std::runtime_error("ended before it began");
+    }
+  }
+  return lock;
+}
+
+void in_turn(bool alone, const std::atomic<bool>& stop, const std::function<void()>& work) {
+  if (!alone) {
+    const auto lock = locked<std::shared_lock<std::shared_timed_mutex>>(stop);
+    work();
+    return;
+  }
+  const auto lock = locked<std::unique_lock<std::shared_timed_mutex>>(stop);
+  struct Restored {
+    ~Restored() { use_simd_target(simd); }
+    std::string simd = simd_target();
+  } const restored;
+  work();
+}
+
+std::vector<Index> shape_of(const py::array& array) {
+  return {array.shape(), array.shape() + array.ndim()};
+}
+
+// The words are NumPy's, which frees them with the array.
+py::array to_array(Arrays::Taken taken) {
+  auto* words = new std::vector<float>(std::move(taken.words));
+  const py::capsule owner(words, [](void* its) { delete static_cast<std::vector<float>*>(its); });
+  return FloatArray(taken.shape, words->data(), owner);
+}
+
+struct Called {
+  int code;
+  std::string data, table, csv;
+  Words words;
+  std::map<std::string, py::array> results;
+};
+
+// `words` are those of a command line, after its name. Results come back where `returns` says so.
+Called call(const Words& words, const std::map<std::string, FloatArray>& in,
+            std::map<std::string, FloatArray> out, bool returns) {
+  Arrays arrays;
+  for (const auto& [name, array] : in) {
+    arrays.in[name] = {shape_of(array), {array.data(), static_cast<std::size_t>(array.size())}};
+  }
+  for (auto& [name, array] : out) {  // throws ValueError for one that is read-only
+    arrays.out[name] = {shape_of(array),
+                        {array.mutable_data(), static_cast<std::size_t>(array.size())}};
+  }
+  Words all = {"redblue"};
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<char*> argv;
+  for (std::string& word : all) {
+    argv.push_back(word.data());
+  }
+  const int argc = static_cast<int>(argv.size());
+  argv.push_back(nullptr);
+
+  Caller caller;
+  int code = 0;
+  work_aside(caller.stop, [&] {
+    const CalledBy called(caller);
+    in_turn(must_be_alone(words), caller.stop, [&] {
+      code = execute_command(argc, argv.data(), "redblue", kDescription,
+                             redblue_subcommands(nullptr, returns ? &arrays : nullptr));
+    });
+  });
+  Called ended{code, std::move(caller.data), std::move(caller.table),
+               std::move(caller.csv), std::move(caller.words), {}};
+  for (auto& [name, array] : out) {
+    ended.results[name] = array;
+  }
+  for (auto& [name, taken] : arrays.results) {
+    ended.results[name] = to_array(std::move(taken));
+  }
+  return ended;
+}
+
+// A subcommand as its parser has it: its name, help, words without a flag, options and subcommands.
+py::dict described(const CLI::App& app) {
+  py::list arguments, options, subcommands;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty()) {
+      arguments.append(py::dict(py::arg("name") = option->get_name(true),
+                                py::arg("help") = option->get_description(),
+                                py::arg("required") = option->get_required(),
+                                py::arg("several") = option->get_expected_max() > 1));
+    } else if (const std::string name = option->get_lnames().front();
+               name != "help" && name != "version") {
+      options.append(py::dict(py::arg("flag") = "--" + name,
+                              py::arg("help") = option->get_description(),
+                              py::arg("switch") = option->get_items_expected_max() == 0,
+                              py::arg("value") = option->get_type_name()));
+    }
+  }
+  for (const CLI::App* subcommand : app.get_subcommands(nullptr)) {
+    subcommands.append(described(*subcommand));
+  }
+  return py::dict(py::arg("name") = app.get_name(), py::arg("help") = app.get_description(),
+                  py::arg("arguments") = arguments, py::arg("options") = options,
+                  py::arg("subcommands") = subcommands);
+}
+
+py::list commands() {
+  CLI::App app(kDescription, "redblue");
+  py::list all;
+  for (const Subcommand& subcommand : redblue_subcommands(nullptr, nullptr)) {
+    CLI::App& command = add_subcommand(app, subcommand.name, subcommand.help);
+    static_cast<void>(subcommand.make(command));
+    all.append(described(command));
+  }
+  return all;
+}
+
+py::array_t<bool> pairs_of(const std::string& spec, Index n, Index m) {
+  if (n < 1 || m < 1) {
+    throw py::value_error("a mask is of at least one query and one key");
+  }
+  Mask mask;
+  std::atomic<bool> never = false;
+  work_aside(never, [&] { mask = parse_mask(spec, {n, m, 1, 1}, "mask '" + spec + "'"); });
+  py::array_t<bool> pairs({n, m});
+  auto live = pairs.mutable_unchecked<2>();
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j < m; ++j) {
+      live(i, j) = mask.full();
+    }
+    if (!mask.full()) {
+      mask.each_range(i, {0, m}, [&](Range keys) {
+        for (Index j = keys.begin; j < keys.end; ++j) {
+          live(i, j) = true;
+        }
+      });
+    }
+  }
+  return pairs;
+}
+
+}  // namespace
+}  // namespace redblue
+
+PYBIND11_MODULE(_redblue, module) {
+  using redblue::Called;
+  module.attr("version") = redblue::build_info::kVersion;
+  py::class_<Called>(module, "Called")
+      .def_readonly("code", &Called::code)
+      .def_readonly("data", &Called::data)
+      .def_readonly("table", &Called::table)
+      .def_readonly("csv", &Called::csv)
+      .def_readonly("words", &Called::words)
+      .def_readonly("results", &Called::results);
+  module.def("call", &redblue::call);
+  module.def("commands", &redblue::commands);
+  module.def("pairs_of", &redblue::pairs_of);
+}

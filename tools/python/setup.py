@@ -1,0 +1,49 @@
+"""Builds the package by CMake, in build/wheel of the repository. More options of CMake are taken from CMAKE_ARGS."""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "wheel"
+
+
+class BuildByCMake(build_ext):
+    def run(self):
+        build = BUILD / sys.implementation.cache_tag
+        options = {
+            "CMAKE_BUILD_TYPE": "Release",
+            "REDBLUE_BUILD_PYTHON": "ON",
+            "REDBLUE_BUILD_TESTS": "OFF",
+            "REDBLUE_BUILD_BENCH": "OFF",
+            "REDBLUE_PYTHON_DIR": ".",
+            "REDBLUE_QUICK_BUILD": "ON",
+            "REDBLUE_WITH_VALGRIND": "OFF",  # the command simulates caches, which runs itself
+            "Python_EXECUTABLE": sys.executable,
+        }
+        subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja",
+                        *(f"-D{name}={value}" for name, value in options.items()),
+                        *shlex.split(os.environ.get("CMAKE_ARGS", ""))], check=True)
+        subprocess.run(["cmake", "--build", build, "--target", "redblue_python"], check=True)
+        subprocess.run(["cmake", "--install", build, "--component", "python",
+                        "--prefix", pathlib.Path(self.build_lib).resolve()], check=True)
+
+    def get_outputs(self):
+        return [str(path) for path in pathlib.Path(self.build_lib).rglob("redblue/*")]
+
+
+BUILD.mkdir(parents=True, exist_ok=True)
+setup(
+    version=re.search(r"project\(redblue VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1],
+    packages=[],
+    ext_modules=[Extension("redblue._redblue", sources=[])],
+    cmdclass={"build_ext": BuildByCMake},
+    options={"build": {"build_base": str(BUILD / "setuptools")}, "egg_info": {"egg_base": str(BUILD)}},
+    zip_safe=False,
+)
