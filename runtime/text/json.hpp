@@ -61,6 +61,8 @@ class Json {
 
   static Json array(std::initializer_list<Json> items = {});
   static Json object();
+  // Requires: each key is there once.
+  static Json object_of(std::vector<Member> members);
 
   [[nodiscard]] bool is_null() const { return is<std::monostate>(); }
   [[nodiscard]] bool is_boolean() const { return is<bool>(); }
@@ -113,7 +115,6 @@ class Json {
   static Json scalar(std::int64_t value);
   static Json scalar(std::uint64_t value);
   static Json array_of(std::vector<Json> items);
-  static Json object_of(std::vector<Member> members);
   template <class T>
   [[nodiscard]] bool is() const {
     return std::holds_alternative<T>(value_);

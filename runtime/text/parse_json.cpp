@@ -1,5 +1,7 @@
 #include "runtime/text/parse_json.hpp"
 
+#include <algorithm>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -28,16 +30,15 @@ class JsonBuilder : public nlohmann::json_sax<Parser> {
   bool string(std::string& text) override { return add(std::move(text)); }
   bool binary(Parser::binary_t& /*bytes*/) override { return false; }  // JSON has none
 
-  bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
-  bool end_object() override { return close(); }
+  bool start_object(std::size_t /*size*/) override { return open(Json()); }
+  bool end_object() override { return close(Json::object_of(std::move(open_.back().members))); }
   bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
-  bool end_array() override { return close(); }
+  bool end_array() override { return close(std::move(open_.back().array)); }
   bool key(std::string& name) override {
-    if (open_.back().json.contains(name)) {
+    if (!open_.back().adds(name)) {
       throw JsonError(fmt::format("{}: {} is there twice in one object", place_, in_short(name)),
                       {});
     }
-    open_.back().key = std::move(name);
     return true;
   }
   bool parse_error(std::size_t /*byte*/, const std::string& /*last*/,
@@ -56,31 +57,52 @@ class JsonBuilder : public nlohmann::json_sax<Parser> {
   }
 
  private:
-  // An array or an object before its end.
+  // An array or an object before its end. The last member waits for its value.
   struct Open {
-    Json json;
-    std::string key;  // of the next member
+    Json array;                         // null: an object
+    std::vector<Json::Member> members;  // of an object
+    std::unordered_set<std::string> keys;
+
+    // Whether the key is new. A search of few members is faster than a set of them.
+    bool adds(std::string& name) {
+      constexpr std::size_t kFew = 16;
+      if (members.size() < kFew) {
+        if (std::ranges::find(members, name, &Json::Member::first) != members.end()) {
+          return false;
+        }
+      } else {
+        if (keys.empty()) {
+          for (const auto& [key, value] : members) {
+            keys.insert(key);
+          }
+        }
+        if (!keys.insert(name).second) {
+          return false;
+        }
+      }
+      members.emplace_back(std::move(name), Json());
+      return true;
+    }
   };
 
-  bool open(Json json) {
+  bool open(Json array) {
     if (open_.size() >= kDeepest) {
       throw JsonError(fmt::format("{} is nested deeper than {} levels", place_, kDeepest), {});
     }
-    open_.push_back({std::move(json), {}});
+    open_.push_back({std::move(array), {}, {}});
     return true;
   }
-  bool close() {
-    Json whole = std::move(open_.back().json);
+  bool close(Json whole) {
     open_.pop_back();
     return add(std::move(whole));
   }
   bool add(Json value) {
     if (open_.empty()) {
       done_ = std::move(value);
-    } else if (open_.back().json.is_array()) {
-      open_.back().json.push_back(std::move(value));
+    } else if (open_.back().array.is_array()) {
+      open_.back().array.push_back(std::move(value));
     } else {
-      open_.back().json[open_.back().key] = std::move(value);
+      open_.back().members.back().second = std::move(value);
     }
     return true;
   }
