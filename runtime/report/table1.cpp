@@ -35,7 +35,7 @@ constexpr FitPoints kEdge{"large, M <= 4 d^2", {24, 28}, {6, 8}, {0, 2}};
 constexpr FitPoints kWide{"small, d >> n", {12, 14}, {20, 22}, {8, 12}, false};
 
 // Supports mix: s^2 >= 2 d, so that nearly all pairs are live.
-constexpr Family kMixed{"U", 512};
+constexpr EntryFamily kMixed{"U", 512};
 constexpr std::array<Index, 3> kMixedEntries = {32, 64, 128};
 constexpr FitPoints kSparseLarge{"U, large", {10, 12}, {}, {1, 3}, true, kMixed, kMixedEntries};
 // Further from M = n s, beyond which S stays as a whole.
@@ -43,7 +43,7 @@ constexpr FitPoints kSparseFar{"U, large, far", {12, 14}, {}, {1, 3}, true, kMix
 // Of s = 32 the product S = A1 X needs more than s^2 / 8 words.
 constexpr FitPoints kSparseSmall{"U, small", {10, 12}, {}, {-3, -1}, true, kMixed, {40, 64, 128}};
 // S = A1 X has all entries, and is not made.
-constexpr FitPoints kFullX{"D, large", {13, 15}, {}, {12, 14}, false, Family{"D", 16, true},
+constexpr FitPoints kFullX{"D, large", {13, 15}, {}, {12, 14}, false, EntryFamily{"D", 16, true},
                            {4, 8, 12}};
 
 struct Measured {
@@ -126,7 +126,7 @@ class Tasks {
   }
 
  private:
-  static Sparsity entries(const Family& family, Index n, Index s) {
+  static Sparsity entries(const EntryFamily& family, Index n, Index s) {
     const Rule random{.kind = Rule::Kind::random, .entries = static_cast<std::uint64_t>(s)};
     const Rule identity{.kind = Rule::Kind::identity};
     const Index d = family.d;

@@ -14,7 +14,7 @@
 namespace redblue {
 
 // Sparse operands: s random entries in each row of A1 and A2, of d columns.
-struct Family {
+struct EntryFamily {
   std::string_view name;
   Index d = 0;
   bool full_X = false;  // else X is the identity
@@ -30,7 +30,7 @@ struct FitPoints {
   std::string_view name;
   Octaves n, d, M;
   bool M_in_squares = true;  // M is a range of M / d^2, so that no point leaves the regime
-  std::optional<Family> family = std::nullopt;
+  std::optional<EntryFamily> family = std::nullopt;
   std::array<Index, 3> s = {};
 
   // Without their words; with s for d where there is a family.

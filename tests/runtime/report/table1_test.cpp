@@ -172,7 +172,7 @@ TEST(Table1, EveryVerdictOnceMore) {
 
 // The words of a sparse row at a point, counted once more.
 double sparse_words(const Row& row, const Sample& at) {
-  const Family& family = *row.fit.grid.family;
+  const EntryFamily& family = *row.fit.grid.family;
   const auto rows = [&](const char* name) {
     return pattern_by_rule(parse_rule("random:" + std::to_string(at.d)), name, 1, at.n, family.d);
   };
