@@ -11,6 +11,7 @@
 #include "runtime/patterns/text_patterns.hpp"
 #include "runtime/patterns/zip.hpp"
 #include "runtime/system/input_error.hpp"
+#include "runtime/system/tensor_path.hpp"
 #include "runtime/text/printable.hpp"
 
 namespace redblue {
@@ -95,7 +96,7 @@ void check_name(const std::filesystem::path& file) {
 
 bool is_sparse_file(const std::filesystem::path& file) {
   const std::string kind = file.extension().string();
-  return kind == ".npz" || kind == ".mtx" || kind == ".smtx";
+  return !tensor_path(file) && (kind == ".npz" || kind == ".mtx" || kind == ".smtx");
 }
 
 BlockPattern read_pattern(const std::filesystem::path& file, Index queries, Index keys) {

@@ -15,7 +15,7 @@
 
 namespace redblue {
 
-// Whether a name ends as one of these.
+// Whether a name ends as one of these, and is no tensor_path().
 bool is_sparse_file(const std::filesystem::path& file);
 BlockPattern read_pattern(const std::filesystem::path& file, Index queries, Index keys);
 

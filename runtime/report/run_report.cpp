@@ -454,6 +454,19 @@ std::string operands_text(const Report& report) {
           : "operands densified: the kernel takes A1, X and A2 as dense matrices\n");
 }
 
+// "K, V from bfloat16; Q from float64".
+std::string converted_words(const Report& report) {
+  std::map<std::string, std::vector<std::string>> names;
+  for (const auto& [name, type] : report.converted) {
+    names[type].push_back(name);
+  }
+  std::string words;
+  for (const auto& [type, its] : names) {
+    words += fmt::format("{}{} from {}", words.empty() ? "" : "; ", fmt::join(its, ", "), type);
+  }
+  return words;
+}
+
 std::string title(const Part& part) {
   return to_string(part.plan, part.team.heads);
 }
@@ -791,6 +804,9 @@ std::string to_json(const Report& report) {
     for (const auto& [name, origin] : report.operands) {
       json["operands"][name] = to_string(origin);
     }
+    if (!report.converted.empty()) {
+      json["converted"] = report.converted;
+    }
   }
   json["problem"] = to_string(plan.pass);
   if (plan.problem.inputs == Inputs::plain) {
@@ -939,6 +955,9 @@ std::string to_table(const Report& report) {
   text += operands_text(report);
   if (!report.operands.empty()) {
     text += "operands: " + to_words(report.operands, report.seed) + "\n";
+  }
+  if (!report.converted.empty()) {
+    text += "converted to float32: " + converted_words(report) + "\n";
   }
   text += "\n" + part_table(report.kernel);
   const Index peak = total(plan.phases).peak.value();

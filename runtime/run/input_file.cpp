@@ -6,6 +6,9 @@
 #include <fmt/ranges.h>
 
 #include "runtime/patterns/pattern_files.hpp"
+#include "runtime/run/safetensors.hpp"
+#include "runtime/system/npy.hpp"
+#include "runtime/system/tensor_path.hpp"
 
 namespace redblue {
 
@@ -14,7 +17,11 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
     entries_ = read_entries(path);
     shape_ = {entries_->pattern.rows, entries_->pattern.cols};
   } else {
-    dense_.emplace(path);
+    if (tensor_path(path)) {
+      dense_ = TensorReader(path);
+    } else {
+      dense_ = NpyReader(path);
+    }
     shape_ = dense_->shape();
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
-// A file that an operand comes from: rows of a dense matrix, .npy, or the stored entries of a
-// sparse one (runtime/patterns/pattern_files.hpp), of which each is a row of one word. Or a dense
-// array in a caller's memory.
+// A file that an operand comes from: rows of a dense matrix, .npy or a tensor of a .safetensors, or
+// the stored entries of a sparse one (runtime/patterns/pattern_files.hpp), of which each is a row
+// of one word. Or a dense array in a caller's memory.
 
 #include <filesystem>
 #include <optional>
@@ -11,13 +11,14 @@
 #include "memsim/range.hpp"
 #include "runtime/patterns/entries.hpp"
 #include "runtime/run/arrays.hpp"
-#include "runtime/system/npy.hpp"
+#include "runtime/system/array_reader.hpp"
 
 namespace redblue {
 
 class InputFile {
  public:
-  // Throws: as NpyReader(), or as read_entries() for a name that is_sparse_file().
+  // Throws: as NpyReader(), TensorReader() for a tensor_path(), or read_entries() for a name that
+  // is_sparse_file().
   explicit InputFile(const std::filesystem::path& path);
   // Throws: InputError for a shape that no file has. The words must outlive it.
   explicit InputFile(const LentArray<const float>& array);
@@ -34,18 +35,20 @@ class InputFile {
   [[nodiscard]] std::optional<std::span<const float>> lent() const { return lent_; }
   // Throws: as read_rows(), of all of them. Requires: an array.
   void check_lent() const;
+  // Of a dense file; float32 of others.
+  [[nodiscard]] ElementType type() const { return dense_ ? dense_->type() : ElementType::float32; }
   void accept_minus_infinity();
 
   // In what read_rows() reads.
   [[nodiscard]] Index rows() const;
   [[nodiscard]] Index cols() const;
-  // As of NpyReader.
+  // As of ArrayReader.
   void read_rows(Range range, std::span<float> out) const;
 
  private:
   std::filesystem::path path_;
   std::vector<Index> shape_;
-  std::optional<NpyReader> dense_;
+  std::optional<ArrayReader> dense_;
   std::optional<SparseMatrix> entries_;
   std::optional<std::span<const float>> lent_;
   bool minus_infinity_ = false;  // of an array

@@ -18,6 +18,7 @@
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/sparse_operands.hpp"
+#include "runtime/system/tensor_path.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
@@ -409,7 +410,8 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
       if (is_sparse_file(path)) {
         throw InputError(fmt::format("{} of {}", name, error.what()));
       }
-      if (path.extension() == ".npy" || !is_sparse(*find_operand(given, name))) {
+      if (path.extension() == ".npy" || tensor_path(path) ||
+          !is_sparse(*find_operand(given, name))) {
         throw;
       }
       throw InputError(fmt::format("{}; {} is sparse, and may also be in an .npz, .mtx or .smtx",
@@ -462,6 +464,11 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
                                                         : Origin::seed;
     report.operands[name] = origin;
     names[origin] += (names[origin].empty() ? "" : ", ") + name;
+    if (origin == Origin::file) {
+      if (const ElementType type = readers.at(name).type(); type != ElementType::float32) {
+        report.converted[name] = to_string(type);
+      }
+    }
     if (origin == Origin::seed && square.empty() && is_square(operand)) {
       square = name;
     }
@@ -1303,7 +1310,8 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
       throw RequestError(option + ": two results to one file");
     }
     for (const auto& [operand, source] : request.in) {
-      if (place_of(source) == place_of(path)) {
+      const auto tensor = tensor_path(source);
+      if (place_of(tensor ? tensor->file : source) == place_of(path)) {
         throw RequestError(fmt::format("{}: {} is read from this file", option, operand));
       }
     }

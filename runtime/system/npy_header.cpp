@@ -105,7 +105,7 @@ class HeaderParser {
 
   std::string_view dtype() {
     if (accept('[')) {
-      refuse_header(file_, "a structured dtype; expected float32 or float64");
+      refuse_header(file_, "a structured dtype; expected numbers of one type");
     }
     return quoted();
   }

@@ -75,6 +75,7 @@ void npy(std::string_view input);
 void npz(std::string_view input);
 void offsets(std::string_view input);
 void recording(std::string_view input);
+void safetensors(std::string_view input);
 void sizes(std::string_view input);
 void smtx(std::string_view input);
 void store(std::string_view input);
@@ -100,6 +101,7 @@ inline constexpr Target kTargets[] = {{"calibration", calibration},
                                       {"npz", npz},
                                       {"offsets", offsets},
                                       {"recording", recording},
+                                      {"safetensors", safetensors},
                                       {"sizes", sizes},
                                       {"smtx", smtx},
                                       {"store", store},

@@ -1,4 +1,4 @@
-// Matrices of float32 or float64, .npy.
+// Matrices of float16, bfloat16, float32 or float64, .npy.
 
 #include "runtime/system/npy.hpp"
 

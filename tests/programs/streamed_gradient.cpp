@@ -221,12 +221,11 @@ Matrix read(const NpyReader& file) {
 }
 
 void expect(const NpyReader& file, Index rows, Index cols) {
-  const bool matrix = file.shape().size() == 2 && file.is_float32();
+  const bool matrix = file.shape().size() == 2 && file.type() == ElementType::float32;
   if (!matrix || file.rows() != rows || file.cols() != cols) {
     throw InputError(fmt::format("{}: {} rows of {}, {}-D {}; expected {} rows of {}, 2-D float32",
                                  file.path().string(), file.rows(), file.cols(),
-                                 file.shape().size(), file.is_float32() ? "float32" : "float64",
-                                 rows, cols));
+                                 file.shape().size(), to_string(file.type()), rows, cols));
   }
 }
 

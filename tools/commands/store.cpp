@@ -164,8 +164,9 @@ int import_files(const Path& directory, const Items& items, Index granule_bytes)
     const auto [name, path] = name_and_file(item);
     const InputFile reader(path);
     if (reader.pattern() != nullptr) {
-      throw InputError(fmt::format("{} of {}: a store has dense matrices, from .npy files", name,
-                                   path.string()));
+      throw InputError(
+          fmt::format("{} of {}: a store has dense matrices, from .npy or .safetensors files", name,
+                      path.string()));
     }
     if (reader.shape().size() > 2) {
       throw InputError(
@@ -178,8 +179,11 @@ int import_files(const Path& directory, const Items& items, Index granule_bytes)
     }
     make(*store, name, reader.rows(), reader.cols(),
          [&, &matrix = name](StoreFile& file) { import_rows(reader, matrix, file); });
-    print(fmt::format("{}: {} x {} from {}\n", name, reader.rows(), reader.cols(),
-                      printable(path.string())));
+    print(fmt::format("{}: {} x {} from {}{}\n", name, reader.rows(), reader.cols(),
+                      printable(path.string()),
+                      reader.type() == ElementType::float32
+                          ? ""
+                          : fmt::format(", {} converted to float32", to_string(reader.type()))));
   }
   return 0;
 }
@@ -279,14 +283,15 @@ Action add_store(CLI::App& app) {
   };
 
   CLI::App* info_command = add("info", "the matrices in a store", "of these; of all", false);
-  options->format.emplace(*info_command, "--format", "table, json or csv", "FORMAT");
+  options->format.emplace(*info_command, "--format", "table, json or csv", "table|json|csv");
   runs(info_command, [](const Options& given) {
     return info(directory_of(given.directory), given.items, parse_format(*given.format));
   });
   runs(add("verify", "whether all that matrices hold is what was written", "these; all", false),
        [](const Options& given) { return verify(directory_of(given.directory), given.items); });
-  CLI::App* import_command = add("import", "matrices from .npy files, by rows",
-                                 "NAME=FILE: a matrix and where it is", true);
+  CLI::App* import_command =
+      add("import", "matrices from .npy files, or tensors of .safetensors, by rows",
+          "NAME=FILE: a matrix and where it is", true);
   options->import_granule.emplace(*import_command, "--granule", "the least that moves; 64KiB",
                                   "BYTES");
   runs(import_command, [](const Options& given) {

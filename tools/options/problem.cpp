@@ -380,8 +380,8 @@ void MakeOption::fill(Request& request) const {
 
 PatternOptions::PatternOptions(CLI::App& app)
     : in_(app, "--in",
-          "an operand's extents, and its entries where it is sparse: from .npy, or .npz of SciPy, "
-          ".mtx or .smtx; may be repeated",
+          "an operand's extents, and its entries where it is sparse: from .npy, a tensor "
+          "F.safetensors:NAME, or .npz of SciPy, .mtx or .smtx; may be repeated",
           "NAME=FILE"),
       make_(app),
       seed_(app, "--seed", "of the entries that rules choose; 1", "NUMBER") {}
@@ -396,8 +396,9 @@ void PatternOptions::fill(Request& request) const {
 
 InputOptions::InputOptions(CLI::App& app)
     : in_(app, "--in",
-          "an operand from a .npy file; a sparse one also from .npz of SciPy, .mtx or .smtx; may "
-          "be repeated",
+          "an operand from a .npy file, or a tensor F.safetensors:NAME; a sparse one also from "
+          ".npz "
+          "of SciPy, .mtx or .smtx; may be repeated",
           "NAME=FILE"),
       make_(app),
       seed_(app, "--seed",
@@ -445,7 +446,7 @@ void MaskOption::fill(Request& request) const {
 ActivationOption::ActivationOption(CLI::App& app)
     : activation_(app, "--activation",
                   "f of a score: softmax, by rows; or relu, sigmoid or silu of it alone; softmax",
-                  "NAME") {}
+                  "softmax|relu|sigmoid|silu") {}
 
 void ActivationOption::fill(Request& request) const {
   const auto given = activation_.get();
@@ -482,7 +483,7 @@ void WantedOption::fill(Request& request) const {
 }
 
 ObjectiveOption::ObjectiveOption(CLI::App& app, const std::string& what)
-    : objective_(app, "--objective", what + ": words; or time", "GOAL") {}
+    : objective_(app, "--objective", what + ": words; or time", "words|time") {}
 
 Objective ObjectiveOption::get() const {
   const auto given = objective_.get();
@@ -510,7 +511,8 @@ ProblemOptions::ProblemOptions(CLI::App& app)
                 "blocks of keys in fast memory at a time, so that a disk brings the next while one "
                 "is computed with, of kernels of dense operands that stream keys; 1",
                 "NUMBER"),
-      sharing_(app, "--sharing", "none; kv: A3 is A2, or V is K, and is read once; none", "WHICH"),
+      sharing_(app, "--sharing", "none; kv: A3 is A2, or V is K, and is read once; none",
+               "none|kv"),
       softmax_scale_(app, "--softmax-scale",
                      "of attention and gradients: scores are c Q K^T; 1 / sqrt(d)", "C"),
       activation_(app),
@@ -596,8 +598,8 @@ StoreOptionGroup::StoreOptionGroup(CLI::App& app)
     : store_(app, "--store", "file:DIR: matrices in files of this directory, not in memory",
              "STORE"),
       engine_(app, "--engine", "requests to the disk by io_uring or threads; io_uring if it can",
-              "NAME"),
-      direct_(app, "--direct", "past the system's cache: yes, where files can; or no", "YES"),
+              "io_uring|threads"),
+      direct_(app, "--direct", "past the system's cache: yes, where files can; or no", "yes|no"),
       granule_(app, "--granule", "the least that moves, of the files this run makes; 64KiB",
                "BYTES"),
       keep_(app, "--keep", "leave intermediates in the store"),

@@ -126,12 +126,29 @@ TEST_F(NpyReaderTest, EveryVersionTypeByteOrderAndLayout) {
           EXPECT_EQ(reader.shape(), (std::vector<Index>{3, 2}));
           EXPECT_EQ(reader.rows(), 3);
           EXPECT_EQ(reader.cols(), 2);
-          EXPECT_EQ(reader.is_float32(), !wide);
+          EXPECT_EQ(reader.type(), wide ? ElementType::float64 : ElementType::float32);
           EXPECT_EQ(read_all(reader), kRows);
         }
       }
     }
   }
+}
+
+// Of two bytes: kRows in float16, and in bfloat16 by the name that ml_dtypes gives it and by its
+// own.
+TEST_F(NpyReaderTest, HalvesOfBothKinds) {
+  const std::vector<std::uint16_t> half = {0x3800, 0xbc00, 0x4000, 0x4200, 0x4400, 0x4500};
+  const std::vector<std::uint16_t> brain = {0x3f00, 0xbf80, 0x4000, 0x4040, 0x4080, 0x40a0};
+  const std::vector<std::uint16_t> columns = {0x3800, 0x4000, 0x4400, 0xbc00, 0x4200, 0x4500};
+  const auto read = [&](const std::string& descr, bool fortran, const std::string& data) {
+    const NpyReader reader(directory_.write("a.npy", npy(dict(descr, fortran, "(3, 2)"), data)));
+    return std::pair(reader.type(), read_all(reader));
+  };
+  EXPECT_EQ(read("<f2", false, bytes_of(half)), std::pair(ElementType::float16, kRows));
+  EXPECT_EQ(read(">f2", false, bytes_of(half, true)), std::pair(ElementType::float16, kRows));
+  EXPECT_EQ(read("<f2", true, bytes_of(columns)), std::pair(ElementType::float16, kRows));
+  EXPECT_EQ(read("<V2", false, bytes_of(brain)), std::pair(ElementType::bfloat16, kRows));
+  EXPECT_EQ(read("bfloat16", false, bytes_of(brain)), std::pair(ElementType::bfloat16, kRows));
 }
 
 TEST_F(NpyReaderTest, OneDimensionIsOneColumn) {
@@ -276,12 +293,15 @@ TEST_F(NpyReaderTest, MalformedHeaders) {
 
 TEST_F(NpyReaderTest, OtherTypesRanksAndSizes) {
   const std::string data = bytes_of(kRows);
-  for (const std::string descr : {"<i8", "<f2", "|u1", "<c8", "f4", "<f44", "", "|O"}) {
-    expect_refusal(npy(dict(descr, false, "(3, 2)"), data),
-                   "elements of dtype \"" + descr + "\"; expected float32 (<f4) or float64 (<f8)");
+  for (const std::string descr :
+       {"<i8", "|V2", ">V2", "<V1", "|f2", "|u1", "<c8", "f4", "<f44", "", "|O"}) {
+    expect_refusal(
+        npy(dict(descr, false, "(3, 2)"), data),
+        "elements of dtype \"" + descr +
+            "\"; expected float16 (<f2), bfloat16 (<V2), float32 (<f4) or float64 (<f8)");
   }
   expect_refusal(npy("{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (6,)}", data),
-                 "a structured dtype; expected float32 or float64");
+                 "a structured dtype; expected numbers of one type");
   expect_refusal(npy(dict("<f4", false, "()"), data), "0 dimensions; expected 1, 2 or 3");
   expect_refusal(npy(dict("<f4", false, "(1, 1, 3, 2)"), data), "4 dimensions; expected 1, 2 or 3");
   expect_refusal(npy(dict("<f4", false, "(0,)"), ""), "shape (0) is empty");
@@ -342,6 +362,13 @@ TEST_F(NpyReaderTest, NumbersThatAreNone) {
     expect_refusal(stored("<f8", bytes_of(g)), "1e+300" + where);
     g[4] = std::nextafter(kMax, HUGE_VAL);
     expect_refusal(stored("<f8", bytes_of(g)), where);
+    std::vector<std::uint16_t> h(6, 0x3c00);
+    h[4] = 0x7c00;
+    expect_refusal(stored("<f2", bytes_of(h)), "inf" + where);
+    h[4] = 0xfe00;
+    expect_refusal(stored("<f2", bytes_of(h)), "nan" + where);
+    h[4] = 0xff80;
+    expect_refusal(stored("<V2", bytes_of(h)), "-inf" + where);
     g[4] = -kMax;
     EXPECT_EQ(refusal(stored("<f8", bytes_of(g))), "");
     g[4] = 1e-300;  // rounds to zero, as every number to its nearest
@@ -473,6 +500,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(npy(dict("<f4", false, "(3, 2)"), bytes_of(kRows)),
                       npy(dict("<f4", true, "(3, 2)"), bytes_of(kColumns), 2),
                       npy(dict("<f4", true, "(1, 3, 2)"), bytes_of(kColumns)),
+                      npy(dict("<f2", true, "(3, 2)"), bytes_of(std::vector<std::uint16_t>(6, 1))),
                       npy(dict(">f8", true, "(6,)"),
                           bytes_of(std::vector<double>(kRows.begin(), kRows.end()), true), 3)));
 
