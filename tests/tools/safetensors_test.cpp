@@ -35,7 +35,7 @@ class SafetensorsCommand : public Cli {
       Halves brain, half;
       for (unsigned k = 0; k < 16; ++k) {
         // 1 + k / 8 for k < 8 and twice that: three bits of fraction.
-        const unsigned exponent = (k + all.size()) % 3;
+        const unsigned exponent = (k + static_cast<unsigned>(all.size())) % 3;
         words.push_back((1 + static_cast<float>(k % 8) / 8) * static_cast<float>(1U << exponent));
         brain.push_back(static_cast<std::uint16_t>((127 + exponent) << 7U | (k % 8) << 4U));
         half.push_back(static_cast<std::uint16_t>((15 + exponent) << 10U | (k % 8) << 7U));
@@ -52,7 +52,7 @@ class SafetensorsCommand : public Cli {
   }
 
   static std::string command(const std::string& before, const std::string& after) {
-    std::string line = "run gradients/flash --M 512 --verify --format json";
+    std::string line = "run gradients/flash --M 512 --verify";
     for (const std::string name : {"Q", "K", "V", "dO"}) {
       line += " --in " + name + "=" + before + name + after;
     }

@@ -1,8 +1,10 @@
 # `cmake --install`: the redblue command, and the libraries (memsim, store, ranks, kernels and, with the command,
 # runtime; or memsim alone) with what find_package and pkg-config need. The result can be moved: nothing in it names its prefix.
+# Components are those of packages (packages.cmake): command, mpi, and development for all else.
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redblue)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 if(REDBLUE_ONLY_MEMSIM)
   set(rooms memsim)
@@ -18,13 +20,18 @@ endif()
 list(TRANSFORM libraries PREPEND redblue_ OUTPUT_VARIABLE targets)
 # Libraries find each other beside themselves.
 set_target_properties(${targets} PROPERTIES INSTALL_RPATH "$ORIGIN")
-install(TARGETS ${targets} EXPORT redblue_targets)
+install(TARGETS ${targets} EXPORT redblue_targets
+  LIBRARY COMPONENT command NAMELINK_COMPONENT development)
 # Left out: headers for the sources of kernels/ alone.
 install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
   FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE
   PATTERN "sparse" EXCLUDE PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE ${no_store})
 if(REDBLUE_BUILD_TOOLS)
-  install(TARGETS ${commands})
+  install(TARGETS redblue COMPONENT command)
+  if(REDBLUE_WITH_MPI)
+    install(TARGETS redblue_mpi COMPONENT mpi)
+  endif()
+  include(tools/cmake/manual.cmake)
   install(TARGETS redblue_gate redblue_gate_main EXPORT redblue_targets)
   install(FILES runtime/gate/subject.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/runtime/gate)
   install(FILES tools/gate/own_kernel.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/tools/gate)
@@ -90,3 +97,4 @@ if(REDBLUE_BUILD_TOOLS)
   install(FILES ${PROJECT_BINARY_DIR}/redblue-runtime.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME Unspecified)  # of whoever comes next

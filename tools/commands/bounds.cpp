@@ -23,7 +23,7 @@ Action add_bounds(CLI::App& app) {
                     "also what partitions of the graph say (Lemma E.6), of product, forward and "
                     "backward"),
           as(command, "beside our kernels"),
-          format(command, "--format", "table, json or csv", "FORMAT") {}
+          format(command, "--format", "table, json or csv", "table|json|csv") {}
     TaskOptions task;
     Switch partition;
     AsOption as;

@@ -483,7 +483,7 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
           links(command, "--links",
                 "in place of all else: how long messages between ranks take, in the file that has "
                 "the rest; under mpirun between its ranks, else between threads"),
-          format(command, "--format", "table, json or csv", "FORMAT") {}
+          format(command, "--format", "table, json or csv", "table|json|csv") {}
     TextOption n, out;
     Switch links;
     TextOption format;

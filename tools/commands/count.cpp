@@ -84,13 +84,14 @@ Action add_count(CLI::App& app) {
           inputs(command),
           ranks(command),
           as(command, "in place of a kernel"),
-          pass(command, "--problem", "of --as: attention or gradients; attention", "PASS"),
+          pass(command, "--problem", "of --as: attention or gradients; attention",
+               "attention|gradients"),
           symbolic(
               command, "--symbolic",
               "in place of words: their formulas in n, m, d and blocks, for blocks as those of "
               "the plan; sizes may be left out"),
           format(command, "--format", "table, json or csv; with --symbolic also latex or sympy",
-                 "FORMAT") {}
+                 "table|json|csv|latex|sympy") {}
     ProblemOptions problem;
     WordOption word;
     WordCostsOption word_costs;

@@ -21,7 +21,7 @@ namespace {
 struct CurveAsked {
   explicit CurveAsked(CLI::App& command)
       : task(command),
-        over(command, "--over", "what the words are against: M, n or d; M", "WHAT"),
+        over(command, "--over", "what the words are against: M, n or d; M", "M|n|d"),
         from(command, "--from",
              "the least of it; of M the least in which a kernel fits, where left out", "SIZE"),
         to(command, "--to",

@@ -148,7 +148,8 @@ std::string info_text(const Topology& topology, const Counters& counters) {
 }  // namespace
 
 Action add_info(CLI::App& app) {
-  const auto format = std::make_shared<TextOption>(app, "--format", "table, json or csv", "FORMAT");
+  const auto format =
+      std::make_shared<TextOption>(app, "--format", "table, json or csv", "table|json|csv");
   const auto simd = std::make_shared<SimdOption>(app);
   return [format, simd] {
     const Format chosen = parse_format(*format);

@@ -102,7 +102,7 @@ Action add_list(CLI::App& app) {
                   "in place of kernels: the devices that --device and plan --cache know by name"),
           as(command, "--as",
              "in place of kernels: the schedules that count --as knows, with tiles and sources"),
-          format(command, "--format", "table, json or csv", "FORMAT") {}
+          format(command, "--format", "table, json or csv", "table|json|csv") {}
     ShapeOptions shape;
     Switch devices, as;
     TextOption format;

@@ -159,12 +159,12 @@ Action add_measure(CLI::App& app) {
           via(command, "--via",
               "papi: the processor's event counters, those of PAPI_EVENTS or lines into L1 and "
               "L2; callgrind: a simulated cache; papi",
-              "HOW"),
+              "papi|callgrind"),
           level(command, "--level",
                 "which cache callgrind simulates: L1, L2 or L3; the one that M stands for",
-                "CACHE"),
+                "L1|L2|L3"),
           simd(command),
-          format(command, "--format", "table, json or csv", "FORMAT") {}
+          format(command, "--format", "table, json or csv", "table|json|csv") {}
     ProblemOptions problem;
     InputOptions inputs;
     TextOption via, level;

@@ -37,7 +37,8 @@ Action dag(CLI::App& app) {
         : problem(command, "PROBLEM", kGraphHelp),
           graph(command),
           to(command, "--to",
-             "text, hdag (hyperDAG, v1), dot or mtx; by the name of --out, or text", "FORMAT"),
+             "text, hdag (hyperDAG, v1), dot or mtx; by the name of --out, or text",
+             "text|hdag|dot|mtx"),
           out(command, "-o,--out", "-: standard output; -", "FILE", Twin::of_command) {}
     Argument problem;
     GraphOptions graph;
@@ -86,8 +87,9 @@ Action check(CLI::App& app) {
               "a line each: read v, write v, compute v, compute v slides u, delete v; -: standard "
               "input"),
           M(command, "--M", "red pebbles", "NUMBER"),
-          game(command, "--game", "strict, sliding, once or fma; strict", "GAME"),
-          format(command, "--format", "table or json; table", "FORMAT") {}
+          game(command, "--game", "strict, sliding, once or fma; strict",
+               "strict|sliding|once|fma"),
+          format(command, "--format", "table or json; table", "table|json") {}
     Argument graph, moves;
     TextOption M, game, format;
   };

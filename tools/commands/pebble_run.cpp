@@ -39,7 +39,7 @@ class RunOptions {
         inputs_(app),
         game_(app, "--game",
               "strict, sliding, once or fma; of M + 1 pebbles, but sliding and fma of M; sliding",
-              "GAME"),
+              "strict|sliding|once|fma"),
         products_(app, "--products",
                   "products are vertices, beside their sums, which takes a pebble more; as in fma"),
         T_(app, "--T", "words between cuts into pieces; as many as there are red pebbles",
@@ -47,7 +47,7 @@ class RunOptions {
         dag_(app, "--dag", "the graph of the run", "FILE", Twin::of_command),
         moves_(app, "--moves", "the moves of the game; -: standard output, and nothing else",
                "FILE", Twin::of_command),
-        format_(app, "--format", "table, json or csv; table", "FORMAT") {}
+        format_(app, "--format", "table, json or csv; table", "table|json|csv") {}
 
   [[nodiscard]] Request request() const {
     Request request;

@@ -37,14 +37,14 @@ class SolveOptions {
         graph(app),
         M_(app, "--M", "red pebbles: 5, or 3..8 for each of these", "NUMBERS"),
         game_(app, "--game", "strict, sliding, once or fma (sums of problems in any order); strict",
-              "GAME"),
+              "strict|sliding|once|fma"),
         seconds_(app, "--seconds", "of search, for each M; 10", "NUMBER"),
         memory_(app, "--memory", "for states: bytes as 64MiB, GiB; 1GiB", "BYTES"),
         moves_(app, "--moves",
                "the moves of the game that was found; -: standard output, and nothing else", "FILE",
                Twin::of_command),
         dag_(app, "--dag", "with --moves: the graph that they are on", "FILE", Twin::of_command),
-        format_(app, "--format", "table or json; table", "FORMAT") {}
+        format_(app, "--format", "table or json; table", "table|json") {}
 
   [[nodiscard]] Game game() const {
     const auto given = game_.get();

@@ -191,7 +191,7 @@ Action add_plan(CLI::App& app) {
                 "memory and the words that each line moves",
                 "KERNEL"),
           as(command, "beside our kernels"),
-          format(command, "--format", "table, json or csv", "FORMAT") {}
+          format(command, "--format", "table, json or csv", "table|json|csv") {}
     OptionalArgument kernel;
     TaskOptions task;
     RanksToPlanOptions ranks;

@@ -50,7 +50,7 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
           ranks(command),
           patience(command),
           simd(command),
-          format(command, "--format", "table, json or csv", "FORMAT") {}
+          format(command, "--format", "table, json or csv", "table|json|csv") {}
     ProblemOptions problem;
     WordOption word;
     WordCostsOption word_costs;

@@ -10,7 +10,8 @@
 namespace redblue {
 
 Action add_table1(CLI::App& app) {
-  const auto format = std::make_shared<TextOption>(app, "--format", "table, json or csv", "FORMAT");
+  const auto format =
+      std::make_shared<TextOption>(app, "--format", "table, json or csv", "table|json|csv");
   return [format] {
     const Format chosen = parse_format(*format);
     print(report_table1(), chosen);

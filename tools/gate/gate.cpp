@@ -39,7 +39,7 @@ constexpr int kDifferent = 3;
 class FormOptions {
  public:
   explicit FormOptions(CLI::App& app)
-      : format_(app, "--format", list() + "; table", "FORM"),
+      : format_(app, "--format", list(", ") + "; table", list("|")),
         also_(app, "--also",
               "the same in another form to a file; may be repeated; -: standard output, and what "
               "else is said there goes to standard error",
@@ -139,17 +139,18 @@ class FormOptions {
   }
 
  private:
-  static std::string list() {
+  static std::string list(std::string_view between) {
     std::vector<std::string_view> names;
     for (const ComparisonForm& form : comparison_forms()) {
       names.push_back(form.name);
     }
-    return fmt::format("{}", fmt::join(names, ", "));
+    return fmt::format("{}", fmt::join(names, between));
   }
   static const ComparisonForm& form_of(const std::string& name, const Given& given) {
     const auto found = std::ranges::find(comparison_forms(), name, &ComparisonForm::name);
     if (found == comparison_forms().end()) {
-      throw UsageError(fmt::format("{} '{}': expected one of {}", given.from, given.text, list()));
+      throw UsageError(
+          fmt::format("{} '{}': expected one of {}", given.from, given.text, list(", ")));
     }
     return *found;
   }

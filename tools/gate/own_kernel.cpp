@@ -110,7 +110,7 @@ std::string to_csv(const OwnReport& report) {
 
 struct RunOptions {
   explicit RunOptions(CLI::App& command)
-      : point(command), format(command, "--format", "table, json or csv", "FORMAT") {}
+      : point(command), format(command, "--format", "table, json or csv", "table|json|csv") {}
   PointOptions point;
   TextOption format;
 };

@@ -36,7 +36,7 @@ ReplayOutputs::ReplayOutputs(CLI::App& app)
                 "word; -: standard output, and nothing else",
                 "FILE", Twin::of_command),
       per_phase_(app, "--per-phase", "reads in each phase of the run, too"),
-      format_(app, "--format", "table, json or csv; table", "FORMAT") {}
+      format_(app, "--format", "table, json or csv; table", "table|json|csv") {}
 
 void ReplayOutputs::check() const {
   static_cast<void>(parse_format(format_));

@@ -17,7 +17,7 @@ Action tabled(CLI::App& app, Report (*report_of)(const Asked&),
   struct Options {
     explicit Options(CLI::App& command)
         : asked(command),
-          format(command, "--format", "of the table: table, json or csv", "FORMAT"),
+          format(command, "--format", "of the table: table, json or csv", "table|json|csv"),
           picture(command) {}
     Asked asked;
     TextOption format;

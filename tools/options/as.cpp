@@ -12,7 +12,7 @@ AsOption::AsOption(CLI::App& app, const std::string& where)
           where +
               ": the tiles of another attention kernel, a name of `redblue list --as`; or all: "
               "of each",
-          "NAME") {}
+          "SCHEDULE") {}
 
 std::vector<const KnownSchedule*> AsOption::schedules(const Request& request, Pass pass) const {
   const auto as = get();

@@ -39,6 +39,17 @@ bool is_problem(const std::string& name) {
          std::ranges::find(kPasses, name, &PassName::first) != kPasses.end();
 }
 
+std::vector<std::string> problem_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, pass] : kPasses) {
+    names.emplace_back(name);
+  }
+  for (const auto& [name, core] : kCores) {
+    names.emplace_back(name);
+  }
+  return names;
+}
+
 void require_enough(Index M, const std::string& from, Index least, Game game) {
   if (M < least) {
     throw UsageError(fmt::format("{} {}: some vertex takes {} red pebbles in the game {}", from, M,
@@ -51,9 +62,9 @@ GraphOptions::GraphOptions(CLI::App& app)
       dv_(app),
       mask_(app),
       patterns_(app),
-      sharing_(app, "--sharing", "of a core: none; kv: keys are values; none", "WHICH"),
+      sharing_(app, "--sharing", "of a core: none; kv: keys are values; none", "none|kv"),
       sums_(app, "--sums", "how a sum is made: chain (term by term), tree or any (at once); chain",
-            "HOW") {}
+            "chain|tree|any") {}
 
 Dag GraphOptions::dag(const std::string& name, std::optional<Sums> sums) const {
   if (!is_problem(name)) {

@@ -72,6 +72,7 @@ class GraphOptions {
 
 // Is it a problem's name, and not a file's?
 bool is_problem(const std::string& name);
+std::vector<std::string> problem_names();
 
 // Throws: UsageError where some vertex cannot be computed with so few.
 void require_enough(Index M, const std::string& from, Index least, Game game);

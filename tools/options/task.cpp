@@ -78,15 +78,17 @@ TaskOptions::TaskOptions(CLI::App& app)
       word_(app),
       M_(app),
       word_costs_(app),
-      problem_(app, "--problem",
-               "product, logsumexp, forward, backward, attention, gradients, layer, linear or "
-               "linear-gradient; backward",
-               "PASS"),
+      problem_(
+          app, "--problem",
+          "product, logsumexp, forward, backward, attention, gradients, layer, linear or "
+          "linear-gradient; backward",
+          "product|logsumexp|forward|backward|attention|gradients|layer|linear|linear-gradient"),
       sharing_(app, "--sharing",
                "sources that are one matrix: none; kv: A2 = A3, or K = V; self: queries, too; none",
-               "WHICH"),
+               "none|kv|self"),
       given_(app, "--given",
-             "what backward, gradients and layer start from: nothing; OL: O and L; OL", "WHAT"),
+             "what backward, gradients and layer start from: nothing; OL: O and L; OL",
+             "nothing|OL"),
       activation_(app),
       dv_(app),
       mask_(app),

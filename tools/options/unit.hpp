@@ -14,7 +14,7 @@ class UnitOption {
       : unit_(
             app, "--unit",
             "what caches hold: word; or row, for large extents: pieces of rows, of at most d words",
-            "UNIT") {}
+            "word|row") {}
 
   [[nodiscard]] std::string said() const { return unit_.said(); }
   // Throws: UsageError.

@@ -1,0 +1,93 @@
+# `cpack` in a built tree: Debian packages redblue, libredblue-dev, redblue-mpi where there is one, and
+# python3-redblue where Python's rules have a component `python`. After all rules of installing.
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME redblue)
+set(CPACK_PACKAGE_VENDOR "the redblue authors")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "counts the words that attention kernels move")
+set(CPACK_PACKAGE_CONTACT "the redblue authors <redblue@packages.debian.org>" CACHE STRING
+  "Maintainer of packages, with an address")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+get_cmake_property(rules COMPONENTS)
+set(CPACK_COMPONENTS_ALL "")
+macro(add_package component name section description)
+  if(${component} IN_LIST rules)
+    list(APPEND CPACK_COMPONENTS_ALL ${component})
+    string(TOUPPER ${component} part)
+    set(CPACK_DEBIAN_${part}_PACKAGE_NAME ${name})
+    set(CPACK_DEBIAN_${part}_PACKAGE_SECTION ${section})
+    set(CPACK_DEBIAN_${part}_DESCRIPTION "${what}\n.\n${description}")
+    # In places of Debian's, which `cmake --install` leaves alone.
+    install(FILES ${PROJECT_BINARY_DIR}/debian/copyright DESTINATION share/doc/${name}
+      COMPONENT ${component} EXCLUDE_FROM_ALL)
+    install(FILES tools/packaging/lintian-overrides DESTINATION share/lintian/overrides
+      RENAME ${name} COMPONENT ${component} EXCLUDE_FROM_ALL)
+  endif()
+endmacro()
+set(what "redblue runs attention kernels, forward and backward, in a fast memory of
+exactly M words joined to a slow store by explicit reads and writes, and
+counts every word. Beside each count are the closed form, which must agree,
+and a proven lower bound.")
+add_package(command redblue science
+  "This package has the command, its manual pages and completions.")
+add_package(development libredblue-dev libdevel
+  "This package has libraries, headers, and files of CMake and pkg-config, with
+which a program runs these kernels on its own buffers, or counts its own.")
+add_package(mpi redblue-mpi science
+  "This package has what redblue becomes as a rank of a job of Open MPI.")
+add_package(python python3-redblue python
+  "This package has the module redblue of Python.")
+
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "git, gnuplot-nox, valgrind")
+set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "redblue (= ${PROJECT_VERSION}-1), openmpi-bin")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3, python3-numpy")
+# What whoever links the static libraries links, too.
+set(needs libfmt-dev libhwy-dev zlib1g-dev)
+foreach(part HWLOC libhwloc-dev PAPI libpapi-dev URING liburing-dev)
+  if(part MATCHES "-dev$")
+    if(with_it)
+      list(APPEND needs ${part})
+    endif()
+  else()
+    set(with_it ${REDBLUE_WITH_${part}})
+  endif()
+endforeach()
+if(BUILD_SHARED_LIBS)
+  list(PREPEND needs "redblue (= ${PROJECT_VERSION}-1)")
+endif()
+list(JOIN needs ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS)
+
+# The licence in the form of Debian's copyright files: a dot for an empty line.
+file(READ ${PROJECT_SOURCE_DIR}/LICENSE licence)
+if(NOT licence MATCHES "^MIT License\n\nCopyright \\(c\\) ([^\n]+)\n\n(.+)$")
+  message(FATAL_ERROR "LICENSE is no MIT licence: say so in tools/cmake/packages.cmake")
+endif()
+set(holder "${CMAKE_MATCH_1}")
+string(STRIP "${CMAKE_MATCH_2}" terms)
+string(REGEX REPLACE "\n\n" "\n.\n" terms "${terms}")
+string(REPLACE "\n" "\n " terms " ${terms}")
+file(WRITE ${PROJECT_BINARY_DIR}/debian/copyright
+  "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: redblue
+
+Files: *
+Copyright: ${holder}
+License: Expat
+${terms}
+")
+install(FILES CHANGELOG.md DESTINATION share/doc/redblue RENAME changelog COMPONENT command
+  EXCLUDE_FROM_ALL)
+
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/tools/packaging/debian.cmake)
+include(CPack)

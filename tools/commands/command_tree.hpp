@@ -1,0 +1,37 @@
+#pragma once
+// What a command says of itself, with all subcommands: of this manual pages and completions are
+// made.
+
+#include <string>
+#include <vector>
+
+#include "tools/cli/frame.hpp"
+
+namespace redblue {
+
+struct CommandOption {
+  std::vector<std::string> names;  // -o, --out
+  std::string help;
+  std::string twin;  // the environment variable; empty: none
+  std::string type;  // of its value: NUMBER, or words as table|json|csv; empty: it has none
+};
+
+struct CommandArgument {
+  std::string name;
+  std::string help;
+  bool required = false;
+  bool several = false;
+};
+
+struct CommandTree {
+  std::vector<std::string> path;  // the program, and names of subcommands
+  std::string help;
+  std::vector<CommandArgument> arguments;
+  std::vector<CommandOption> options;
+  std::vector<CommandTree> subcommands;
+};
+
+CommandTree command_tree(const std::string& name, const std::string& description,
+                         const std::vector<Subcommand>& subcommands);
+
+}  // namespace redblue

@@ -1,0 +1,232 @@
+// redblue manual: manual pages, made of what the options say in --help.
+
+#include "tools/commands/manual.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "runtime/system/build_info.hpp"
+#include "runtime/system/whole_file.hpp"
+#include "tools/cli/command.hpp"
+#include "tools/cli/print.hpp"
+#include "tools/cli/sizes.hpp"
+
+namespace redblue {
+namespace {
+
+// As troff takes it: letters for themselves, and no line that is a request.
+std::string troff(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '\\':
+        result += "\\e";
+        break;
+      case '-':
+        result += "\\-";
+        break;
+      case '\'':
+        result += "\\(aq";
+        break;
+      case '`':
+        result += "\\(ga";
+        break;
+      case '^':
+        result += "\\(ha";
+        break;
+      case '~':
+        result += "\\(ti";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result.starts_with('.') ? "\\&" + result : result;
+}
+
+std::string bold(std::string_view text) {
+  return "\\fB" + troff(text) + "\\fR";
+}
+std::string italic(std::string_view text) {
+  return "\\fI" + troff(text) + "\\fR";
+}
+
+// The type of a value, which may be many words: troff may break it before a bar.
+std::string type_text(const std::string& type) {
+  std::string text = "\\fI";
+  for (const char c : troff(type)) {
+    text += c == '|' ? std::string("\\:|") : std::string(1, c);
+  }
+  return text + "\\fR";
+}
+
+// "the words that ..., from its formulas" as a sentence.
+std::string as_sentence(std::string text) {
+  text = troff(text);
+  if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') {
+    text.front() = static_cast<char>(text.front() - 'a' + 'A');
+  }
+  return text + (text.ends_with('.') ? "\n" : ".\n");
+}
+
+std::string joined_path(const CommandTree& tree, std::string_view between = " ") {
+  return fmt::format("{}", fmt::join(tree.path, between));
+}
+
+std::string synopsis(const CommandTree& tree) {
+  std::string text = bold(joined_path(tree));
+  if (!tree.subcommands.empty()) {
+    return text + " " + italic("SUBCOMMAND") + " [" + italic("OPTION") + "...]\n";
+  }
+  for (const CommandArgument& argument : tree.arguments) {
+    const std::string name = italic(argument.name) + (argument.several ? "..." : "");
+    text += argument.required ? " " + name : " [" + name + "]";
+  }
+  return text + " [" + italic("OPTION") + "...]\n";
+}
+
+std::string argument_list(const CommandTree& tree) {
+  std::string text;
+  for (const CommandArgument& argument : tree.arguments) {
+    text += ".TP\n" + italic(argument.name) + "\n" + troff(argument.help) + "\n";
+  }
+  return text;
+}
+
+std::string option_list(const CommandTree& tree) {
+  std::string text;
+  for (const CommandOption& option : tree.options) {
+    std::vector<std::string> names;
+    for (const std::string& name : option.names) {
+      names.push_back(bold(name));
+    }
+    text += fmt::format(".TP\n{}{}\n", fmt::join(names, ", "),
+                        option.type.empty() ? "" : " " + type_text(option.type));
+    text += troff(option.help) + "\n";
+    if (!option.twin.empty()) {
+      text += "[" + italic(option.twin) + "]\n";
+    }
+  }
+  return text;
+}
+
+std::string page_section(std::string_view title, const std::string& text) {
+  return text.empty() ? "" : fmt::format(".SH {}\n{}", title, text);
+}
+
+const std::string_view kEnvironment =
+    "A variable in brackets holds the value of its option where that is left out; the option "
+    "wins.\n"
+    "Of an option that may be repeated it is a list, with commas between; of one without a value\n"
+    "it is 0 or 1.\n";
+const std::string_view kExitStatus =
+    ".TP\n0\nDone.\n"
+    ".TP\n1\nFailed: what the inputs hold, a file, the memory, or a verification.\n"
+    ".TP\n2\nUsage: the command line asks for what there is not.\n"
+    ".TP\n3\nA difference from a baseline.\n";
+
+std::string page_name(const CommandTree& tree) {
+  return joined_path(tree, "-");
+}
+
+std::string see_also(const CommandTree& tree, const CommandTree& root) {
+  std::vector<std::string> pages;
+  if (&tree != &root) {
+    pages.push_back(bold(page_name(root)) + "(1)");
+  }
+  for (const CommandTree& other : root.subcommands) {
+    if (&other != &tree) {
+      pages.push_back(bold(page_name(other)) + "(1)");
+    }
+  }
+  return fmt::format("{}\n", fmt::join(pages, ",\n"));
+}
+
+std::string subcommand_list(const CommandTree& tree, bool have_pages) {
+  std::string text;
+  for (const CommandTree& inner : tree.subcommands) {
+    if (have_pages) {
+      text += ".TP\n" + bold(page_name(inner)) + "(1)\n" + troff(inner.help) + "\n";
+    } else {
+      text += ".SS " + bold(joined_path(inner)) + "\n" + as_sentence(inner.help) + ".PP\n" +
+              synopsis(inner) + argument_list(inner) + option_list(inner);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<ManualPage> manual_pages(const CommandTree& root, const std::string& example) {
+  const auto page = [&](const CommandTree& tree) {
+    const bool is_root = &tree == &root;
+    std::string title = page_name(tree);
+    std::ranges::transform(title, title.begin(), [](char c) {
+      return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    });
+    const std::string text =
+        fmt::format(
+            ".\\\" Made by `{} manual`.\n.TH \"{}\" 1 \"\" \"{} {}\" \"{} manual\"\n.nh\n.ad l\n",
+            root.path.front(), title, root.path.front(), build_info::kVersion, root.path.front()) +
+        page_section("NAME", fmt::format("{} \\- {}\n", page_name(tree), troff(tree.help))) +
+        page_section("SYNOPSIS", synopsis(tree)) +
+        page_section("DESCRIPTION", as_sentence(tree.help)) +
+        page_section("ARGUMENTS", argument_list(tree)) +
+        page_section("SUBCOMMANDS", subcommand_list(tree, is_root)) +
+        page_section("OPTIONS", option_list(tree)) +
+        page_section("ENVIRONMENT", is_root ? "" : std::string(kEnvironment)) +
+        page_section("EXIT STATUS", std::string(kExitStatus)) +
+        page_section("EXAMPLES", is_root ? ".EX\n" + troff(example) + "\n.EE\n" : "") +
+        page_section("SEE ALSO", see_also(tree, root));
+    return ManualPage{page_name(tree), text};
+  };
+  std::vector<ManualPage> pages = {page(root)};
+  for (const CommandTree& subcommand : root.subcommands) {
+    pages.push_back(page(subcommand));
+  }
+  return pages;
+}
+
+Action add_manual(CLI::App& app, const std::function<CommandTree()>& tree,
+                  const std::string& example) {
+  struct Options {
+    explicit Options(CLI::App& command)
+        : subcommand(command, "subcommand", "of which the page is; the command where left out"),
+          out(command, "-o,--out", "all pages, as files NAME.1 of this directory", "DIR",
+              Twin::of_command) {}
+    OptionalArgument subcommand;
+    TextOption out;
+  };
+  const auto options = std::make_shared<Options>(app);
+  return [options, tree, example] {
+    const CommandTree root = tree();
+    const std::vector<ManualPage> pages = manual_pages(root, example);
+    const auto wanted = options->subcommand.get();
+    if (const auto out = options->out.get()) {
+      if (wanted) {
+        throw UsageError(fmt::format("{} has all pages: leave {} out", out->from, *wanted));
+      }
+      std::filesystem::create_directories(out->text);
+      for (const ManualPage& page : pages) {
+        write_whole(std::filesystem::path(out->text) / (page.name + ".1"), page.text);
+      }
+      return 0;
+    }
+    const std::string name = root.path.front() + (wanted ? "-" + *wanted : "");
+    const auto found = std::ranges::find(pages, name, &ManualPage::name);
+    if (found == pages.end()) {
+      throw UsageError(fmt::format("no page is called {}: give a subcommand of `{} --help`", name,
+                                   root.path.front()));
+    }
+    print(found->text);
+    return 0;
+  };
+}
+
+}  // namespace redblue

@@ -1,0 +1,34 @@
+# What Debian wants of the files of a package, once they are installed for it: a changelog of Debian's,
+# compressed pages, libraries without debug information, no empty directories, zsh's completions in a place of Debian's.
+
+set(packages "${CPACK_TEMPORARY_DIRECTORY}")
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, where it is set
+file(GLOB documented ${packages}/*/usr/share/doc/*/copyright)
+foreach(copyright IN LISTS documented)
+  cmake_path(GET copyright PARENT_PATH directory)
+  file(WRITE ${directory}/changelog.Debian
+    "redblue (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium
+
+  * Made from the sources of this version.
+
+ -- ${CPACK_PACKAGE_CONTACT}  ${date}
+")
+endforeach()
+
+file(GLOB zsh ${packages}/*/usr/share/zsh/site-functions)
+foreach(functions IN LISTS zsh)
+  cmake_path(GET functions PARENT_PATH parent)
+  file(RENAME ${functions} ${parent}/vendor-completions)
+endforeach()
+
+file(GLOB_RECURSE pages ${packages}/*/usr/share/man/*.1 ${packages}/*/usr/share/doc/changelog*)
+if(pages)
+  execute_process(COMMAND gzip -9n ${pages} COMMAND_ERROR_IS_FATAL ANY)
+endif()
+# Programs are stripped by cpack.
+file(GLOB_RECURSE objects ${packages}/*.a ${packages}/*/usr/bin/redblue*)
+if(objects)
+  execute_process(COMMAND strip --strip-debug --remove-section=.comment ${objects}
+    COMMAND_ERROR_IS_FATAL ANY)
+endif()
+execute_process(COMMAND find ${packages} -type d -empty -delete COMMAND_ERROR_IS_FATAL ANY)
