@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A recipe for Spack: put it into packages/redblue/ of a repository of recipes."""
+"""A recipe for Spack 1: put it into packages/redblue/ of a repository of recipes."""
+
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 from spack.package import *
 
@@ -12,7 +14,6 @@ class Redblue(CMakePackage):
     # a `git` of this class.
     version("0.1.0")
 
-    maintainers()
     license("MIT")
 
     variant("hwloc", default=True, description="Know the machine's caches and cores")
