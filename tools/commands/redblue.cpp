@@ -23,9 +23,6 @@ namespace redblue {
 namespace {
 
 constexpr const char* kName = "redblue";
-constexpr const char* kDescription =
-    "Counts every word that an attention kernel moves between a fast memory of M words and a "
-    "slow store, and computes its results.";
 constexpr const char* kExample = "redblue run backward/small --n 1000 --d 48 --M 1024 --verify";
 
 KnownWords known_words() {
