@@ -9,16 +9,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/run/buffers.hpp"
 #include "runtime/run/inputs.hpp"
 #include "runtime/theory/linear_reference.hpp"
 #include "tests/support/near_arithmetic.hpp"
 
 namespace redblue {
 namespace {
-
-std::size_t words_of(const Signature& operand, const Shape& shape) {
-  return static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape));
-}
 
 std::span<const float> find(const Buffers& buffers, std::string_view name) {
   const auto found = buffers.find(name);

@@ -7,6 +7,7 @@
 #include "kernels/kernel.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
+#include "runtime/run/buffers.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/system/npy.hpp"
 #include "tests/support/cli.hpp"
@@ -18,10 +19,6 @@ namespace redblue {
 namespace {
 
 using Numbers = std::map<std::string, std::vector<float>, std::less<>>;
-
-std::size_t words_of(const Signature& operand, const Shape& shape) {
-  return static_cast<std::size_t>(operand.rows_of(shape) * operand.cols_of(shape));
-}
 
 // What a kernel returns for these inputs, without files or a command.
 Numbers computed(const TestedKernel& kernel, const Plan& plan, Numbers inputs) {
