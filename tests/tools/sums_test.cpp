@@ -9,7 +9,6 @@
 #include "memsim/range.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/tested_kernel.hpp"
-#include "tests/support/words.hpp"
 
 namespace redblue {
 namespace {
