@@ -11,8 +11,12 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "kernels/kernel.hpp"
+#include "runtime/observe/devices.hpp"
+#include "runtime/report/known_schedules.hpp"
+#include "runtime/theory/planner.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
+#include "tools/options/graph.hpp"
 
 namespace redblue {
 namespace {
@@ -113,6 +117,30 @@ function __NAME_candidates
 end
 complete -c NAME -f -a '(__NAME_candidates)'
 )";
+
+KnownWords known_words() {
+  KnownWords known;
+  std::vector<std::string>& names = known["KERNEL"];
+  for (const auto* all : {&kernels(), &sparse_kernels()}) {
+    for (const Kernel& kernel : *all) {
+      names.emplace_back(kernel.name);
+    }
+  }
+  for (const AutoName& name : kAuto) {
+    names.emplace_back(name.name);
+  }
+  for (const Device& device : devices()) {
+    known["DEVICE"].push_back(device.name);
+  }
+  known["CACHES"] = known["DEVICE"];
+  known["DEVICE"].emplace_back("this");
+  for (const KnownSchedule& schedule : known_schedules()) {
+    known["SCHEDULE"].push_back(schedule.name);
+  }
+  known["SCHEDULE"].emplace_back("all");
+  known["PROBLEM"] = problem_names();
+  return known;
+}
 
 std::string script(std::string_view text, const std::string& name) {
   std::string result;
@@ -258,8 +286,7 @@ Completion completion(const CommandTree& root, const KnownWords& known,
   return {};
 }
 
-Action add_completion(CLI::App& app, const std::function<CommandTree()>& tree,
-                      const KnownWords& known) {
+Action add_completion(CLI::App& app, const std::function<CommandTree()>& tree) {
   const auto action = std::make_shared<Action>();
   const std::string name = program_name(app);
   app.require_subcommand(1);
@@ -278,9 +305,9 @@ Action add_completion(CLI::App& app, const std::function<CommandTree()>& tree,
       add_subcommand(app, "words", "for these scripts: what may come next on a command line");
   const auto words = std::make_shared<std::vector<std::string>>();
   words_command.add_option("words", *words, "behind --, up to the one that is typed");
-  words_command.final_callback([action, words, tree, known] {
-    *action = [words, tree, known] {
-      print(answer_of(completion(tree(), known, *words)));
+  words_command.final_callback([action, words, tree] {
+    *action = [words, tree] {
+      print(answer_of(completion(tree(), known_words(), *words)));
       return 0;
     };
   });

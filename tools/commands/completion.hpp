@@ -33,7 +33,7 @@ struct Completion {
 Completion completion(const CommandTree& root, const KnownWords& known,
                       std::span<const std::string> words);
 
-Action add_completion(CLI::App& app, const std::function<CommandTree()>& tree,
-                      const KnownWords& known);
+// `tree` is called where it is needed alone.
+Action add_completion(CLI::App& app, const std::function<CommandTree()>& tree);
 
 }  // namespace redblue

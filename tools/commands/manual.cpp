@@ -120,12 +120,17 @@ std::string page_section(std::string_view title, const std::string& text) {
   return text.empty() ? "" : fmt::format(".SH {}\n{}", title, text);
 }
 
-const std::string_view kEnvironment =
+constexpr std::string_view kEnvironment =
     "A variable in brackets holds the value of its option where that is left out; the option "
     "wins.\n"
     "Of an option that may be repeated it is a list, with commas between; of one without a value\n"
     "it is 0 or 1.\n";
-const std::string_view kExitStatus =
+constexpr std::string_view kExample =
+    "redblue run backward/small --n 1000 --d 48 --M 1024 --verify\n"
+    "redblue plan --n 4096 --d 64 --M 64K\n"
+    "redblue run gradients/auto --mask causal --M 'L2*0.25' --in Q=Q.npy --in K=K.npy \\\n"
+    "  --in V=V.npy --in dO=dO.npy --out dQ=dQ.npy --verify";
+constexpr std::string_view kExitStatus =
     ".TP\n0\nDone.\n"
     ".TP\n1\nFailed: what the inputs hold, a file, the memory, or a verification.\n"
     ".TP\n2\nUsage: the command line asks for what there is not.\n"
@@ -163,7 +168,7 @@ std::string subcommand_list(const CommandTree& tree, bool have_pages) {
 
 }  // namespace
 
-std::vector<ManualPage> manual_pages(const CommandTree& root, const std::string& example) {
+std::vector<ManualPage> manual_pages(const CommandTree& root) {
   const auto page = [&](const CommandTree& tree) {
     const bool is_root = &tree == &root;
     std::string title = page_name(tree);
@@ -182,7 +187,7 @@ std::vector<ManualPage> manual_pages(const CommandTree& root, const std::string&
         page_section("OPTIONS", option_list(tree)) +
         page_section("ENVIRONMENT", is_root ? "" : std::string(kEnvironment)) +
         page_section("EXIT STATUS", std::string(kExitStatus)) +
-        page_section("EXAMPLES", is_root ? ".EX\n" + troff(example) + "\n.EE\n" : "") +
+        page_section("EXAMPLES", is_root ? ".EX\n" + troff(kExample) + "\n.EE\n" : "") +
         page_section("SEE ALSO", see_also(tree, root));
     return ManualPage{page_name(tree), text};
   };
@@ -193,8 +198,7 @@ std::vector<ManualPage> manual_pages(const CommandTree& root, const std::string&
   return pages;
 }
 
-Action add_manual(CLI::App& app, const std::function<CommandTree()>& tree,
-                  const std::string& example) {
+Action add_manual(CLI::App& app, const std::function<CommandTree()>& tree) {
   struct Options {
     explicit Options(CLI::App& command)
         : subcommand(command, "subcommand", "of which the page is; the command where left out"),
@@ -204,9 +208,9 @@ Action add_manual(CLI::App& app, const std::function<CommandTree()>& tree,
     TextOption out;
   };
   const auto options = std::make_shared<Options>(app);
-  return [options, tree, example] {
+  return [options, tree] {
     const CommandTree root = tree();
-    const std::vector<ManualPage> pages = manual_pages(root, example);
+    const std::vector<ManualPage> pages = manual_pages(root);
     const auto wanted = options->subcommand.get();
     if (const auto out = options->out.get()) {
       if (wanted) {

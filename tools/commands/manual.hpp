@@ -16,9 +16,8 @@ struct ManualPage {
 };
 
 // The page of a subcommand with subcommands of its own has these, too.
-std::vector<ManualPage> manual_pages(const CommandTree& root, const std::string& example);
+std::vector<ManualPage> manual_pages(const CommandTree& root);
 
-Action add_manual(CLI::App& app, const std::function<CommandTree()>& tree,
-                  const std::string& example);
+Action add_manual(CLI::App& app, const std::function<CommandTree()>& tree);
 
 }  // namespace redblue

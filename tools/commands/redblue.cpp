@@ -1,53 +1,22 @@
 #include "tools/commands/redblue.hpp"
 
 #include <memory>
-#include <string>
 #include <vector>
 
-#include "kernels/kernel.hpp"
-#include "runtime/observe/devices.hpp"
-#include "runtime/report/known_schedules.hpp"
 #include "runtime/run/sparse_operands.hpp"
 #include "runtime/subjects/kernel_subjects.hpp"
 #include "runtime/system/memory.hpp"
-#include "runtime/theory/planner.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/commands/completion.hpp"
 #include "tools/commands/manual.hpp"
 #include "tools/gate/gate.hpp"
 #include "tools/gate/merge.hpp"
-#include "tools/options/graph.hpp"
 
 namespace redblue {
 namespace {
 
 constexpr const char* kName = "redblue";
-constexpr const char* kExample = "redblue run backward/small --n 1000 --d 48 --M 1024 --verify";
-
-KnownWords known_words() {
-  KnownWords known;
-  std::vector<std::string>& names = known["KERNEL"];
-  for (const auto* all : {&kernels(), &sparse_kernels()}) {
-    for (const Kernel& kernel : *all) {
-      names.emplace_back(kernel.name);
-    }
-  }
-  for (const AutoName& name : kAuto) {
-    names.emplace_back(name.name);
-  }
-  for (const Device& device : devices()) {
-    known["DEVICE"].push_back(device.name);
-  }
-  known["CACHES"] = known["DEVICE"];
-  known["DEVICE"].emplace_back("this");
-  for (const KnownSchedule& schedule : known_schedules()) {
-    known["SCHEDULE"].push_back(schedule.name);
-  }
-  known["SCHEDULE"].emplace_back("all");
-  known["PROBLEM"] = problem_names();
-  return known;
-}
 
 }  // namespace
 
@@ -92,11 +61,10 @@ std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays
 int run_redblue(int argc, char** argv, Transport* transport, const Complaint& complain) {
   std::vector<Subcommand> subcommands = redblue_subcommands(transport, nullptr);
   const auto tree = [&subcommands] { return command_tree(kName, kDescription, subcommands); };
-  subcommands.push_back({"manual", "manual pages, for man",
-                         [tree](CLI::App& app) { return add_manual(app, tree, kExample); }});
   subcommands.push_back(
-      {"completion", "command lines completed by bash, zsh or fish",
-       [tree](CLI::App& app) { return add_completion(app, tree, known_words()); }});
+      {"manual", "manual pages, for man", [tree](CLI::App& app) { return add_manual(app, tree); }});
+  subcommands.push_back({"completion", "command lines completed by bash, zsh or fish",
+                         [tree](CLI::App& app) { return add_completion(app, tree); }});
   return run_command(argc, argv, kName, kDescription, subcommands, complain);
 }
 

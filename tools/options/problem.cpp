@@ -249,11 +249,11 @@ WordOption::WordOption(CLI::App& app)
     : word_(app, "--word",
             "bytes of a word, 2 or 4, by which those of --M are divided, and which words are "
             "beside; 4",
-            "BYTES"),
+            "2|4"),
       sums_(app, "--sums",
             "bytes of a running sum or maximum and of a partial result, 2 or 4: with --word 2 and "
             "--sums 4 each weighs two words; as many as a word",
-            "BYTES") {}
+            "2|4") {}
 
 namespace {
 
