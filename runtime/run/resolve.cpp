@@ -242,6 +242,10 @@ void set_widths(const Request& request, Problem& problem) {
   problem.word_bytes = request.word_bytes;
   problem.sum_words = request.sum_words();
   problem.mask = problem.mask.with_index_words(kIndexBytes / word);
+  check_sums(request);
+}
+
+void check_sums(const Request& request) {
   if (request.sum_words() == 1) {
     return;
   }

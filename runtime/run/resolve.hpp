@@ -57,9 +57,11 @@ CacheWords cache_words_of(const Request& request, const Topology& topology, cons
                           std::optional<std::string> file = std::nullopt);
 // So many float32 as words of this width; without one they are words.
 Index words_of_width(Index floats, const std::optional<Index>& word_bytes);
-// How wide words, sums and indices of the mask are. Throws: RequestError where words have another
-// width than float32, and operands are sparse; and where sums are wider than words, and several
-// levels, ranks or a store would count them.
+// Throws: RequestError where sums are wider than words, and several levels, ranks or a store would
+// count them.
+void check_sums(const Request& request);
+// How wide words, sums and indices of the mask are. Throws: likewise; RequestError where words have
+// another width than float32, and operands are sparse.
 void set_widths(const Request& request, Problem& problem);
 // The results that are asked for. Throws: RequestError for a name of no result, and where the
 // kernel returns all that it has.
