@@ -1,5 +1,5 @@
-// Every kernel of dense operands with sums of two words, at thousands of random problems, under masks,
-// with activations and in groups of keys:
+// Every kernel of dense operands with sums of two words, at thousands of random problems, under
+// masks, with activations and in groups of keys:
 //
 //   - It moves and holds the words of its formulas, phase by phase, and never more than M. It runs
 //   at

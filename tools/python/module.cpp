@@ -199,8 +199,12 @@ Called call(const Words& words, const std::map<std::string, FloatArray>& in,
                              redblue_subcommands(nullptr, returns ? &arrays : nullptr));
     });
   });
-  Called ended{code, std::move(caller.data), std::move(caller.table),
-               std::move(caller.csv), std::move(caller.words), {}};
+  Called ended{code,
+               std::move(caller.data),
+               std::move(caller.table),
+               std::move(caller.csv),
+               std::move(caller.words),
+               {}};
   for (auto& [name, array] : out) {
     ended.results[name] = array;
   }
