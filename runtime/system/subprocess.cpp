@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <system_error>
 #include <utility>
 
@@ -48,9 +49,10 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
   ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
+  // A signal, or 0 after a while: of several threads another may receive what a child's end sends.
   [[nodiscard]] int wait() const {
-    int signal = 0;
-    return ::sigwait(&held_, &signal) == 0 ? signal : 0;
+    constexpr timespec kAWhile{.tv_sec = 0, .tv_nsec = 10'000'000};
+    return std::max(::sigtimedwait(&held_, nullptr, &kAWhile), 0);
   }
   [[nodiscard]] const sigset_t& before() const { return before_; }
 
