@@ -1,7 +1,10 @@
 """Each subcommand as a function: the JSON of the command, and its words where something is wrong."""
 
 import json
+import os
 import pathlib
+import shutil
+import subprocess
 
 import numpy
 import pytest
@@ -126,6 +129,48 @@ def test_subcommands_of_files(command):
     assert pathlib.Path("python.din").read_text() == pathlib.Path("typed.din").read_text()
 
 
+def test_parts_of_a_sweep(command):
+    """merge of two parts has the points of the whole."""
+    pathlib.Path("suite.json").write_text(json.dumps(SUITE))
+    redblue.sweep("suite.json", out="whole")
+    for part in ("1/2", "2/2"):
+        redblue.sweep("suite.json", part=part, out=f"part{part[0]}")
+    redblue.merge("part1", "part2", out="merged")
+    whole, merged = (json.loads(next(pathlib.Path(name).glob("*.json")).read_text()) for name in ("whole", "merged"))
+    assert counted(merged["points"]) == counted(whole["points"])
+
+
+def test_history(command):
+    """The history of a baseline in git."""
+    pathlib.Path("suite.json").write_text(json.dumps(SUITE))
+    redblue.record("suite.json", out="baseline.json")
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "baseline.json"], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *words], check=True)
+    result = redblue.history("baseline.json")
+    assert result.to_dict() == command.json("history baseline.json")
+    assert result.commits[0].subject == "first"
+
+
+def test_measure(command, monkeypatch):
+    """By callgrind, which simulates the command along PATH: the words of the command, kernel and phases."""
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not there")
+    line = "measure forward/flash --n 32 --d 8 --M 256 --via callgrind"
+    monkeypatch.setenv("HWLOC_SYNTHETIC", "core:2 l2:1(size=262144) l1:1(size=32768) pu:1")
+    ended = command.run(line + " --format json")
+    call = lambda: redblue.measure("forward/flash", n=32, d=8, M=256, via="callgrind")  # noqa: E731
+    monkeypatch.setenv("PATH", os.path.dirname(os.environ["REDBLUE_COMMAND"]) + os.pathsep + os.environ["PATH"])
+    if ended.returncode != 0:  # built without a part that it needs
+        with pytest.raises(redblue.Error) as raised:
+            call()
+        assert ended.stderr == f"redblue: {raised.value}\n"
+        return
+    typed, called = json.loads(ended.stdout), call().to_dict()
+    assert typed.keys() == called.keys()
+    assert [phase["reads"] for phase in called["phases"]] == [phase["reads"] for phase in typed["phases"]]
+
+
 # Lines that the command refuses, and the same calls.
 REFUSED = {
     "count": lambda: redblue.count(),
@@ -169,6 +214,8 @@ REFUSED = {
         lambda: redblue.run("backward/small", n=8, d=8, M=64, out={"g": "no/g.npy"}),
     "run forward/small --n 8 --d 8 --M 64 --scale 1e39":
         lambda: redblue.run("forward/small", n=8, d=8, M=64, scale=1e39),
+    "calibrate --n 0": lambda: redblue.calibrate(n=0),
+    "calibrate --out no/c.json": lambda: redblue.calibrate(out="no/c.json"),
     "check none.json": lambda: redblue.check("none.json"),
     "check broken.json": lambda: redblue.check("broken.json"),
     "sweep broken.json": lambda: redblue.sweep("broken.json"),
