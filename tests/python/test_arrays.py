@@ -234,6 +234,13 @@ def test_dlpack_without_a_copy():
     assert address(redblue._float32("Q", lent["Q"])) == address(given["Q"])
 
 
+def test_mapped_files_without_a_copy(tmp_path):
+    """A .npy file that is mapped is used where it is."""
+    numpy.save(tmp_path / "Q.npy", operands("Q")["Q"])
+    mapped = numpy.load(tmp_path / "Q.npy", mmap_mode="r")
+    assert address(redblue._float32("Q", mapped)) == address(mapped)
+
+
 def test_warning_is_off_by_default():
     """In a fresh interpreter nobody hears of conversions, and -W error does."""
     code = ("import redblue, numpy; a = numpy.ones((4, 4)); "

@@ -5,6 +5,9 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/support/temporary_directory.hpp"
 
@@ -51,6 +54,14 @@ TEST(Subprocess, ItsLocaleIsOurChoice) {
     ::setenv("LC_ALL", kept.c_str(), 1);
   }
   EXPECT_EQ(ended.out, "C.UTF-8\nUTF-8\n");
+}
+
+// The signal of its end may go to another thread, which discards it.
+TEST(Subprocess, ItsEndIsSeenFromAnyThread) {
+  Ended ended;
+  std::thread other([&] { ended = shell("sleep 0.1; exit 4"); });
+  other.join();
+  EXPECT_EQ(ended.code, 4);
 }
 
 TEST(Subprocess, ASignalThatEndsItIsTold) {
