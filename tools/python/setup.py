@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -22,7 +23,7 @@ class BuildByCMake(build_ext):
             "REDBLUE_BUILD_PYTHON": "ON",
             "REDBLUE_BUILD_TESTS": "OFF",
             "REDBLUE_BUILD_BENCH": "OFF",
-            "REDBLUE_PYTHON_DIR": ".",
+            "REDBLUE_INSTALL": "OFF",
             "REDBLUE_QUICK_BUILD": "ON",
             "REDBLUE_WITH_VALGRIND": "OFF",  # the command simulates caches, which runs itself
             "Python_EXECUTABLE": sys.executable,
@@ -31,8 +32,9 @@ class BuildByCMake(build_ext):
                         *(f"-D{name}={value}" for name, value in options.items()),
                         *shlex.split(os.environ.get("CMAKE_ARGS", ""))], check=True)
         subprocess.run(["cmake", "--build", build, "--target", "redblue_python"], check=True)
-        subprocess.run(["cmake", "--install", build, "--component", "python",
-                        "--prefix", pathlib.Path(self.build_lib).resolve()], check=True)
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier build left
+        shutil.copytree(build / "python" / "redblue", pathlib.Path(self.build_lib) / "redblue",
+                        ignore=shutil.ignore_patterns("__pycache__"))
 
     def get_outputs(self):
         return [str(path) for path in pathlib.Path(self.build_lib).rglob("redblue/*")]
