@@ -750,6 +750,8 @@ TEST_F(Command, AFailedVerification) {
 TEST_F(Command, ArgumentsThatNobodyExpectsComeInTheirOrder) {
   expect_refused(process("list first second third"), 2, "not expected: first second third \\(");
   expect_refused(process("store info st --one --two"), 2, "not expected: --one --two \\(");
+  expect_refused(process("count backward/small --maskk=causal"), 2,
+                 "not expected: --maskk=causal: did you mean --mask\\? \\(redblue --help\\)");
 }
 
 // A limit on the size of files is an error of the write, not the end of the process.

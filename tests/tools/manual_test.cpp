@@ -182,6 +182,7 @@ TEST_F(Manual, WordsAndFilesAreOffered) {
   EXPECT_EQ(offered("run backward/small ''"), Words{"none"});  // it has its kernel
   EXPECT_EQ(offered("run --verify ''"), offered("run ''"));    // a switch has no value
   EXPECT_EQ(offered("walk ''"), offered("''"));
+  EXPECT_EQ(offered("manual ''"), offered("''"));  // a page of each
   const Words kernels_offered = offered("run ''");
   for (const Kernel& kernel : kernels()) {
     EXPECT_EQ(std::ranges::count(kernels_offered, kernel.name), 1) << kernel.name;

@@ -26,6 +26,16 @@ TEST(Nearest, FewestEditsFirst) {
   EXPECT_EQ(nearest("kitten", classic), (Names{"mitten", "sitting", "kit"}));
 }
 
+// Only a slip: one letter of three.
+TEST(Nearest, OneThatIsNear) {
+  constexpr std::array<std::string_view, 3> known = {"mask", "make", "M"};
+  EXPECT_EQ(near("masks", known), "mask");
+  EXPECT_EQ(near("mak", known), "mask");
+  EXPECT_EQ(near("x", known), "");
+  EXPECT_EQ(near("verify", known), "");
+  EXPECT_EQ(near("", known), "");
+}
+
 TEST(Nearest, APartOfANameMeansTheName) {
   EXPECT_EQ(nearest("flash", kSomeKernels)[0], "forward/flash");
   EXPECT_EQ(nearest("flash", kSomeKernels)[1], "backward/flash");

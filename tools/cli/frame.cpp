@@ -48,6 +48,26 @@ bool is_meant(const Subcommand& subcommand, std::span<char* const> words) {
   });
 }
 
+// Which option a person may have meant by the first of these words.
+std::string meant_by(const CLI::App& app, const std::vector<std::string>& extras) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+  }
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command->get_options()) {
+    names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
+  }
+  constexpr std::string_view kDashes = "--";
+  std::string word = extras.front().substr(0, extras.front().find('='));
+  if (!word.starts_with(kDashes)) {
+    return "";
+  }
+  word.erase(0, kDashes.size());
+  const std::string meant = near(word, std::vector<std::string_view>(names.begin(), names.end()));
+  return meant.empty() ? "" : fmt::format(": did you mean {}{}?", kDashes, meant);
+}
+
 // "filesystem error: cannot create directories: Not a directory [x]" in the form of our messages.
 std::string said_of(const std::filesystem::filesystem_error& error) {
   constexpr std::string_view kHead = "filesystem error: ";
@@ -88,9 +108,9 @@ int execute_command(int argc, char** argv, const std::string& name, const std::s
   } catch (const CLI::ExtrasError&) {  // its text has the arguments in reverse order
     constexpr bool kOfSubcommandsToo = true;
     const std::vector<std::string> extras = app.remaining(kOfSubcommandsToo);
-    throw UsageError(fmt::format("The following argument{} not expected: {} ({} --help)",
+    throw UsageError(fmt::format("The following argument{} not expected: {}{} ({} --help)",
                                  extras.size() == 1 ? " was" : "s were", fmt::join(extras, " "),
-                                 name));
+                                 meant_by(app, extras), name));
   } catch (const CLI::Error& error) {
     throw UsageError(fmt::format("{} ({} --help)", error.what(), name));
   }

@@ -44,4 +44,16 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
   return names;
 }
 
+std::string near(std::string_view word, std::span<const std::string_view> known) {
+  std::string_view best;
+  std::size_t least = word.size() / 3 + 1;
+  for (const std::string_view name : known) {
+    if (const std::size_t steps = distance(word, name); steps < least) {
+      best = name;
+      least = steps;
+    }
+  }
+  return std::string(best);
+}
+
 }  // namespace redblue

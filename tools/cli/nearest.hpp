@@ -13,4 +13,8 @@ namespace redblue {
 // "forward/flash". Equals stay in the order given.
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string_view> known);
 
+// The one that is so near that only a slip can be between: a third of the letters at most. Empty:
+// none is.
+std::string near(std::string_view word, std::span<const std::string_view> known);
+
 }  // namespace redblue

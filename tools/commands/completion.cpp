@@ -307,7 +307,12 @@ Action add_completion(CLI::App& app, const std::function<CommandTree()>& tree) {
   words_command.add_option("words", *words, "behind --, up to the one that is typed");
   words_command.final_callback([action, words, tree] {
     *action = [words, tree] {
-      print(answer_of(completion(tree(), known_words(), *words)));
+      const CommandTree root = tree();
+      KnownWords known = known_words();
+      for (const CommandTree& subcommand : root.subcommands) {
+        known["SUBCOMMAND"].push_back(subcommand.path.back());
+      }
+      print(answer_of(completion(root, known, *words)));
       return 0;
     };
   });
