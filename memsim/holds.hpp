@@ -12,9 +12,9 @@
 namespace redblue {
 
 enum class Holds : std::uint8_t {
-  operands,  // factors of products: given, or made whole before they are used
+  operands,  // factors of products: given, or made where they are used
   scores,    // a word for each pair of a query and a key
-  sums,      // running sums and maxima, what is made of them for each row, partial results
+  sums,      // what is added up to be written, partial results, and of rows maxima, sums, L and v
   indices
 };
 inline constexpr std::array kHolds = {Holds::operands, Holds::scores, Holds::sums, Holds::indices};

@@ -112,6 +112,7 @@ Tile Machine::read_indices(Index words, Index live) {
   if (words == 0) {
     return {};
   }
+  ask();
   const SlowMatrix list = list_of_indices(words);
   Tile tile = charge(place(list.name(), live, 1, list.holds()), live, 1, {});
   std::fill_n(address(*tile.slot_), live, 0.0F);
@@ -124,6 +125,7 @@ void Machine::write_indices(const Tile& tile, Index words) {
     return;
   }
   require(tile.words() > 0 && &tile.machine() == this, "a tile that is written is this machine's");
+  ask();
   const SlowMatrix list = list_of_indices(words);
   count_write(tile, list.whole(), Orientation::straight);
 }

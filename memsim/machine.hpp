@@ -51,7 +51,7 @@ class Machine {
   ~Machine();  // waits for reads in flight
 
   // Each word of this kind weighs so many words from now on, in M and on its way: those of sums
-  // that are wider than operands. Requires: nothing moved or lived yet, and there are no inner
+  // that are wider than operands. Requires: nothing lives or has moved, and there are no inner
   // levels.
   void weigh(Holds holds, Index words);
   [[nodiscard]] Index weight(Holds holds) const { return weights_[holds]; }
@@ -67,8 +67,9 @@ class Machine {
   // Takes no time. With assertions on the words are NaN, so that a read before the write shows.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Unset value,
                                 Holds holds = Holds::sums);
-  [[nodiscard]] Tile read(const ConstBlock& block,
-                          CutEvery cut = {});  // the tile takes the matrix's name and kind
+  [[nodiscard]] Tile read(
+      const ConstBlock& block,
+      CutEvery cut = {});  // the tile takes the matrix's name, and the block's kind
   void write(const Tile& tile, const Block& block);
   // The same words; the tile is the transpose of the block.
   [[nodiscard]] Tile read(const Transposed<ConstBlock>& block, CutEvery cut = {});

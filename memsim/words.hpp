@@ -14,7 +14,7 @@ namespace redblue {
 
 using Index = std::int64_t;
 
-inline constexpr Index kFloatBytes = 4, kIndexBytes = 4;
+inline constexpr Index kFloatBytes = 4;
 
 class Words {
  public:

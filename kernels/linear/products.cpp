@@ -235,7 +235,7 @@ PhaseCost step_cost(const Step& step, const Problem& problem, const Blocks& bloc
   if (step.adds_up()) {
     return {.path = path_of(step),
             .reads = dd * step.parts * of_sum,
-            .writes = dd * (step.holds() == Holds::sums ? of_sum : 1),
+            .writes = dd * problem.weight(step.holds()),
             .peak = Words(2) * width_of_sums(step, problem, blocks) * of_sum,
             .flops = 0};
   }

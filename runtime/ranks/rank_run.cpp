@@ -254,6 +254,7 @@ class Working {
 
 RankRun run_rank(const RankPart& part, RankHome& home, Transport& transport, const RankSteps* steps,
                  const std::function<void()>& before_each_move) {
+  require(part.plan().problem.sum_words == 1, "sums of ranks are one word");
   return Working(part, home, transport, steps, before_each_move).run();
 }
 

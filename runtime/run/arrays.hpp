@@ -12,7 +12,7 @@
 
 namespace redblue {
 
-// Words that are the caller's, and are used where they are.
+// Words that are the caller's, and are used where they are. Requires: as many as the shape has.
 template <class Word>
 struct LentArray {
   std::vector<Index> shape;

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "runtime/patterns/pattern_files.hpp"
 #include "runtime/run/safetensors.hpp"
 #include "runtime/system/npy.hpp"
@@ -28,18 +25,11 @@ InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
 
 InputFile::InputFile(const LentArray<const float>& array)
     : path_("an array"), shape_(array.shape), lent_(array.words) {
-  if (shape_.empty() || shape_.size() > 3) {
-    throw InputError(
-        fmt::format("{}: {} dimensions; expected 1, 2 or 3", path_.string(), shape_.size()));
-  }
-  if (array.words.empty()) {
-    throw InputError(fmt::format("{}: shape ({}) is empty; expected one element at least",
-                                 path_.string(), fmt::join(shape_, ", ")));
-  }
+  check_shape(shape_, path_);
 }
 
 void InputFile::check_lent() const {
-  check_numbers(*lent_, shape_, path_, minus_infinity_);
+  check_numbers(*lent_, 0, shape_, path_, minus_infinity_);
 }
 
 void InputFile::accept_minus_infinity() {
@@ -63,7 +53,7 @@ void InputFile::read_rows(Range range, std::span<float> out) const {
   } else if (lent_) {
     const auto rows = lent_->subspan(static_cast<std::size_t>(range.begin * cols()), out.size());
     std::ranges::copy(rows, out.begin());
-    check_numbers(rows, shape_, path_, minus_infinity_);
+    check_numbers(rows, range.begin, shape_, path_, minus_infinity_);
   } else {
     std::copy(entries_->values.begin() + range.begin, entries_->values.begin() + range.end,
               out.begin());

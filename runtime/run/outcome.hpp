@@ -116,7 +116,7 @@ struct Report {
   // The entries of sparse operands where the kernel takes these as dense ones; else dense().
   Sparsity densified;
   Origins operands;  // of a run; without O and L that it makes itself
-  // Operands whose files have another type than float32, and which.
+  // Operands whose dense files have another type than float32, and which.
   std::map<std::string, std::string> converted;
   std::optional<std::uint64_t> seed;  // of the operands that come from a seed
   std::optional<Verdict> error;

@@ -229,7 +229,11 @@ void RanksHome::fill_rows(const Signature& operand, const Problem& problem, Inde
   const auto reader = readers_->find(operand.name);
   if (reader != readers_->end()) {
     const Index before = head * operand.rows_of(problem.shape);
-    reader->second.read_rows({before + rows.begin, before + rows.end}, words);
+    try {
+      reader->second.read_rows({before + rows.begin, before + rows.end}, words);
+    } catch (const InputError& error) {
+      throw InputError(fmt::format("{} of {}", operand.name, error.what()));
+    }
   } else {
     fill_made(request_, operand, problem, head, rows.begin, rows.size(), words);
   }

@@ -232,6 +232,7 @@ std::string levels_text(const Request& request) {
 }  // namespace
 
 void set_widths(const Request& request, Problem& problem) {
+  constexpr Index kIndexBytes = 4;
   const Index word = request.word_bytes.value_or(kFloatBytes);
   if (word != kIndexBytes && !problem.sparsity.dense()) {
     throw RequestError(
@@ -242,10 +243,10 @@ void set_widths(const Request& request, Problem& problem) {
   problem.word_bytes = request.word_bytes;
   problem.sum_words = request.sum_words();
   problem.mask = problem.mask.with_index_words(kIndexBytes / word);
-  check_sums(request);
+  check_sum_width(request);
 }
 
-void check_sums(const Request& request) {
+void check_sum_width(const Request& request) {
   if (request.sum_words() == 1) {
     return;
   }
@@ -344,6 +345,9 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
       throw RequestError(fmt::format("{}: {} comes from {}, too: {} or {}, not both", option, name,
                                      file->second.string(), request.said("--in"),
                                      request.said("--make")));
+    }
+    if (request.arrays != nullptr && request.arrays->in.contains(name)) {
+      throw RequestError(fmt::format("{}: {} is an array, too: give one of them", option, name));
     }
   }
 }
@@ -1341,6 +1345,7 @@ std::vector<Index> shape_of(const Signature& result, const RequestedProblem& ask
 void make_room(const Request& request, const Kernel& kernel, const RequestedProblem& asked,
                Writers& writers) {
   Arrays& arrays = *request.arrays;
+  arrays.results.clear();
   for (const Signature& result : kernel.returned(asked.problem)) {
     const std::string name(result.name);
     const std::vector<Index> shape = shape_of(result, asked);

@@ -59,7 +59,7 @@ CacheWords cache_words_of(const Request& request, const Topology& topology, cons
 Index words_of_width(Index floats, const std::optional<Index>& word_bytes);
 // Throws: RequestError where sums are wider than words, and several levels, ranks or a store would
 // count them.
-void check_sums(const Request& request);
+void check_sum_width(const Request& request);
 // How wide words, sums and indices of the mask are. Throws: likewise; RequestError where words have
 // another width than float32, and operands are sparse.
 void set_widths(const Request& request, Problem& problem);

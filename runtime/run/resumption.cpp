@@ -9,6 +9,7 @@
 #include "kernels/arithmetic/simd.hpp"
 #include "runtime/run/inputs.hpp"
 #include "runtime/run/mask_spec.hpp"
+#include "runtime/system/tensor_path.hpp"
 
 namespace redblue {
 
@@ -48,10 +49,12 @@ std::string Resumption::source_of(const std::string& operand, const Readers& rea
     return fmt::format("an array of hash {:016x}", std::hash<std::string_view>{}(bytes));
   }
   const std::filesystem::path& path = reader->second.path();
+  const auto tensor = tensor_path(path);
+  const std::filesystem::path& file = tensor ? tensor->file : path;
   return fmt::format("{}, {} bytes, written at {}",
                      std::filesystem::weakly_canonical(path).string(),
-                     std::filesystem::file_size(path),
-                     std::filesystem::last_write_time(path).time_since_epoch().count());
+                     std::filesystem::file_size(file),
+                     std::filesystem::last_write_time(file).time_since_epoch().count());
 }
 
 void Resumption::note_source(const std::string& operand, const Readers& readers) {

@@ -68,7 +68,7 @@ Report run(const Request& request, const Topology& topology, const Observers& ob
   if (request.printed_blocks) {
     throw RequestError(request.said("--blocks") + " printed: these may not fit in M: count only");
   }
-  check_sums(request);                // before a store is made
+  check_sum_width(request);           // before a store is made
   std::optional<MemoryClaim> memory;  // outlives the matrices, which are in `home`
   const std::unique_ptr<OperandHome> home = request.on_ranks ? ranks_home(request)
                                             : request.store  ? store_home(request, asked)

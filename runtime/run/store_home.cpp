@@ -66,7 +66,8 @@ class StoreHome final : public OperandHome {
   void check(const Part& part) override;
   void take(const Part& forward) override;
   [[nodiscard]] Verdict verify(const Report& report) const override {
-    return redblue::verify(report, views_of(in_memory(operands_)), views_of(in_memory(results_)));
+    return redblue::verify(report, views_of(in_memory(operands_)), views_of(in_memory(results_)),
+                           request_.stop);
   }
   void hand_over(Writers& writers) override;
   void finish(Report& report) override;

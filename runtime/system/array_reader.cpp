@@ -38,6 +38,15 @@ std::string place_of(Index row, Index col, const std::vector<Index>& shape) {
                            : fmt::format("row {}, column {}", row, col);
 }
 
+// Of the words that share a first coordinate.
+Words row_words(const std::vector<Index>& shape) {
+  Words words = 1;
+  for (std::size_t i = 1; i < shape.size(); ++i) {
+    words *= shape[i];
+  }
+  return words;
+}
+
 // The negation catches NaN too.
 template <class Number>
 bool is_number(Number value, bool accept_minus_infinity) {
@@ -116,24 +125,25 @@ std::string shape_text(const std::vector<Index>& shape) {
   return fmt::format("({})", fmt::join(shape, ", "));
 }
 
+void check_shape(const std::vector<Index>& shape, const std::string& name) {
+  const auto refuse = [&](const std::string& why) {
+    throw InputError(fmt::format("{}: {}", name, why));
+  };
+  if (shape.empty() || shape.size() > 3) {
+    refuse(fmt::format("{} dimensions; expected 1, 2 or 3", shape.size()));
+  }
+  if (std::ranges::find(shape, 0) != shape.end()) {
+    refuse(fmt::format("shape {} is empty; expected one element at least", shape_text(shape)));
+  }
+}
+
 ArrayReader::ArrayReader(InputBytes file, std::string name, ArrayLayout layout)
     : file_(std::move(file)), name_(std::move(name)), layout_(std::move(layout)) {
-  const std::vector<Index>& all = layout_.shape;
-  const auto refuse = [&](const std::string& why) {
-    throw InputError(fmt::format("{}: {}", name_, why));
-  };
-  if (all.empty() || all.size() > 3) {
-    refuse(fmt::format("{} dimensions; expected 1, 2 or 3", all.size()));
-  }
-  if (std::ranges::find(all, 0) != all.end()) {
-    refuse(fmt::format("shape {} is empty; expected one element at least", shape_text(all)));
-  }
-  Words row = 1;
-  for (std::size_t i = 1; i < all.size(); ++i) {
-    row *= all[i];
-  }
+  check_shape(shape(), name_);
+  const Words row = row_words(shape());
   if ((row * rows() * element_bytes(layout_.type)).overflowed()) {
-    refuse(fmt::format("shape {} passes 63 bits of bytes", shape_text(all)));
+    throw InputError(
+        fmt::format("{}: shape {} passes 63 bits of bytes", name_, shape_text(shape())));
   }
   cols_ = row.value();
 }
@@ -201,13 +211,13 @@ void ArrayReader::read_rows_as(Index begin, std::span<float> out, const Value& v
   }
 }
 
-void check_numbers(std::span<const float> words, const std::vector<Index>& shape,
+void check_numbers(std::span<const float> words, Index first, const std::vector<Index>& shape,
                    const std::string& name, bool accept_minus_infinity) {
   const auto bad = std::ranges::find_if_not(
       words, [&](float value) { return is_number(value, accept_minus_infinity); });
   if (bad != words.end()) {
-    const Index at = bad - words.begin(), cols = std::ssize(words) / shape.front();
-    refuse_number(name, *bad, place_of(at / cols, at % cols, shape));
+    const Index at = bad - words.begin(), cols = row_words(shape).value();
+    refuse_number(name, *bad, place_of(first + at / cols, at % cols, shape));
   }
 }
 

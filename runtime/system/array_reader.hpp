@@ -78,7 +78,7 @@ class ArrayReader {
   [[nodiscard]] Index data_bytes() const { return rows() * cols_ * element_bytes(layout_.type); }
 
  private:
-  // value_of(bits): the float or double that an element stands for.
+  // value_of(bits): the float or double that an element is.
   template <typename Bits, class Value>
   void read_rows_as(Index begin, std::span<float> out, const Value& value_of) const;
 
@@ -89,10 +89,11 @@ class ArrayReader {
   bool minus_infinity_ = false;
 };
 
-// Throws: InputError as read_rows() does, for the words of an array of that shape, which messages
-// call `name`.
-void check_numbers(std::span<const float> words, const std::vector<Index>& shape,
+// Throws: InputError as read_rows() does, for rows of an array of that shape from `first` on, and
+// as ArrayReader() does for the shape. Messages call the array `name`.
+void check_numbers(std::span<const float> words, Index first, const std::vector<Index>& shape,
                    const std::string& name, bool accept_minus_infinity);
+void check_shape(const std::vector<Index>& shape, const std::string& name);
 
 // (3, 2)
 std::string shape_text(const std::vector<Index>& shape);

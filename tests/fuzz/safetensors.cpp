@@ -37,7 +37,7 @@ Tensor read_tensor(const std::filesystem::path& file) {
   return tensor;
 }
 
-// The same tensor in float32, in a file of its own.
+// The same tensor in float32, alone in a file.
 std::string written(const Tensor& tensor) {
   std::string shape;
   for (const Index extent : tensor.shape) {

@@ -1,5 +1,5 @@
 // Kernels that split, done in parts where sums weigh two words: each part has consecutive units of
-// a stage and a machine of its own, which moves and holds the words of the part's formula. So do
+// a stage and another machine, which moves and holds the words of the part's formula. So do
 // those that add up partial sums of g. Together they return the bits of the whole, whose formulas
 // hold, too, whatever is wanted of its results.
 

@@ -2,11 +2,9 @@
 // masks, with activations and in groups of keys:
 //
 //   - It moves and holds the words of its formulas, phase by phase, and never more than M. It runs
-//   at
-//     its least M and is refused one below.
+//   at its least M and is refused one below.
 //   - It moves as many words more than with sums of one word, in the same blocks, as are moved of
-//   sums
-//     there; and returns the same bits, for the arithmetic is the same.
+//   sums there; and returns the same bits, for the arithmetic is the same.
 
 #include <algorithm>
 #include <map>

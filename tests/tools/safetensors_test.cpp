@@ -89,6 +89,13 @@ TEST_F(SafetensorsCommand, StoresImportTensors) {
   EXPECT_EQ(content_of(directory_ / "out.npy"), content_of(directory_ / "Q.npy"));
 }
 
+// A run in a store brings them, and notes where they are from.
+TEST_F(SafetensorsCommand, RunsInAStoreReadTensors) {
+  data(command("model.safetensors:layer/", "") + " --out dQ=brain.npy --store file:there");
+  data(command("", ".npy") + " --out dQ=plain.npy");
+  EXPECT_EQ(content_of(directory_ / "brain.npy"), content_of(directory_ / "plain.npy"));
+}
+
 TEST_F(SafetensorsCommand, AResultOverItsInputIsRefused) {
   expect_refused(process(command("model.safetensors:layer/", "") + " --out dQ=model.safetensors"),
                  2, "--out dQ=model.safetensors: (Q|K|V|dO) is read from this file");

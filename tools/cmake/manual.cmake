@@ -1,4 +1,4 @@
-# Manual pages and completions of shells, which the command makes of its own options.
+# Manual pages and completions of shells, which the command makes from its options.
 
 set(made ${PROJECT_BINARY_DIR}/manual)
 if(NOT CMAKE_CROSSCOMPILING)

@@ -64,7 +64,7 @@ GraphOptions::GraphOptions(CLI::App& app)
       patterns_(app),
       sharing_(app, "--sharing", "of a core: none; kv: keys are values; none", "none|kv"),
       sums_(app, "--sums", "how a sum is made: chain (term by term), tree or any (at once); chain",
-            "chain|tree|any") {}
+            "chain|tree|any", Twin::of_command) {}
 
 Dag GraphOptions::dag(const std::string& name, std::optional<Sums> sums) const {
   if (!is_problem(name)) {

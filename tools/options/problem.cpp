@@ -276,7 +276,7 @@ void WordOption::fill(Request& request) const {
   request.word_bytes = bytes_of(word_, request);
   request.sum_bytes = bytes_of(sums_, request);
   const Index word = request.word_bytes.value_or(kFloatBytes);
-  if (request.sum_bytes && (!request.word_bytes || *request.sum_bytes < word)) {
+  if (request.sum_bytes.value_or(word) < word) {
     throw UsageError(fmt::format("{} {}: a word has {} bytes, and a sum no fewer: give --word 2",
                                  request.said("--sums"), *request.sum_bytes, word));
   }

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/run/attention.hpp"
+#include "runtime/run/input_file.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/system/input_error.hpp"
 #include "tests/support/thrown.hpp"
@@ -83,6 +84,42 @@ TEST(Arrays, AreHeldToWhatFilesAre) {
   arrays.in["K"] = {{kN, kD - 1}, narrow};
   EXPECT_EQ(thrown<InputError>([&] { run(request_of(arrays)); }),
             "Q of an array makes d = 6, but K of an array makes d = 5");
+}
+
+// A slice with fewer words than the array has rows names the row of the array.
+TEST(Arrays, PlacesInSlicesAreThoseOfTheArray) {
+  const Index rows = 100;
+  std::vector<float> words(rows, 1.0F);
+  words[70] = std::numeric_limits<float>::quiet_NaN();
+  const InputFile file(LentArray<const float>{{rows, 1}, words});
+  std::vector<float> some(10);
+  EXPECT_EQ(thrown<InputError>([&] {
+              file.read_rows({65, 75}, some);
+            }),
+            "an array: nan at row 70, column 0; expected finite float32 numbers");
+}
+
+// An operand is an array or made by a rule, not both.
+TEST(Arrays, AreTheOnlySource) {
+  const std::vector<float> X(kD * kD, 1.0F);
+  Arrays arrays;
+  arrays.in["X"] = {{kD, kD}, X};
+  Request request = request_of(arrays);
+  request.kernel = "forward/rows";
+  request.n = kN;
+  request.make["X"] = parse_rule("identity");
+  EXPECT_EQ(thrown<RequestError>([&] { run(request); }),
+            "--make X=identity: X is an array, too: give one of them");
+}
+
+// What an earlier run returned is not what a later one writes to.
+TEST(Arrays, OfAnEarlierRunAreForgotten) {
+  const Given given;
+  Arrays arrays = given.arrays();
+  arrays.results["old"] = {{1}, {1.0F}};
+  run(request_of(arrays));
+  EXPECT_EQ(arrays.results.size(), 2U);
+  EXPECT_FALSE(arrays.results.contains("old"));
 }
 
 // stop() is called by all workers, before each move, and by the verification; what it throws comes
