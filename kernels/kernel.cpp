@@ -335,7 +335,7 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, Objective object
             (problem.shape.dv == problem.shape.d ? ""
                                                  : ", dv = " + std::to_string(problem.shape.dv)) +
             " it needs M of at least " + std::to_string(least),
-        where.empty() ? std::optional(least) : std::nullopt);
+        least);
   };
   for (std::size_t level = 0; level < fitted.inner.size(); ++level) {
     if (const LevelPlan& in = fitted.inner[level]; total(in.phases).peak > Words(in.M)) {

@@ -1,6 +1,7 @@
 """Arrays in place of files: the same results, without a copy where none is needed."""
 
 import gc
+import pathlib
 import resource
 import subprocess
 import sys
@@ -149,7 +150,10 @@ def test_files_and_arrays_together(command):
 
 def test_wanted_leaves_results_out():
     """What is not wanted is not made."""
-    assert list(redblue.run("gradients/flash", n=32, d=8, M="2K", wanted="dV").arrays) == ["dV"]
+    ran = redblue.run("gradients/flash", n=32, d=8, M="2K", wanted="dV")
+    assert list(ran.arrays) == ["dV"]
+    with pytest.raises(AttributeError, match="^Result has no 'dK': it has schema, .*, dV$"):
+        ran.dK
 
 
 def test_ranks_and_stores(command):
@@ -164,6 +168,11 @@ def test_ranks_and_stores(command):
     whole = redblue.run("attention/rows", **given, M="2K")
     stored = redblue.run("attention/rows", **given, M="2K", store="file:s")
     assert stored.arrays == {}
+    with pytest.raises(AttributeError, match="no 'O': .*results stay in the store, for redblue.store.export"):
+        stored.O
+    redblue.store.export("s", {"O": "exported.npy"})
+    numpy.testing.assert_array_equal(numpy.load("exported.npy"), whole.O)
+    assert redblue.run("attention/rows", **given, M="2K", store=pathlib.Path("p")).store.directory.endswith("p")
     O = numpy.zeros_like(whole.O)
     redblue.run("attention/rows", **given, M="2K", store="file:t", out={"O": O})
     numpy.testing.assert_array_equal(O, whole.O)
@@ -301,17 +310,132 @@ def test_other_refusals():
         redblue.run("attention/auto", **{**given, "Q": given["Q"].astype(complex)}, M="2K")
     with pytest.raises(redblue.InputError, match=r"^--out O is an array of shape \(48, 7\); expected \(48, 8\)"):
         redblue.run("attention/auto", **given, M="2K", out={"O": numpy.zeros((48, 7), numpy.float32)})
-    with pytest.raises(redblue.InputError, match="^out O: an array to be written is of float32"):
+    with pytest.raises(redblue.InputError, match="^out O cannot be written to: it is float64, not float32$"):
         redblue.run("attention/auto", **given, M="2K", out={"O": numpy.zeros((48, 8))})
     with pytest.raises(redblue.UsageError, match="^--out dQ is an array: attention/auto returns O, L"):
         redblue.run("attention/auto", **given, M="2K", out={"dQ": numpy.zeros((48, 8), numpy.float32)})
     both = numpy.zeros((48, 8), numpy.float32)
     with pytest.raises(redblue.InputError, match="^--out O is an array that overlaps Q in memory"):
         redblue.run("attention/auto", Q=both, K=given["K"], V=given["V"], M="2K", out={"O": both})
-    with pytest.raises(redblue.UsageError, match="not expected: --Q"):
+    with pytest.raises(redblue.UsageError, match="^Q: count takes no arrays; give n, m and d, or the name of a file$"):
         redblue.count("attention/auto", Q=given["Q"], M="2K")
     with pytest.raises(redblue.UsageError, match="O without L"):
         redblue.run("gradients/flash", **operands("Q", "K", "V", "dO"), O=both, M="2K")
+
+
+class Namespace:
+    """An object that is no array."""
+
+
+# What out= does not take, and what is said of it.
+NO_TARGETS = {
+    "an array": (lambda O: O, r"^out is an object of type ndarray of float32; expected names of results"),
+    "a number": (lambda O: 5, "^out is 5; expected names"),
+    "a list": (lambda O: {"O": [[0.0]]}, "^out O is an object of type list; expected an array of float32, or the name"),
+    "an object": (lambda O: {"O": Namespace()}, "^out O is an object of type Namespace; expected an array"),
+    "float64": (lambda O: {"O": O.astype(float)}, "^out O cannot be written to: it is float64, not float32$"),
+    "all wrong": (lambda O: {"O": read_only(numpy.asfortranarray(O.astype(float)))},
+                  "it is float64, not float32, not in C order, read-only$"),
+    "read-only": (lambda O: {"O": read_only(O)}, "^out O cannot be written to: it is read-only$"),
+    "read-only by DLPack": (lambda O: {"O": OverDLPack(read_only(O))}, "^out O cannot be "),
+    "Fortran order by DLPack": (lambda O: {"O": OverDLPack(numpy.asfortranarray(O))}, "it is not in C order$"),
+    "standard output": (lambda O: {"O": "-"}, "^out '-': a call has no standard output"),
+    "standard output in words": (lambda O: "O=-", "^out '-': a call has no standard output"),
+}
+
+
+def read_only(array):
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize("what", NO_TARGETS)
+def test_out_takes_files_and_arrays_alone(what, command):
+    """Anything else is refused, and no file is made."""
+    target, said = NO_TARGETS[what]
+    with pytest.raises((redblue.InputError, redblue.UsageError), match=said):
+        redblue.run("attention/auto", n=48, d=8, M="2K", out=target(numpy.zeros((48, 8), numpy.float32)))
+    assert list(command.directory.iterdir()) == []
+
+
+def test_out_by_dlpack():
+    """An array of another library is written where it is, and comes back itself; None is left out."""
+    given = operands("Q", "K", "V")
+    O = numpy.zeros((48, 8), numpy.float32)
+    lent = OverDLPack(O)
+    ran = redblue.run("attention/auto", **given, M="2K", out={"O": lent, "L": None})
+    assert ran.O is lent
+    numpy.testing.assert_array_equal(O, redblue.run("attention/auto", **given, M="2K").O)
+
+
+def test_buffers_are_arrays():
+    """What has Python's buffer protocol is an array: the bits of NumPy's."""
+    given = operands("Q", "K", "V")
+    numpy.testing.assert_array_equal(
+        redblue.run("attention/auto", **{name: memoryview(array) for name, array in given.items()}, M="2K").O,
+        redblue.run("attention/auto", **given, M="2K").O)
+
+
+def test_conversions_say_what_differs():
+    """A warning says which of dtype, order and alignment is another."""
+    given = operands("Q", "K", "V")
+    crooked = numpy.frombuffer(b" " + given["V"].tobytes(), numpy.uint8)[1:].view(numpy.float32).reshape(56, 8)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        redblue.run("attention/auto", Q=given["Q"].astype(float), K=numpy.asfortranarray(given["K"]), V=crooked, M="2K")
+    assert [str(warning.message) for warning in caught] == [
+        "Q is copied: it is float64, not float32", "K is copied: it is not in C order", "V is copied: it is not aligned"]
+
+
+def sparse(array):
+    return pytest.importorskip("scipy.sparse").csr_matrix(array)
+
+
+# Arrays where none can be, and values that are none: the call, the class of its error and what it says.
+MISPLACED = {
+    "of count": (lambda Q: redblue.count("attention/auto", Q=Q, M="2K"), redblue.UsageError,
+                 "^Q: count takes no arrays; give n, m and d, or the name of a file$"),
+    "in_": (lambda Q: redblue.run("attention/auto", in_={"Q": Q}, M="2K"), redblue.UsageError,
+            "^in_ Q takes a value, not an object of type ndarray of float32; give Q=array to run$"),
+    "mask": (lambda Q: redblue.run("attention/auto", n=8, d=4, M="2K", mask=Q > 0), redblue.UsageError,
+             "^mask takes a value, not an object of type ndarray of bool; .*'blocks:FILE.npy'$"),
+    "a size": (lambda Q: redblue.count("attention/auto", n=Q, d=4, M="2K"), redblue.UsageError,
+               "^n takes a value, not an object of type ndarray of float32$"),
+    "an argument": (lambda Q: redblue.count(Q, n=8, d=4, M="2K"), redblue.UsageError, "^kernel takes a value, not an"),
+    "sparse": (lambda Q: redblue.run("matmul/sparse-rows", A=sparse(Q), M="2K"), redblue.InputError,
+               "^A is sparse: save it by scipy.sparse.save_npz and give the file's name$"),
+    "a scalar": (lambda Q: redblue.run("attention/auto", Q=3.5, M="2K"), redblue.InputError,
+                 "^Q is 3.5; expected an array, or the name of a file$"),
+    "bytes": (lambda Q: redblue.run("attention/auto", Q=b"Q.npy", M="2K"), redblue.InputError, "^Q is an object of type"),
+    "ragged": (lambda Q: redblue.run("attention/auto", Q=[[1.0, 2.0], [3.0]], M="2K"), redblue.InputError,
+               "^Q cannot be read as an array: "),
+    "masked": (lambda Q: redblue.run("attention/auto", Q=numpy.ma.masked_array(Q, Q > 0), M="2K"), redblue.InputError,
+               "^Q of an array: some elements are masked"),
+}
+
+
+@pytest.mark.parametrize("what", MISPLACED)
+def test_misplaced_arrays(what):
+    """They are refused by name and type, without their elements."""
+    call, error, said = MISPLACED[what]
+    with pytest.raises(error, match=said) as raised:
+        call(operands("Q")["Q"])
+    assert len(str(raised.value)) < 200
+
+
+def test_nothing_is_masked():
+    """A masked array of which no element is masked is an array."""
+    given = operands("Q", "K", "V")
+    masked = numpy.ma.masked_array(given["Q"])
+    numpy.testing.assert_array_equal(redblue.run("attention/auto", **{**given, "Q": masked}, M="2K").O,
+                                     redblue.run("attention/auto", **given, M="2K").O)
+
+
+def test_mask_by_a_matrix(command):
+    """A matrix of bool is a mask by a file, as the message and the page say."""
+    live = numpy.random.default_rng(4).random((48, 56)) < 0.5
+    numpy.save("live.npy", live)
+    numpy.testing.assert_array_equal(redblue.Mask("blocks:live.npy").pairs(48, 56), live)
 
 
 def test_masks():
@@ -324,3 +448,12 @@ def test_masks():
     assert redblue.Mask().pairs(2, 3).all()
     with pytest.raises(redblue.UsageError, match="^mask 'caus'"):
         redblue.Mask("caus").pairs(6)
+    assert redblue.Mask().pairs("1K", numpy.int64(2)).shape == (1024, 2)
+    for n in (0, -1, "1.5", 2.5, None, True, "x"):
+        with pytest.raises(redblue.UsageError, match=r"^n\b"):
+            redblue.Mask().pairs(n, 3)
+    assert str("prefix:2" | redblue.Mask("causal")) == "(prefix:2)|(causal)"
+    assert str("prefix:2" & redblue.Mask("causal") & "full") == "((prefix:2)&(causal))&(full)"
+    for none in (None, 5, causal):
+        with pytest.raises(TypeError, match="^a mask is a text"):
+            redblue.Mask(none)

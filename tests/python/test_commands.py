@@ -1,8 +1,11 @@
 """Each subcommand as a function: the JSON of the command, and its words where something is wrong."""
 
+import copy
 import json
+import logging
 import os
 import pathlib
+import pickle
 import shutil
 import subprocess
 
@@ -102,6 +105,97 @@ def test_other_formats_are_text(command):
         "count backward/flash --symbolic --format latex").stdout
 
 
+def test_text_of_json(command):
+    """format="json" is text, too, where all else is a Result; and a gate that finds a difference gives its text."""
+    line = "count backward/small --n 100 --d 8 --M 256 --format json"
+    assert redblue.count("backward/small", n=100, d=8, M=256, format="json") == command.run(line).stdout
+    assert redblue.count("backward/small", n=100, d=8, M=256, format=None).total.io > 0
+    pathlib.Path("suite.json").write_text(json.dumps(SUITE))
+    baseline = redblue.record("suite.json").to_dict()
+    pathlib.Path("a.json").write_text(json.dumps(baseline))
+    baseline["points"][0]["total"]["reads"] += 1
+    pathlib.Path("b.json").write_text(json.dumps(baseline))
+    assert redblue.diff("a.json", "b.json", format="markdown") == command.run("diff a.json b.json --format markdown").stdout
+
+
+def test_graphs_come_back(command, capfd):
+    """The text of a graph, and of moves, is returned, and nothing is written to standard output."""
+    assert redblue.pebble.dag("product", n=2, m=2, d=2) == command.run("pebble dag product --n 2 --m 2 --d 2").stdout
+    assert redblue.pebble.solve("product", n=2, m=2, d=2, M=6, moves="-") == command.run(
+        "pebble solve product --n 2 --m 2 --d 2 --M 6 --moves -").stdout
+    assert "2 inputs" not in redblue.pebble.dag("product", n=2, m=2, d=2, out="graph.dot")
+    assert pathlib.Path("graph.dot").read_text().startswith("digraph")
+    for call in (lambda: redblue.pebble.dag("product", n=2, m=2, d=2, out="-"), lambda: redblue.record("s", out="-")):
+        with pytest.raises(redblue.UsageError, match="^out '-': a call has no standard output"):
+            call()
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result))])
+def test_copies(again):
+    """Results, records, lists of kernels and errors are copied and pickled with all that they have."""
+    result = redblue.run("matmul/blocked", n=32, m=32, d=32, M=300)
+    copied = again(result)
+    assert (repr(copied), copied.to_dict(), copied.exit_code) == (repr(result), result.to_dict(), 0)
+    numpy.testing.assert_array_equal(copied.C, result.C)
+    assert again(result.total) == result.total
+    assert repr(again(redblue.kernels())) == repr(redblue.kernels())
+    with pytest.raises(redblue.FastMemoryTooSmall) as raised:
+        redblue.count("backward/small", n=8, d=8, M=2)
+    assert again(raised.value).least_M == raised.value.least_M > 2
+
+
+# Keywords and values that no option takes, and what is said of them.
+MISTAKEN = {
+    "mmask='causal'": "no option and no operand is called 'mmask': did you mean mask?",
+    "dd=48": "no option and no operand is called 'dd': did you mean d?",
+    "mmask=None": "no option and no operand is called 'mmask': did you mean mask?",
+    "zebra='x'": "no option and no operand is called 'zebra': help(redblue.count) lists the options",
+    "n=True": "n takes a value, not True",
+    "n=False": "n takes a value, not False",
+    "n=numpy.True_": "n takes a value, not True",
+    "M=[True, 4]": "M takes a value, not True",
+    "n=print": "n takes a value, not an object of type builtin_function_or_method",
+    "blocks={'core.Br': [1]}": "blocks core.Br takes a value, not an object of type list",
+    "symbolic='yes'": "symbolic is True or False, not 'yes'",
+    "symbolic=2": "symbolic is True or False, not 2",
+}
+
+
+@pytest.mark.parametrize("given", MISTAKEN)
+def test_mistaken_keywords(given):
+    """They are refused by name, with what is near."""
+    with pytest.raises(redblue.UsageError) as raised:
+        eval(f"redblue.count('backward/small', {given})")
+    assert str(raised.value) == MISTAKEN[given]
+
+
+def test_values_of_other_types():
+    """Switches, lists and arguments in all the forms that they may have are those of the plain ones."""
+    for true in (True, 1, numpy.True_):
+        assert redblue.count("backward/flash", symbolic=true).to_dict() == redblue.count(
+            "backward/flash", symbolic=True).to_dict()
+    for false in (False, 0, numpy.False_, None):
+        assert redblue.count("backward/small", n=8, d=8, M=64, symbolic=false).M == 64
+    plain = counted(redblue.plan(cache=["192KiB"], d=[64, 128]).to_dict())
+    for widths in ({128, 64}, {64: 0, 128: 0}.keys(), numpy.array([64, 128]), range(64, 129, 64)):
+        assert counted(redblue.plan(cache="192KiB", d=widths).to_dict()) == plain
+    assert redblue.count(kernel="backward/small", n=numpy.int64(8), d=numpy.array(8), M=64).to_dict() == redblue.count(
+        "backward/small", n=8, d=8, M=64).to_dict()
+    with pytest.raises(redblue.UsageError, match="^graph is missing$"):
+        redblue.pebble.check(moves="moves.txt", M=4)
+    with pytest.raises(redblue.UsageError, match="called 'kernel'"):
+        redblue.count("backward/small", kernel="backward/flash")
+
+
+def test_least_M_of_a_level():
+    """least_M is the number of the message, and enough, where there are several levels, too."""
+    with pytest.raises(redblue.FastMemoryTooSmall, match=" of level 1: .* at least (\\d+)$") as raised:
+        redblue.count("forward/rows", n=64, d=8, M=[2, 4096])
+    assert str(raised.value).endswith(f" {raised.value.least_M}")
+    assert redblue.count("forward/rows", n=64, d=8, M=[raised.value.least_M, 4096]).total.io > 0
+
+
 def test_subcommands_of_files(command):
     """record, check, diff, sweep, merge, history's refusal, store, trace: what they write and return is the command's."""
     pathlib.Path("suite.json").write_text(json.dumps(SUITE))
@@ -185,8 +279,6 @@ REFUSED = {
     "count backward/auto --n 8 --d 8 --M 3": lambda: redblue.count("backward/auto", n=8, d=8, M=3),
     "count backward/rows --n 64 --d 8 --M 8 --grid 2x2":
         lambda: redblue.count("backward/rows", n=64, d=8, M=8, grid="2x2"),
-    "count backward/small --n 8 --d 8 --M 64 --width=3":
-        lambda: redblue.count("backward/small", n=8, d=8, M=64, width=3),
     "count backward/small --n 8 --d 8 --M 64 --mask caus":
         lambda: redblue.count("backward/small", n=8, d=8, M=64, mask="caus"),
     "count backward/small --n 8 --d 8 --M 64 --mask blocks:none.npy":
@@ -258,6 +350,7 @@ def test_least_M_is_enough(command):
 
 def test_words_beside_a_result(command, caplog):
     """Lines of standard error come to the logger, and stay with the result."""
+    caplog.set_level(logging.INFO)
     numpy.save("O.npy", numpy.zeros((8, 4), numpy.float32))
     numpy.save("L.npy", numpy.zeros(8, numpy.float32))
     result = redblue.run("backward/flash", n=8, d=4, M=64, seed=1, O="O.npy", L="L.npy", verify=True)
@@ -266,6 +359,10 @@ def test_words_beside_a_result(command, caplog):
     assert result.exit_code == ended.returncode
     assert [f"redblue: {line}" for line in result.words] == ended.stderr.splitlines()
     assert [record.getMessage() for record in caplog.records] == result.words
+    assert {record.levelname for record in caplog.records} == {"WARNING" if result.exit_code else "INFO"}
+    caplog.clear()
+    redblue.run("gradients/auto", n=8, d=4, M=640, seed=1, O="O.npy", L="L.npy")
+    assert {record.levelname for record in caplog.records} <= {"INFO"}
 
 
 def test_instructions_of_one_call_are_not_those_of_the_next():

@@ -5,6 +5,7 @@ import doctest
 import inspect
 import os
 import pathlib
+import pydoc
 import re
 import subprocess
 import sys
@@ -23,8 +24,8 @@ def functions(of=redblue, names=redblue.__all__):
     """The functions of subcommands, those of subcommands of subcommands too, by their dotted names."""
     for name in names:
         member = getattr(of, name)
-        if isinstance(member, types.SimpleNamespace):
-            for path, function in functions(member, vars(member)):
+        if isinstance(member, types.ModuleType):
+            for path, function in functions(member, member.__all__):
                 yield f"{name}.{path}", function
         elif inspect.isfunction(member):
             yield name, member
@@ -58,6 +59,21 @@ def test_help_has_every_option():
         assert all(re.search(rf"^{keyword}( \(|:)", function.__doc__, re.M) for keyword in keywords), name
 
 
+def test_names():
+    """dir() shows what is public, and help() of a group its functions."""
+    assert {name for name in dir(redblue) if not name.startswith("__")} == set(redblue.__all__)
+    shown = pydoc.plain(pydoc.render_doc(redblue.pebble))
+    assert "solve(problem, *, " in shown and "the fewest words with which a game" in shown
+
+
+def test_kernels_as_a_table():
+    """The list of kernels is shown as the command's table, and has the rows of its CSV."""
+    pytest.importorskip("pandas")
+    kernels = redblue.kernels()
+    assert repr(kernels) == repr(redblue.list_()) and repr(kernels).startswith("kernel ")
+    assert list(kernels.to_pandas()["name"]) == [kernel.name for kernel in kernels]
+
+
 def test_stubs_are_those_of_the_module():
     """__init__.pyi has each public name, each class its members, each function its parameters, and nothing else."""
     package = pathlib.Path(redblue.__file__).parent
@@ -85,7 +101,7 @@ def test_stubs_are_those_of_the_module():
         def of_kind(kind):
             return [each.name for each in parameters if each.kind is kind]
 
-        assert [arg.arg for arg in args.posonlyargs] == of_kind(kinds.POSITIONAL_ONLY), name
+        assert [arg.arg for arg in args.args] == of_kind(kinds.POSITIONAL_OR_KEYWORD), name
         assert [arg.arg for arg in args.kwonlyargs] == of_kind(kinds.KEYWORD_ONLY), name
         assert [arg.arg for arg in (args.vararg,) if arg] == of_kind(kinds.VAR_POSITIONAL), name
         assert [arg.arg for arg in (args.kwarg,) if arg] == of_kind(kinds.VAR_KEYWORD), name

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/system/whole_file.hpp"
 #include "runtime/text/printable.hpp"
 
 namespace redblue {
@@ -19,6 +20,14 @@ void print(std::string_view text, std::FILE* stream) {
   if (std::fwrite(text.data(), 1, text.size(), stream) != text.size() || std::fflush(stream) != 0) {
     throw std::system_error(errno, std::generic_category(),
                             stream == stdout ? "standard output" : "standard error");
+  }
+}
+
+void print_to(const std::string& target, const std::string& text) {
+  if (is_standard_output(target)) {
+    print(text);
+  } else {
+    write_whole(target, text);
   }
 }
 

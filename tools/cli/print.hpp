@@ -3,6 +3,7 @@
 // to standard error. Or both go to the program that called (caller.hpp).
 
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 #include <unistd.h>
@@ -15,6 +16,9 @@ namespace redblue {
 
 // Throws: std::system_error.
 void print(std::string_view text, std::FILE* stream = stdout);
+
+// Writes a file, whole or not at all; where it is "-", prints. Throws: std::system_error.
+void print_to(const std::string& target, const std::string& text);
 
 // The stream of a report: standard error if a file that was asked for goes to standard output.
 inline std::FILE* beside(bool data_on_standard_output) {

@@ -52,16 +52,13 @@ Action dag(CLI::App& app) {
     const DagFormat format =
         to ? named(to->text, to->from, kFormats) : format_of(std::filesystem::path(target));
     const Dag graph = options->graph.dag(options->problem.get());
-    WholeFile file(target);
-    file.append(to_text(graph, format));
-    file.finish();
-    file.commit();
+    print_to(target, to_text(graph, format));
     Index inputs = 0;
     for (Index v = 0; v < graph.size(); ++v) {
       inputs += graph.input(v) ? 1 : 0;
     }
     if (!is_standard_output(target)) {
-      print(fmt::format("{}: {} vertices, {} of them inputs; {} edges\n", file.target().string(),
+      print(fmt::format("{}: {} vertices, {} of them inputs; {} edges\n", target,
                         grouped(graph.size()), grouped(inputs), grouped(graph.edges())));
     }
     return 0;

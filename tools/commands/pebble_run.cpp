@@ -167,7 +167,7 @@ int run(const RunOptions& options) {
     write_whole(*dag_file, to_text(pebbling.dag, dag_format));
   }
   if (moves_file) {
-    write_whole(*moves_file, to_text(pebbling.dag, moves));
+    print_to(*moves_file, to_text(pebbling.dag, moves));
     if (is_standard_output(*moves_file)) {
       return 0;
     }

@@ -164,7 +164,7 @@ int run(const SolveOptions& options) {
   const std::vector<Solution> solutions = solve(rules, M.first, M.second, limits);
   if (const Solution& only = solutions.front(); targets.moves) {
     const Dag& moved = only.graph ? *only.graph : graph;
-    write_whole(*targets.moves, to_text(moved, only.moves));
+    print_to(*targets.moves, to_text(moved, only.moves));
     if (targets.dag) {
       write_whole(*targets.dag, to_text(moved, format_of(*targets.dag)));
     }

@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <thread>
@@ -35,6 +36,7 @@
 #include "runtime/text/printable.hpp"
 #include "tools/cli/caller.hpp"
 #include "tools/cli/frame.hpp"
+#include "tools/cli/sizes.hpp"
 #include "tools/commands/redblue.hpp"
 
 namespace py = pybind11;
@@ -171,15 +173,17 @@ struct Called {
 };
 
 // `words` are those of a command line, after its name. Results come back where `returns` says so.
+// Requires: whoever calls may write to the arrays of `out`, even where NumPy says no: NumPy before
+// 2.1 says so of all that comes by DLPack.
 Called call(const Words& words, const std::map<std::string, FloatArray>& in,
-            std::map<std::string, FloatArray> out, bool returns) {
+            const std::map<std::string, FloatArray>& out, bool returns) {
   Arrays arrays;
   for (const auto& [name, array] : in) {
     arrays.in[name] = {shape_of(array), {array.data(), static_cast<std::size_t>(array.size())}};
   }
-  for (auto& [name, array] : out) {  // throws ValueError for one that is read-only
+  for (const auto& [name, array] : out) {
     arrays.out[name] = {shape_of(array),
-                        {array.mutable_data(), static_cast<std::size_t>(array.size())}};
+                        {const_cast<float*>(array.data()), static_cast<std::size_t>(array.size())}};
   }
   Words all = {"redblue"};
   all.insert(all.end(), words.begin(), words.end());
@@ -205,9 +209,6 @@ Called call(const Words& words, const std::map<std::string, FloatArray>& in,
                std::move(caller.csv),
                std::move(caller.words),
                {}};
-  for (auto& [name, array] : out) {
-    ended.results[name] = array;
-  }
   for (auto& [name, taken] : arrays.results) {
     ended.results[name] = to_array(std::move(taken));
   }
@@ -250,13 +251,28 @@ py::list commands() {
   return all;
 }
 
-py::array_t<bool> pairs_of(const std::string& spec, Index n, Index m) {
-  if (n < 1 || m < 1) {
-    throw py::value_error("a mask is of at least one query and one key");
+// The names of what some kernel is given.
+std::set<std::string> operands() {
+  std::set<std::string> all;
+  for (const KernelName& name : all_kernel_names()) {
+    for (const Signature& operand : name.given()) {
+      all.emplace(operand.name);
+    }
   }
+  return all;
+}
+
+// The numbers of queries and keys are sizes as people type them.
+py::array_t<bool> pairs_of(const std::string& spec, const std::string& n_text,
+                           const std::string& m_text) {
+  Index n = 0, m = 0;
   Mask mask;
   std::atomic<bool> never = false;
-  work_aside(never, [&] { mask = parse_mask(spec, {n, m, 1, 1}, "mask '" + spec + "'"); });
+  work_aside(never, [&] {
+    n = parse_size(n_text, "n");
+    m = parse_size(m_text, "m");
+    mask = parse_mask(spec, {n, m, 1, 1}, "mask '" + spec + "'");
+  });
   py::array_t<bool> pairs({n, m});
   auto live = pairs.mutable_unchecked<2>();
   for (Index i = 0; i < n; ++i) {
@@ -289,5 +305,6 @@ PYBIND11_MODULE(_redblue, module) {
       .def_readonly("results", &Called::results);
   module.def("call", &redblue::call);
   module.def("commands", &redblue::commands);
+  module.def("operands", &redblue::operands);
   module.def("pairs_of", &redblue::pairs_of);
 }

@@ -28,13 +28,11 @@ def parameter(each):
 
 
 def stub(name, function, indent=""):
-    if isinstance(function, types.SimpleNamespace):
-        members = "".join(stub(*member, indent + "    ") for member in vars(function).items())
+    if isinstance(function, types.ModuleType):
+        members = "".join(stub(*member, indent + "    ") for member in ((each, getattr(function, each)) for each in function.__all__))
         return f"{indent}class {name}:\n{members}"
     parameters, before = [], None
     for each in function.__signature__.parameters.values():
-        if before == each.POSITIONAL_ONLY != each.kind:
-            parameters.append("/")
         if each.kind is each.KEYWORD_ONLY and before not in (each.KEYWORD_ONLY, each.VAR_POSITIONAL):
             parameters.append("*")
         parameters.append(parameter(each))

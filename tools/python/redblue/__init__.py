@@ -29,20 +29,24 @@ Traceback (most recent call last):
 redblue.FastMemoryTooSmall: backward/small does not fit in M = 2 words: for n = 1000, m = 1000, d = 48 it needs M of at least 5
 
 While a call works, other threads of Python keep running, and may call, too; Ctrl-C ends it. Lines that the command
-says on standard error are warnings of the logger "redblue". help(redblue.count) lists the options.
+says on standard error come to the logger "redblue": as information where all is well, else as warnings.
+help(redblue.count) lists the options.
 """
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import io
+import itertools
 import json
 import keyword
 import logging
+import numbers
 import os
 import types
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, MappingView, Set
 
 import numpy
 
@@ -79,7 +83,8 @@ class FastMemoryTooSmall(UsageError):
     5
     """
 
-    #: The least M that is enough; None where none is, or it is not known.
+    #: The least M that is enough, of the level that the message names where there are several; None where none is,
+    #: or it is not known.
     least_M: int | None = None
 
 
@@ -111,10 +116,15 @@ class Record(Mapping):
         return _record(self._members[name])
 
     def __getattr__(self, name):
+        if name.startswith("_"):  # copy and pickle ask for some before there are members
+            raise AttributeError(name)
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no {name!r}: it has {', '.join(self)}") from None
+            raise AttributeError(f"{type(self).__name__} has no {name!r}: {self._what_it_has()}") from None
+
+    def _what_it_has(self):
+        return "it has " + ", ".join(self)
 
     def __iter__(self):
         return iter(self._members)
@@ -148,11 +158,11 @@ class Result(Record):
     1  total   8192    1024
     """
 
-    def __init__(self, called):
+    def __init__(self, called, out):
         super().__init__(json.loads(called.data))
         self._table, self._csv = called.table, called.csv
         #: By name; with `out`, those that were given.
-        self.arrays = called.results
+        self.arrays = {**called.results, **out}
         #: What the command said beside it, line by line.
         self.words = called.words
         #: Of the command: 0; 1 where a verification failed; 3 where a gate found a difference.
@@ -163,6 +173,11 @@ class Result(Record):
 
     def __dir__(self):
         return [*super().__dir__(), *self.arrays]
+
+    def _what_it_has(self):
+        has = ", ".join([super()._what_it_has(), *self.arrays])
+        stored = "; results stay in the store, for redblue.store.export; out= brings them, too"
+        return has + (stored if "store" in self else "")
 
     def __repr__(self):
         return self._table.rstrip("\n") or json.dumps(self._members, indent=2)
@@ -197,13 +212,21 @@ class Mask:
     """
 
     def __init__(self, spec="full"):
+        if not isinstance(spec, (str, Mask)):
+            raise TypeError(f"a mask is a text, as 'causal', not {_kind(spec)}{_remedy('mask')}")
         self.spec = str(spec)
 
     def __and__(self, other):
-        return Mask(f"({self})&({other})")
+        return Mask(f"({self})&({Mask(other)})")
+
+    def __rand__(self, other):
+        return Mask(other) & self
 
     def __or__(self, other):
-        return Mask(f"({self})|({other})")
+        return Mask(f"({self})|({Mask(other)})")
+
+    def __ror__(self, other):
+        return Mask(other) | self
 
     def __str__(self):
         return self.spec
@@ -219,33 +242,87 @@ class Mask:
 
     def pairs(self, n, m=None):
         """A matrix of bool: whether query i meets key j, of n queries and m keys; of n where left out."""
-        return _redblue.pairs_of(self.spec, n, n if m is None else m)
+        return _redblue.pairs_of(self.spec, _text("n", n), _text("m", n if m is None else m))
+
+
+def _is_sparse(value):
+    return type(value).__module__.startswith("scipy.sparse")
 
 
 def _is_array(value):
-    return isinstance(value, (list, tuple)) or any(
-        hasattr(value, name) for name in ("__array__", "__array_interface__", "__dlpack__")
-    ) and not isinstance(value, numpy.generic)
+    """Whether it has rows that NumPy reads."""
+    if isinstance(value, (str, bytes, numpy.generic)):
+        return False
+    if isinstance(value, (list, tuple)) or any(
+            hasattr(value, name) for name in ("__array__", "__array_interface__", "__dlpack__")):
+        return True
+    try:
+        memoryview(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _kind(value):
+    """What a message calls a value that cannot be taken."""
+    if value is None or isinstance(value, (str, numbers.Number, numpy.bool_)):
+        return repr(value)[:60]
+    dtype = getattr(value, "dtype", None)
+    return f"an object of type {type(value).__name__}" + (f" of {dtype}" if dtype is not None else "")
+
+
+def _viewed(name, value):
+    """The array as NumPy sees it: where it is, but for lists."""
+    if _is_sparse(value):
+        raise InputError(f"{name} is sparse: save it by scipy.sparse.save_npz and give the file's name")
+    if not _is_array(value):
+        raise InputError(f"{name} is {_kind(value)}; expected an array, or the name of a file")
+    if numpy.ma.is_masked(value):
+        raise InputError(f"{name} of an array: some elements are masked; expected numbers, as filled() has them")
+    try:
+        if not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__"):
+            return numpy.from_dlpack(value)
+        return numpy.asarray(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:  # a ragged list, words of a graphics card
+        raise InputError(f"{name} cannot be read as an array: {error}") from None
+
+
+def _differences(array):
+    """What keeps a kernel from using the words where they are."""
+    return [text for differs, text in (
+        (array.dtype != numpy.float32, f"{array.dtype}, not float32"),
+        (not array.flags.c_contiguous, "not in C order"),
+        (not array.flags.aligned, "not aligned")) if differs]
 
 
 def _float32(name, value):
     """The words of an operand, where they are if they may stay there."""
-    if not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__"):
-        value = numpy.from_dlpack(value)
-    array = numpy.asarray(value)
-    if array.dtype == numpy.float32 and array.flags.c_contiguous and array.flags.aligned:
+    array = _viewed(name, value)
+    differences = _differences(array)
+    if not differences:
         return array
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name} of an array: elements of dtype {array.dtype}; expected numbers, float32 at best")
     with numpy.errstate(over="ignore"):  # what becomes infinite is refused
         converted = array.astype(numpy.float32, order="C")
-    warnings.warn(f"{name} is copied: it is {array.dtype}, not float32 in C order where it is",
-                  ConversionWarning, stacklevel=4)
+    warnings.warn(f"{name} is copied: it is {', '.join(differences)}", ConversionWarning, stacklevel=4)
     return converted
 
 
-def _flag_of(name):
-    return "--" + name.rstrip("_").replace("_", "-")
+# NumPy before 2.1 takes all that comes by DLPack for read-only.
+_DLPACK_SAYS_READ_ONLY = numpy.lib.NumpyVersion(numpy.__version__) >= "2.1.0"
+
+
+def _written(name, target):
+    """The words of an array that a result is to be written to."""
+    if not isinstance(target, numpy.ndarray) and not hasattr(target, "__dlpack__"):
+        raise InputError(f"out {name} is {_kind(target)}; expected an array of float32, or the name of a file")
+    array = _viewed(f"out {name}", target)
+    says = isinstance(target, numpy.ndarray) or _DLPACK_SAYS_READ_ONLY
+    wrong = _differences(array) + ["read-only"] * (says and not array.flags.writeable)
+    if wrong:
+        raise InputError(f"out {name} cannot be written to: it is {', '.join(wrong)}")
+    return array
 
 
 def _keyword_of(flag):
@@ -253,57 +330,118 @@ def _keyword_of(flag):
     return name + "_" if keyword.iskeyword(name) else name
 
 
-def _texts(value):
+def _remedy(name):
+    """What to give in place of what `name` cannot take, after the message."""
+    if name == "mask":
+        return "; a matrix of bool is saved by numpy.save and given as 'blocks:FILE.npy'"
+    return f"; give {name[4:]}=array to run" if name.startswith("in_ ") else ""
+
+
+def _text(name, value):
+    """One value as the command line has it."""
+    if isinstance(value, os.PathLike):
+        return os.fsdecode(value)
+    if isinstance(value, numpy.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, (str, Mask, numbers.Number)) and not isinstance(value, bool):
+        return str(value)
+    if _is_sparse(value):
+        _viewed(name, value)
+    raise UsageError(f"{name} takes a value, not {_kind(value)}{_remedy(name)}")
+
+
+def _texts(name, value):
     """What an option is given, item by item."""
     if isinstance(value, Mapping):
-        return [f"{name}={os.fspath(item) if hasattr(item, '__fspath__') else item}" for name, item in value.items()]
-    if isinstance(value, (list, tuple)):
-        return [text for item in value for text in _texts(item)]
-    return [os.fspath(value) if hasattr(value, "__fspath__") else str(value)]
+        return [f"{key}={_text(f'{name} {key}', item)}" for key, item in value.items() if item is not None]
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=lambda item: (isinstance(item, str), item))
+    if isinstance(value, numpy.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
+        value = value.tolist()
+    if isinstance(value, (list, tuple, range, MappingView, Set)):
+        return [text for item in value for text in _texts(name, item)]
+    return [_text(name, value)]
 
 
-def _option_words(flag, option, value):
-    if value is None or value is False:
+def _option_words(name, option, value):
+    flag = option["flag"]
+    if value is None:
         return []
-    if value is True:
-        return [flag]
-    texts = _texts(value)
-    if option is None or "may be repeated" not in option["help"]:
+    if option["switch"]:
+        if not isinstance(value, (bool, numpy.bool_, numbers.Integral)) or value not in (0, 1):
+            raise UsageError(f"{name} is True or False, not {_kind(value)}")
+        return [flag] if value else []
+    if name == "store" and isinstance(value, os.PathLike):
+        value = f"file:{os.fsdecode(value)}"
+    texts = _texts(name, value)
+    if name in ("out", "also") and any(text.rpartition("=")[2] == "-" for text in texts):
+        raise UsageError(f"{name} '-': a call has no standard output; expected the name of a file")
+    if "may be repeated" not in option["help"]:
         texts = [",".join(texts)]
     return [f"{flag}={text}" for text in texts]
 
 
+def _in_order(command, args, keywords):
+    """The arguments with their names; the last may be given by keyword, and are taken from `keywords`."""
+    names = [argument["name"].lower() for argument in command["arguments"]]
+    values = [*args, *(keywords.pop(name, None) for name in names[len(args):])]
+    while values and values[-1] is None:
+        values.pop()
+    named = list(zip(itertools.chain(names, itertools.repeat(names[-1] if names else "an argument")), values))
+    for name, value in named:
+        if value is None:
+            raise UsageError(f"{name} is missing")
+    return named
+
+
+def _unknown(path, options, operands, name):
+    near = difflib.get_close_matches(name, [*options, *operands], n=1)
+    what = "no option and no operand" if operands else "no option"
+    remedy = f"did you mean {near[0]}?" if near else f"help(redblue.{'.'.join(path)}) lists the options"
+    return UsageError(f"{what} is called {name!r}: {remedy}")
+
+
 def _call(path, command, args, keywords):
-    options = {option["flag"]: option for option in command["options"]}
-    words, given, out = [*path, *(text for arg in args for text in _texts(arg))], {}, {}
+    options = {_keyword_of(option["flag"]): option for option in command["options"]}
+    operands = _operands if "in_" in options else ()
+    words = [*path, *(text for named in _in_order(command, args, keywords) for text in _texts(*named))]
+    given, out, written = {}, {}, {}
     for name, value in keywords.items():
-        flag = _flag_of(name)
-        if flag == "--out" and isinstance(value, Mapping):
-            out = {operand: target for operand, target in value.items() if isinstance(target, numpy.ndarray)}
-            value = {operand: target for operand, target in value.items() if operand not in out}
-            _check_out(out)
-        if flag not in options and path == ["run"] and _is_array(value):
+        if name == "out" and path == ["run"]:
+            out, value = _targets(value)
+            written = {operand: _written(operand, target) for operand, target in out.items()}
+        if name in options:
+            words += _option_words(name, options[name], value)
+        elif name not in operands:
+            raise _unknown(path, options, operands, name)
+        elif isinstance(value, (str, os.PathLike)):
+            words += _option_words("in_", options["in_"], {name: value})
+        elif value is not None and path == ["run"]:
             given[name] = _float32(name, value)
-        elif flag not in options and "--in" in options and isinstance(value, (str, os.PathLike)):
-            words += _option_words("--in", options["--in"], {name: value})
-        else:
-            words += _option_words(flag, options.get(flag), value)
-    if "--format" in options and "format" not in keywords:
+        elif value is not None:
+            raise UsageError(f"{name}: {' '.join(path)} takes no arrays; give n, m and d, or the name of a file")
+    as_text = keywords.get("format") is not None
+    if "format" in options and not as_text:
         words.append("--format=json")
-    called = _redblue.call(words, given, out, path == ["run"])
+    called = _redblue.call(words, given, written, path == ["run"])
     for line in called.words:
-        _logger.warning(line)
-    if called.data.startswith("{"):
-        return Result(called)
-    if called.code != 0:
+        _logger.log(logging.WARNING if called.code else logging.INFO, line)
+    if called.data.startswith("{") and not as_text:
+        return Result(called, out)
+    if called.code != 0 and not (as_text and called.data):
         raise Error("\n".join(called.words))
     return called.data or None
 
 
-def _check_out(out):
-    for name, array in out.items():
-        if array.dtype != numpy.float32 or not array.flags.c_contiguous or not array.flags.writeable:
-            raise InputError(f"out {name}: an array to be written is of float32, in C order, and not read-only")
+def _targets(value):
+    """Results that go to arrays, and those that go to files."""
+    if value is None or isinstance(value, (str, list, tuple)) and not any(_is_array(item) for item in value):
+        return {}, value  # NAME=FILE, as the command has it
+    if not isinstance(value, Mapping):
+        raise InputError(f"out is {_kind(value)}; expected names of results with an array or a file: {{'O': array}}")
+    files = {name: target for name, target in value.items()
+             if target is None or isinstance(target, (str, os.PathLike))}
+    return {name: target for name, target in value.items() if name not in files}, files
 
 
 _EXAMPLES = {
@@ -340,10 +478,8 @@ def _parameters(command):
         name = argument["name"].lower()
         if argument["several"]:
             yield kind(name, kind.VAR_POSITIONAL)
-        elif argument["required"]:
-            yield kind(name, kind.POSITIONAL_ONLY)
         else:
-            yield kind(name, kind.POSITIONAL_ONLY, default=None)
+            yield kind(name, kind.POSITIONAL_OR_KEYWORD, default=kind.empty if argument["required"] else None)
     for option in command["options"]:
         yield kind(_keyword_of(option["flag"]), kind.KEYWORD_ONLY, default=False if option["switch"] else None)
     if any(option["flag"] == "--in" for option in command["options"]):
@@ -365,9 +501,12 @@ def _doc(path, command):
 
 def _function(path, command):
     if command["subcommands"]:
-        return types.SimpleNamespace(
-            **{_keyword_of("--" + each["name"]): _function([*path, each["name"]], each)
-               for each in command["subcommands"]})
+        functions = {_keyword_of("--" + each["name"]): _function([*path, each["name"]], each)
+                     for each in command["subcommands"]}
+        group = types.ModuleType(f"{__name__}.{path[-1]}", f"{command['help']}: `redblue {path[-1]}`.")
+        group.__all__ = list(functions)
+        vars(group).update(functions)
+        return group
 
     def function(*args, **keywords):
         return _call(path, command, args, keywords)
@@ -380,10 +519,26 @@ def _function(path, command):
     return function
 
 
+_operands = _redblue.operands()  # of some kernel
 _commands = {command["name"]: command for command in _redblue.commands()}
 for _name, _command in _commands.items():
     # `list` stays Python's here.
     globals()["list_" if _name == "list" else _keyword_of("--" + _name)] = _function([_name], _command)
+
+
+class Kernels(list):
+    """A list of kernels, whose representation is a table."""
+
+    def __init__(self, listed):
+        super().__init__(listed.kernels)
+        self._listed = listed
+
+    def __repr__(self):
+        return repr(self._listed)
+
+    def to_pandas(self):
+        """A DataFrame of a row for each kernel."""
+        return self._listed.to_pandas("kernels")
 
 
 def kernels(**options):
@@ -392,8 +547,12 @@ def kernels(**options):
     >>> [kernel.returns for kernel in redblue.kernels() if kernel.name == "backward/small"]
     [['g']]
     """
-    return list_(**options).kernels  # noqa: F821
+    return Kernels(list_(**options))  # noqa: F821
 
 
-__all__ = ["ConversionWarning", "Error", "FastMemoryTooSmall", "InputError", "Mask", "Record", "Result",
+__all__ = ["ConversionWarning", "Error", "FastMemoryTooSmall", "InputError", "Kernels", "Mask", "Record", "Result",
            "UsageError", "kernels", *("list_" if name == "list" else _keyword_of("--" + name) for name in _commands)]
+
+
+def __dir__():
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
