@@ -330,6 +330,7 @@ class Namespace:
 # What out= does not take, and what is said of it.
 NO_TARGETS = {
     "an array": (lambda O: O, r"^out is an object of type ndarray of float32; expected names of results"),
+    "a name that is none": (lambda O: {3: O}, "^out is an object of type dict; expected names"),
     "a number": (lambda O: 5, "^out is 5; expected names"),
     "a list": (lambda O: {"O": [[0.0]]}, "^out O is an object of type list; expected an array of float32, or the name"),
     "an object": (lambda O: {"O": Namespace()}, "^out O is an object of type Namespace; expected an array"),

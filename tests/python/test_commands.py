@@ -125,9 +125,26 @@ def test_graphs_come_back(command, capfd):
         "pebble solve product --n 2 --m 2 --d 2 --M 6 --moves -").stdout
     assert "2 inputs" not in redblue.pebble.dag("product", n=2, m=2, d=2, out="graph.dot")
     assert pathlib.Path("graph.dot").read_text().startswith("digraph")
-    for call in (lambda: redblue.pebble.dag("product", n=2, m=2, d=2, out="-"), lambda: redblue.record("s", out="-")):
-        with pytest.raises(redblue.UsageError, match="^out '-': a call has no standard output"):
-            call()
+    assert redblue.replay("forward/flash", n=8, d=4, M=64, cachesim="-") == command.run(
+        "replay forward/flash --n 8 --d 4 --M 64 --cachesim -").stdout
+    assert capfd.readouterr().out == ""
+
+
+STANDARD_OUTPUT = {
+    "a graph": lambda: redblue.pebble.dag("product", n=2, m=2, d=2, out="-"),
+    "a recording": lambda: redblue.record("suite.json", out="-"),
+    "a comparison": lambda: redblue.diff("a.json", "b.json", also={"junit": "-"}),
+    "a picture": lambda: redblue.plot.figure1("swept", out="-"),
+    "a trace": lambda: redblue.trace("forward/flash", n=8, d=4, M=64, din="-"),
+    "a matrix": lambda: redblue.store.export("on_disk", "A1=-"),
+}
+
+
+@pytest.mark.parametrize("what", STANDARD_OUTPUT)
+def test_no_standard_output(what, capfd):
+    """What would be written to the standard output of the process is refused."""
+    with pytest.raises(redblue.UsageError, match="^[a-z]+ '-': a call has no standard output; expected the name of a file"):
+        STANDARD_OUTPUT[what]()
     assert capfd.readouterr().out == ""
 
 
@@ -151,6 +168,10 @@ MISTAKEN = {
     "dd=48": "no option and no operand is called 'dd': did you mean d?",
     "mmask=None": "no option and no operand is called 'mmask': did you mean mask?",
     "zebra='x'": "no option and no operand is called 'zebra': help(redblue.count) lists the options",
+    "N=8": "no option and no operand is called 'N': did you mean n?",
+    "n=''": "n takes a value, not ''",
+    "M=[]": "M takes a value, not []",
+    "M={4, None}": "M takes a value, not None",
     "n=True": "n takes a value, not True",
     "n=False": "n takes a value, not False",
     "n=numpy.True_": "n takes a value, not True",

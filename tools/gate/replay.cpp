@@ -55,7 +55,7 @@ void ReplayOutputs::take(ReplayReport report) const {
   }
   report.per_phase = report.kernel && per_phase_.get();
   if (const auto file = cachesim(); file && report.kernel) {
-    write_whole(file->text, to_cachesim(report.kernel->accesses));
+    print_to(file->text, to_cachesim(report.kernel->accesses));
     if (is_standard_output(file->text)) {
       return;
     }

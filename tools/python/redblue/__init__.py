@@ -327,7 +327,11 @@ def _written(name, target):
 
 def _keyword_of(flag):
     name = flag[2:].replace("-", "_")
-    return name + "_" if keyword.iskeyword(name) else name
+    return name + "_" if keyword.iskeyword(name) or name == "list" else name  # `list` stays Python's here
+
+
+def _path_of(path):
+    return ".".join(_keyword_of("--" + name) for name in path)
 
 
 def _remedy(name):
@@ -350,16 +354,24 @@ def _text(name, value):
     raise UsageError(f"{name} takes a value, not {_kind(value)}{_remedy(name)}")
 
 
-def _texts(name, value):
-    """What an option is given, item by item."""
+def _texts(name, value, helped):
+    """What an option or an argument is given, item by item. Its help says where data go to standard output."""
+    texts = _items(name, value)
+    if "-: standard output" in helped and "and nothing else" not in helped:  # which comes back
+        if any(text.rpartition("=")[2] == "-" for text in texts):
+            raise UsageError(f"{name} '-': a call has no standard output; expected the name of a file")
+    return texts
+
+
+def _items(name, value):
     if isinstance(value, Mapping):
         return [f"{key}={_text(f'{name} {key}', item)}" for key, item in value.items() if item is not None]
     if isinstance(value, (set, frozenset)):
-        value = sorted(value, key=lambda item: (isinstance(item, str), item))
+        value = sorted(value, key=lambda item: (0, item) if isinstance(item, numbers.Real) else (1, str(item)))
     if isinstance(value, numpy.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
         value = value.tolist()
     if isinstance(value, (list, tuple, range, MappingView, Set)):
-        return [text for item in value for text in _texts(name, item)]
+        return [text for item in value for text in _items(name, item)]
     return [_text(name, value)]
 
 
@@ -373,17 +385,18 @@ def _option_words(name, option, value):
         return [flag] if value else []
     if name == "store" and isinstance(value, os.PathLike):
         value = f"file:{os.fsdecode(value)}"
-    texts = _texts(name, value)
-    if name in ("out", "also") and any(text.rpartition("=")[2] == "-" for text in texts):
-        raise UsageError(f"{name} '-': a call has no standard output; expected the name of a file")
+    texts = _texts(name, value, option["help"])
     if "may be repeated" not in option["help"]:
         texts = [",".join(texts)]
+    if "" in texts:
+        raise UsageError(f"{name} takes a value, not {value!r}")
     return [f"{flag}={text}" for text in texts]
 
 
 def _in_order(command, args, keywords):
-    """The arguments with their names; the last may be given by keyword, and are taken from `keywords`."""
-    names = [argument["name"].lower() for argument in command["arguments"]]
+    """The texts of the arguments; the last may be given by keyword, and are taken from `keywords`."""
+    helps = {argument["name"].lower(): argument["help"] for argument in command["arguments"]}
+    names = list(helps)
     values = [*args, *(keywords.pop(name, None) for name in names[len(args):])]
     while values and values[-1] is None:
         values.pop()
@@ -391,20 +404,21 @@ def _in_order(command, args, keywords):
     for name, value in named:
         if value is None:
             raise UsageError(f"{name} is missing")
-    return named
+    return [text for name, value in named for text in _texts(name, value, helps.get(name, ""))]
 
 
 def _unknown(path, options, operands, name):
-    near = difflib.get_close_matches(name, [*options, *operands], n=1)
+    names = [*options, *operands]
+    near = [each for each in names if each.lower() == name.lower()] or difflib.get_close_matches(name, names, n=1)
     what = "no option and no operand" if operands else "no option"
-    remedy = f"did you mean {near[0]}?" if near else f"help(redblue.{'.'.join(path)}) lists the options"
+    remedy = f"did you mean {near[0]}?" if near else f"help(redblue.{_path_of(path)}) lists the options"
     return UsageError(f"{what} is called {name!r}: {remedy}")
 
 
 def _call(path, command, args, keywords):
     options = {_keyword_of(option["flag"]): option for option in command["options"]}
     operands = _operands if "in_" in options else ()
-    words = [*path, *(text for named in _in_order(command, args, keywords) for text in _texts(*named))]
+    words = [*path, *_in_order(command, args, keywords)]
     given, out, written = {}, {}, {}
     for name, value in keywords.items():
         if name == "out" and path == ["run"]:
@@ -437,7 +451,7 @@ def _targets(value):
     """Results that go to arrays, and those that go to files."""
     if value is None or isinstance(value, (str, list, tuple)) and not any(_is_array(item) for item in value):
         return {}, value  # NAME=FILE, as the command has it
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise InputError(f"out is {_kind(value)}; expected names of results with an array or a file: {{'O': array}}")
     files = {name: target for name, target in value.items()
              if target is None or isinstance(target, (str, os.PathLike))}
@@ -512,7 +526,7 @@ def _function(path, command):
         return _call(path, command, args, keywords)
 
     function.__name__ = _keyword_of("--" + path[-1])
-    function.__qualname__ = ".".join(_keyword_of("--" + name) for name in path)
+    function.__qualname__ = _path_of(path)
     function.__module__ = __name__
     function.__doc__ = _doc(path, command)
     function.__signature__ = inspect.Signature(list(_parameters(command)))
@@ -522,8 +536,7 @@ def _function(path, command):
 _operands = _redblue.operands()  # of some kernel
 _commands = {command["name"]: command for command in _redblue.commands()}
 for _name, _command in _commands.items():
-    # `list` stays Python's here.
-    globals()["list_" if _name == "list" else _keyword_of("--" + _name)] = _function([_name], _command)
+    globals()[_keyword_of("--" + _name)] = _function([_name], _command)
 
 
 class Kernels(list):
@@ -547,11 +560,11 @@ def kernels(**options):
     >>> [kernel.returns for kernel in redblue.kernels() if kernel.name == "backward/small"]
     [['g']]
     """
-    return Kernels(list_(**options))  # noqa: F821
+    return Kernels(list_(**options, format=None))  # noqa: F821
 
 
 __all__ = ["ConversionWarning", "Error", "FastMemoryTooSmall", "InputError", "Kernels", "Mask", "Record", "Result",
-           "UsageError", "kernels", *("list_" if name == "list" else _keyword_of("--" + name) for name in _commands)]
+           "UsageError", "kernels", *(_keyword_of("--" + name) for name in _commands)]
 
 
 def __dir__():
