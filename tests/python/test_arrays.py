@@ -332,7 +332,7 @@ NO_TARGETS = {
     "an array": (lambda O: O, r"^out is an object of type ndarray of float32; expected names of results"),
     "a name that is none": (lambda O: {3: O}, "^out is an object of type dict; expected names"),
     "a number": (lambda O: 5, "^out is 5; expected names"),
-    "a list": (lambda O: {"O": [[0.0]]}, "^out O is an object of type list; expected an array of float32, or the name"),
+    "a list": (lambda O: {"O": [[0.0]]}, "^out O is an object of type list; expected an array of float32, or the"),
     "an object": (lambda O: {"O": Namespace()}, "^out O is an object of type Namespace; expected an array"),
     "float64": (lambda O: {"O": O.astype(float)}, "^out O cannot be written to: it is float64, not float32$"),
     "all wrong": (lambda O: {"O": read_only(numpy.asfortranarray(O.astype(float)))},
@@ -383,9 +383,11 @@ def test_conversions_say_what_differs():
     crooked = numpy.frombuffer(b" " + given["V"].tobytes(), numpy.uint8)[1:].view(numpy.float32).reshape(56, 8)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        redblue.run("attention/auto", Q=given["Q"].astype(float), K=numpy.asfortranarray(given["K"]), V=crooked, M="2K")
-    assert [str(warning.message) for warning in caught] == [
-        "Q is copied: it is float64, not float32", "K is copied: it is not in C order", "V is copied: it is not aligned"]
+        redblue.run("attention/auto", Q=given["Q"].astype(float), K=numpy.asfortranarray(given["K"]), V=crooked,
+                    M="2K")
+    assert [str(warning.message) for warning in caught] == ["Q is copied: it is float64, not float32",
+                                                            "K is copied: it is not in C order",
+                                                            "V is copied: it is not aligned"]
 
 
 def sparse(array):
@@ -407,7 +409,8 @@ MISPLACED = {
                "^A is sparse: save it by scipy.sparse.save_npz and give the file's name$"),
     "a scalar": (lambda Q: redblue.run("attention/auto", Q=3.5, M="2K"), redblue.InputError,
                  "^Q is 3.5; expected an array, or the name of a file$"),
-    "bytes": (lambda Q: redblue.run("attention/auto", Q=b"Q.npy", M="2K"), redblue.InputError, "^Q is an object of type"),
+    "bytes": (lambda Q: redblue.run("attention/auto", Q=b"Q.npy", M="2K"), redblue.InputError,
+              "^Q is an object of type bytes; expected an array, or the name of a file$"),
     "ragged": (lambda Q: redblue.run("attention/auto", Q=[[1.0, 2.0], [3.0]], M="2K"), redblue.InputError,
                "^Q cannot be read as an array: "),
     "masked": (lambda Q: redblue.run("attention/auto", Q=numpy.ma.masked_array(Q, Q > 0), M="2K"), redblue.InputError,

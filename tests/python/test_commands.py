@@ -115,7 +115,8 @@ def test_text_of_json(command):
     pathlib.Path("a.json").write_text(json.dumps(baseline))
     baseline["points"][0]["total"]["reads"] += 1
     pathlib.Path("b.json").write_text(json.dumps(baseline))
-    assert redblue.diff("a.json", "b.json", format="markdown") == command.run("diff a.json b.json --format markdown").stdout
+    assert redblue.diff("a.json", "b.json", format="markdown") == command.run(
+        "diff a.json b.json --format markdown").stdout
 
 
 def test_graphs_come_back(command, capfd):
@@ -143,7 +144,7 @@ STANDARD_OUTPUT = {
 @pytest.mark.parametrize("what", STANDARD_OUTPUT)
 def test_no_standard_output(what, capfd):
     """What would be written to the standard output of the process is refused."""
-    with pytest.raises(redblue.UsageError, match="^[a-z]+ '-': a call has no standard output; expected the name of a file"):
+    with pytest.raises(redblue.UsageError, match="^[a-z]+ '-': a call has no standard output; expected the name"):
         STANDARD_OUTPUT[what]()
     assert capfd.readouterr().out == ""
 
