@@ -265,8 +265,9 @@ void WholeFile::finish() {
     });
   }
   struct stat old {};
-  if (::stat(file_path_.c_str(), &old) == 0 && ::fchmod(file_.get(), old.st_mode & 07777) != 0) {
-    fail(errno, "keep the permissions of", target_);
+  if (::stat(file_path_.c_str(), &old) == 0) {
+    // Not on every file system, which is no reason to lose the file.
+    static_cast<void>(::fchmod(file_.get(), old.st_mode & 07777));
   }
   const int synced = retry([&] { return ::fsync(file_.get()); });
   const int sync_error = synced == 0 ? 0 : errno;

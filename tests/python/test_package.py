@@ -124,7 +124,7 @@ def test_ten_lines_of_the_page(tmp_path):
     assert len([line for line in code[1].splitlines() if line]) == 10
     ended = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path, capture_output=True, text=True,
                            env={**os.environ, "MPLBACKEND": "Agg"})
-    assert (ended.returncode, ended.stderr, ended.stdout) == (0, "", code[2])
+    assert (ended.returncode, ended.stdout) == (0, code[2]), ended.stderr
     assert "<svg" in (tmp_path / "words.svg").read_text()
 
 
@@ -162,3 +162,26 @@ def test_notebooks_are_there():
     for notebook in NOTEBOOKS:
         assert f"(notebooks/{notebook.name})" in PAGE
         assert '"outputs": []' in notebook.read_text() and '"output_type"' not in notebook.read_text()
+
+
+def test_no_member_of_a_document_is_hidden(tmp_path, monkeypatch):
+    """Members of the JSON are attributes: the class has none of their names."""
+    monkeypatch.chdir(tmp_path)
+    results = [redblue.count("forward/small", n=4, d=2, M=24), redblue.plan(problem="backward", n=4, d=2, M=24),
+               redblue.bounds(problem="backward", n=4, d=2, M=24), redblue.pebble.run("forward/small", n=4, d=2, M=24),
+               redblue.run("forward/small", n=4, d=2, M=24, verify=True), redblue.curve(problem="backward", n=9, d=2)]
+    for result in results:
+        for name, value in result.to_dict().items():
+            assert name not in vars(result)
+            assert not hasattr(redblue.Result, name), name
+
+
+def test_texts_hold_any_byte_but_nul():
+    """Names that are no UTF-8 reach the command; a NUL would cut a text, and is refused."""
+    with pytest.raises(redblue.Error, match="No such file"):
+        redblue.run("attention/auto", Q=pathlib.Path(os.fsdecode(b"no\xff.npy")), K="k.npy", V="v.npy", M=99)
+    for call in (lambda: redblue.count("backward/small\0", n=8, d=8, M=99),
+                 lambda: redblue.count("backward/small", n="8\0", d=8, M=99),
+                 lambda: redblue.Mask("causal\0").pairs(3)):
+        with pytest.raises(redblue.UsageError, match="NUL"):
+            call()

@@ -65,12 +65,20 @@ void set_error(const std::exception_ptr& failure) {
     } else if (said.code == 2) {
       type = "UsageError";
     }
+  } catch (...) {
+    what = current_failure().what;
   }
   const py::object error = py::module_::import("redblue").attr(type)(printable(what));
   if (least_M) {
     error.attr("least_M") = *least_M;
   }
   PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
+}
+
+// Handlers of signals run in this thread alone.
+bool is_main_thread() {
+  const py::object main = py::module_::import("threading").attr("main_thread")();
+  return main.attr("ident").cast<unsigned long>() == PyThread_get_thread_ident();
 }
 
 // Does the work on another thread. Throws: what it throws; py::error_already_set where a signal's
@@ -81,6 +89,9 @@ void work_aside(std::atomic<bool>& stop, const std::function<void()>& work) {
   std::mutex mutex;
   std::condition_variable ended;
   bool has_ended = false, signalled = false;
+  // Another thread must not ask for the lock of Python: where Python ends meanwhile, it is never
+  // given.
+  const bool hears_signals = is_main_thread();
   {
     const py::gil_scoped_release released;
     std::thread worker([&] {
@@ -94,7 +105,11 @@ void work_aside(std::atomic<bool>& stop, const std::function<void()>& work) {
       ended.notify_one();
     });
     std::unique_lock lock(mutex);
-    while (!ended.wait_for(lock, kBetweenLooks, [&] { return has_ended; })) {
+    const auto is_over = [&] { return has_ended; };
+    if (!hears_signals) {
+      ended.wait(lock, is_over);
+    }
+    while (!ended.wait_for(lock, kBetweenLooks, is_over)) {
       if (!signalled) {
         lock.unlock();
         const py::gil_scoped_acquire held;

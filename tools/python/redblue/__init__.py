@@ -164,7 +164,7 @@ class Result(Record):
         #: By name; with `out`, those that were given.
         self.arrays = {**called.results, **out}
         #: What the command said beside it, line by line.
-        self.words = called.words
+        self.said = called.words
         #: Of the command: 0; 1 where a verification failed; 3 where a gate found a difference.
         self.exit_code = called.code
 
@@ -242,7 +242,8 @@ class Mask:
 
     def pairs(self, n, m=None):
         """A matrix of bool: whether query i meets key j, of n queries and m keys; of n where left out."""
-        return _redblue.pairs_of(self.spec, _text("n", n), _text("m", n if m is None else m))
+        return _redblue.pairs_of(*map(os.fsencode, (
+            _text("mask", self.spec), _text("n", n), _text("m", n if m is None else m))))
 
 
 def _is_sparse(value):
@@ -344,11 +345,14 @@ def _remedy(name):
 def _text(name, value):
     """One value as the command line has it."""
     if isinstance(value, os.PathLike):
-        return os.fsdecode(value)
+        value = os.fsdecode(value)
     if isinstance(value, numpy.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (str, Mask, numbers.Number)) and not isinstance(value, bool):
-        return str(value)
+        text = str(value)
+        if "\0" in text:
+            raise UsageError(f"{name} {text!r}: a text has no NUL")
+        return text
     if _is_sparse(value):
         _viewed(name, value)
     raise UsageError(f"{name} takes a value, not {_kind(value)}{_remedy(name)}")
@@ -437,7 +441,7 @@ def _call(path, command, args, keywords):
     as_text = keywords.get("format") is not None
     if "format" in options and not as_text:
         words.append("--format=json")
-    called = _redblue.call(words, given, written, path == ["run"])
+    called = _redblue.call([os.fsencode(word) for word in words], given, written, path == ["run"])
     for line in called.words:
         _logger.log(logging.WARNING if called.code else logging.INFO, line)
     if called.data.startswith("{") and not as_text:

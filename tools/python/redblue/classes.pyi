@@ -33,7 +33,7 @@ class Record(Mapping[str, Any]):
 
 class Result(Record):
     arrays: dict[str, numpy.typing.NDArray[numpy.float32]]
-    words: Sequence[str]
+    said: Sequence[str]
     exit_code: int
     def to_pandas(self, of: str | None = None) -> pandas.DataFrame: ...
 
