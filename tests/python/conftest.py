@@ -7,6 +7,8 @@ import subprocess
 import pytest
 
 COMMAND = os.environ["REDBLUE_COMMAND"]
+for name in {name for name in os.environ if name.startswith("REDBLUE_")} - {"REDBLUE_COMMAND"}:
+    del os.environ[name]  # an option of the user's
 
 
 class Command:
