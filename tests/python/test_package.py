@@ -185,3 +185,9 @@ def test_texts_hold_any_byte_but_nul():
                  lambda: redblue.Mask("causal\0").pairs(3)):
         with pytest.raises(redblue.UsageError, match="NUL"):
             call()
+
+
+def test_words_that_may_be_several():
+    """An argument that the command takes several times is one of any number here, too."""
+    parts = inspect.signature(redblue.merge).parameters["parts"]
+    assert parts.kind is inspect.Parameter.VAR_POSITIONAL

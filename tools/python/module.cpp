@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -37,6 +36,7 @@
 #include "tools/cli/caller.hpp"
 #include "tools/cli/frame.hpp"
 #include "tools/cli/sizes.hpp"
+#include "tools/commands/command_tree.hpp"
 #include "tools/commands/redblue.hpp"
 
 namespace py = pybind11;
@@ -231,39 +231,32 @@ Called call(const Words& words, const std::map<std::string, FloatArray>& in,
 }
 
 // A subcommand as its parser has it: its name, help, words without a flag, options and subcommands.
-py::dict described(const CLI::App& app) {
+py::dict described(const CommandTree& tree) {
   py::list arguments, options, subcommands;
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->get_lnames().empty()) {
-      arguments.append(py::dict(py::arg("name") = option->get_name(true),
-                                py::arg("help") = option->get_description(),
-                                py::arg("required") = option->get_required(),
-                                py::arg("several") = option->get_expected_max() > 1));
-    } else if (const std::string name = option->get_lnames().front();
-               name != "help" && name != "version") {
-      options.append(py::dict(py::arg("flag") = "--" + name,
-                              py::arg("help") = option->get_description(),
-                              py::arg("switch") = option->get_items_expected_max() == 0,
-                              py::arg("value") = option->get_type_name()));
+  for (const CommandArgument& argument : tree.arguments) {
+    arguments.append(py::dict(py::arg("name") = argument.name, py::arg("help") = argument.help,
+                              py::arg("required") = argument.required,
+                              py::arg("several") = argument.several));
+  }
+  for (const CommandOption& option : tree.options) {
+    if (const std::string& flag = option.names.back(); flag != "--help" && flag != "--version") {
+      options.append(py::dict(
+          py::arg("flag") = flag,
+          py::arg("help") = option.help + (option.twin.empty() ? "" : " [" + option.twin + "]"),
+          py::arg("switch") = option.type.empty(), py::arg("value") = option.type));
     }
   }
-  for (const CLI::App* subcommand : app.get_subcommands(nullptr)) {
-    subcommands.append(described(*subcommand));
+  for (const CommandTree& subcommand : tree.subcommands) {
+    subcommands.append(described(subcommand));
   }
-  return py::dict(py::arg("name") = app.get_name(), py::arg("help") = app.get_description(),
+  return py::dict(py::arg("name") = tree.path.back(), py::arg("help") = tree.help,
                   py::arg("arguments") = arguments, py::arg("options") = options,
                   py::arg("subcommands") = subcommands);
 }
 
-py::list commands() {
-  CLI::App app(kDescription, "redblue");
-  py::list all;
-  for (const Subcommand& subcommand : redblue_subcommands(nullptr, nullptr)) {
-    CLI::App& command = add_subcommand(app, subcommand.name, subcommand.help);
-    static_cast<void>(subcommand.make(command));
-    all.append(described(command));
-  }
-  return all;
+py::object commands() {
+  return described(
+      command_tree("redblue", kDescription, redblue_subcommands(nullptr, nullptr)))["subcommands"];
 }
 
 // The names of what some kernel is given.
