@@ -45,6 +45,8 @@ class Arena {
   [[nodiscard]] float* address(const Slot& slot) const { return base_ + slot.offset; }
   // The living slots in ascending order of addresses.
   [[nodiscard]] const std::vector<Slot*>& living() const { return living_; }
+  // The number of tiles placed so far. An address is valid until it grows.
+  [[nodiscard]] std::uint64_t placed() const { return next_id_; }
   // The words up to the farthest one ever in use: at most capacity + capacity / 8 + 16384.
   [[nodiscard]] Index span() const { return span_; }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstdint>
 #include <type_traits>
 
 #include "memsim/range.hpp"
@@ -60,14 +61,16 @@ void for_transposed_runs(Index height, Index width, Range rows, Range columns, c
   }
 }
 
-// A rectangle of a tile, for arithmetic. Its columns begin with a panel or lie within one. A view
-// is valid as long as addresses in the arena: until the next tile is made. Indices are checked in
-// every build; the arithmetic of kernels/ uses memsim/unchecked.hpp.
+// A rectangle of a tile, for arithmetic. Its columns begin with a panel or lie within one. Indices
+// are checked in every build; the arithmetic of kernels/ uses memsim/unchecked.hpp.
+//
+// A view is valid until the next tile is made, because the arena may then move its tiles. With
+// assertions on, the use of an older view throws ShapeMismatch.
 template <class Word>
 class BasicView {
  public:
   operator BasicView<const Word>() const {
-    return {*machine_, panels_, height_, width_, row_, rows_, cols_};
+    return {*machine_, tiles_made_, panels_, height_, width_, row_, rows_, cols_};
   }
 
   [[nodiscard]] Index rows() const { return rows_; }
@@ -107,10 +110,12 @@ class BasicView {
   friend class BasicView<std::remove_const_t<Word>>;
   template <class>
   friend class Unchecked;
-  // `height` and `width`: the tile's rows, and its columns from the part's first panel on.
-  BasicView(Machine& machine, Word* panels, Index height, Index width, Index row, Index rows,
-            Index cols)
+  // `tiles_made`: the number of tiles that the machine has made so far. `height` and `width`: the
+  // tile's rows, and its columns from the part's first panel on.
+  BasicView(Machine& machine, std::uint64_t tiles_made, Word* panels, Index height, Index width,
+            Index row, Index rows, Index cols)
       : machine_(&machine),
+        tiles_made_(tiles_made),
         panels_(panels),
         height_(height),
         width_(width),
@@ -124,13 +129,22 @@ class BasicView {
   [[nodiscard]] Index cols_of(Index p) const { return std::min(kPanel, cols_ - p * kPanel); }
   [[nodiscard]] Index stride_of(Index p) const { return std::min(kPanel, width_ - p * kPanel); }
   void check(const char* what, Index which, Index extent) const {
+    check_valid();
     if (!inside(which, extent)) [[unlikely]] {
       refuse(what, which);
     }
   }
+  void check_valid() const {
+#ifndef NDEBUG
+    refuse_if_old();
+#endif
+  }
+  // Throw (both): ShapeMismatch; the first if a tile was made since this view.
+  void refuse_if_old() const;
   [[noreturn]] void refuse(const char* what, Index which) const;
 
   Machine* machine_;
+  std::uint64_t tiles_made_;
   Word* panels_;
   Index height_, width_, row_, rows_, cols_;
 };

@@ -242,9 +242,13 @@ V Tile::view(Range rows, Range columns) const {
   require(columns.end <= first + width, "a part has no cut of its tile between its columns");
   require(begin == panel || columns.end - first <= panel + kPanel,
           "a part begins with a panel of its tile, or lies within one");
-  return {*machine_,     machine_->address(*slot_) + (first + panel) * rows_ + begin - panel,
-          rows_,         width - panel,
-          rows.begin,    rows.size(),
+  return {*machine_,
+          machine_->tiles_made(),
+          machine_->address(*slot_) + (first + panel) * rows_ + begin - panel,
+          rows_,
+          width - panel,
+          rows.begin,
+          rows.size(),
           columns.size()};
 }
 
@@ -276,6 +280,17 @@ void Tile::refuse_nothing() {
       "a tile of 0 x 0 has no words: it was reset, moved, never made, or its "
       "machine is gone");
 }
+
+template <class Word>
+void BasicView<Word>::refuse_if_old() const {
+  if (tiles_made_ != machine_->tiles_made()) {
+    throw ShapeMismatch(
+        "a view is used after a new tile was made, which may have moved its words: take the view "
+        "from its tile again");
+  }
+}
+template void BasicView<float>::refuse_if_old() const;
+template void BasicView<const float>::refuse_if_old() const;
 
 template <class Word>
 void BasicView<Word>::refuse(const char* what, Index which) const {

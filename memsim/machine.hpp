@@ -164,6 +164,7 @@ class Machine {
   void remove(Tile& tile) noexcept;
   void forget(Tile& tile) noexcept;  // removes one that no listener was told of
   [[nodiscard]] float* address(const Arena::Slot& slot) const { return arena_.address(slot); }
+  [[nodiscard]] std::uint64_t tiles_made() const { return arena_.placed(); }
   [[nodiscard]] const Arena::Slot* slot_at(const float* word) const;  // of the tile that holds it
   [[nodiscard]] std::string name_at(const float* word) const;         // likewise
   void tell(Event::Kind kind, const Tile& tile) {
@@ -225,13 +226,15 @@ inline Tile::operator View() {
   if (slot_ == nullptr || cut_ < cols_) [[unlikely]] {
     refuse_whole();
   }
-  return {*machine_, machine_->address(*slot_), rows_, cols_, 0, rows_, cols_};
+  return {*machine_, machine_->tiles_made(), machine_->address(*slot_), rows_, cols_, 0, rows_,
+          cols_};
 }
 inline Tile::operator ConstView() const {
   if (slot_ == nullptr || cut_ < cols_) [[unlikely]] {
     refuse_whole();
   }
-  return {*machine_, machine_->address(*slot_), rows_, cols_, 0, rows_, cols_};
+  return {*machine_, machine_->tiles_made(), machine_->address(*slot_), rows_, cols_, 0, rows_,
+          cols_};
 }
 
 inline Transposed<View> transposed(Tile& tile) {

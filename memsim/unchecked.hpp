@@ -1,6 +1,6 @@
 #pragma once
-// A view that does not check indices, for the arithmetic of kernels/, which compares shapes once a
-// tile. Not installed: indices in a user's code are always checked.
+// A view that does not check indices, for the arithmetic of kernels/, which compares shapes once
+// per tile. Not installed: indices in a user's code are always checked.
 
 #include "memsim/layout.hpp"
 
@@ -9,7 +9,7 @@ namespace redblue {
 template <class Word>
 class Unchecked {
  public:
-  explicit Unchecked(const BasicView<Word>& view) : view_(view) {}
+  explicit Unchecked(const BasicView<Word>& view) : view_(view) { view_.check_valid(); }
 
   [[nodiscard]] Word* at(Index i, Index p) const { return view_.first_of(i, p); }
   [[nodiscard]] Index panel_cols(Index p) const { return view_.cols_of(p); }

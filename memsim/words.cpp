@@ -1,5 +1,7 @@
 #include "memsim/words.hpp"
 
+#include <string>
+
 #include "memsim/errors.hpp"
 
 namespace redblue {
@@ -9,6 +11,10 @@ Index Words::value() const {
     throw CountOverflow("a count of words does not fit 63 bits: the sizes are too large");
   }
   return static_cast<Index>(count_);
+}
+
+void Words::refuse_negative(Index n) {
+  throw ShapeMismatch("a count of words cannot be negative: " + std::to_string(n));
 }
 
 }  // namespace redblue

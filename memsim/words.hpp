@@ -19,8 +19,13 @@ inline constexpr Index kFloatBytes = 4;
 class Words {
  public:
   constexpr Words() = default;
-  // Requires: n >= 0. Implicit, so that `Words(n) * d + m` reads like the formula.
-  constexpr Words(Index n) : count_(static_cast<std::uint64_t>(n)) {}
+  // Implicit, so that `Words(n) * d + m` reads like the formula. Throws: ShapeMismatch if n < 0,
+  // which does not compile where n is constant.
+  constexpr Words(Index n) : count_(static_cast<std::uint64_t>(n)) {
+    if (n < 0) [[unlikely]] {
+      refuse_negative(n);
+    }
+  }
 
   [[nodiscard]] constexpr bool overflowed() const { return count_ == kOverflow; }
   // Throws: CountOverflow if the exact count does not fit 63 bits.
@@ -45,6 +50,7 @@ class Words {
   friend constexpr auto operator<=>(Words, Words) = default;
 
  private:
+  [[noreturn]] static void refuse_negative(Index n);
   static constexpr std::uint64_t kLargest =
       static_cast<std::uint64_t>(std::numeric_limits<Index>::max());
   static constexpr std::uint64_t kOverflow = std::numeric_limits<std::uint64_t>::max();
