@@ -23,6 +23,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_backward_columns {
 namespace {
 
 Nest loop_nest(const Problem& problem, const Blocks& blocks) {
@@ -200,8 +201,10 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
 }
 
 }  // namespace
+}  // namespace in_backward_columns
 
 Kernel backward_columns() {
+  using namespace in_backward_columns;
   return {.name = "backward/columns",
           .summary = "key blocks of X A2^T, h and T = p^T A1 stay, queries pass: for few keys",
           .pass = Pass::backward,

@@ -19,6 +19,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_backward_flash {
 namespace {
 
 // For g all of them.
@@ -239,8 +240,10 @@ Window window(const Signature& operand, const Problem& problem, const Blocks& by
 }
 
 }  // namespace
+}  // namespace in_backward_flash
 
 Kernel backward_flash() {
+  using namespace in_backward_flash;
   return {
       .name = "backward/flash",
       .summary = "FlashAttention's loops: column blocks stay, dQ is read and written once for each",

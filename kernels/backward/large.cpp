@@ -18,6 +18,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_backward_large {
 namespace {
 
 Units::Tiles phase2_tiles(const Problem& problem, const Blocks& by) {
@@ -282,8 +283,10 @@ Window window(const Signature& operand, const Problem& problem, const Blocks& by
 }
 
 }  // namespace
+}  // namespace in_backward_large
 
 Kernel backward_large() {
+  using namespace in_backward_large;
   return {.name = "backward/large",
           .summary = "the paper's large-cache algorithm: g and row blocks stay, column blocks pass",
           .pass = Pass::backward,

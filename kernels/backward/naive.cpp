@@ -14,6 +14,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_backward_naive {
 namespace {
 
 Nest loop_nest(const Problem& problem, const Blocks&) {
@@ -109,8 +110,10 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
 }
 
 }  // namespace
+}  // namespace in_backward_naive
 
 Kernel backward_naive() {
+  using namespace in_backward_naive;
   return {.name = "backward/naive",
           .summary = "the paper's Algorithm 1: everything in fast memory at once",
           .pass = Pass::backward,

@@ -48,6 +48,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_backward_rows {
 namespace {
 
 bool makes_v_first(const GroupedRows& by, Start start) {
@@ -610,8 +611,10 @@ Words key_groups(const Problem& problem, const Blocks& blocks) {
 }
 
 }  // namespace
+}  // namespace in_backward_rows
 
 Kernel backward_rows(std::string_view name, std::string_view summary, Start start, Sink sink) {
+  using namespace in_backward_rows;
   Kernel kernel = sink == Sink::gradient ? adding_to_g(start) : storing_W(start);
   kernel.name = name;
   kernel.summary = summary;

@@ -28,6 +28,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_backward_rows_q {
 namespace {
 
 // Queries of a strip of scores, which lives beside the rows that stay.
@@ -407,8 +408,10 @@ Words recentred_blocks(const Problem& problem, const Blocks& blocks) {
 }
 
 }  // namespace
+}  // namespace in_backward_rows_q
 
 Kernel backward_rows_q(Start start) {
+  using namespace in_backward_rows_q;
   const std::vector<std::pair<std::string_view, std::string_view>> axes = {{"q", "stored"},
                                                                            {"sink", "W"}};
   if (start == Start::given) {

@@ -22,6 +22,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_backward_rows_resident {
 namespace {
 
 // In a plan: the columns of A1_I that are read again. A plan without it has none.
@@ -249,8 +250,10 @@ Blocks fit(const Problem& problem, const Memory& memory, Objective objective) {
 }
 
 }  // namespace
+}  // namespace in_backward_rows_resident
 
 Kernel backward_rows_resident() {
+  using namespace in_backward_rows_resident;
   return {.name = "backward/rows-resident",
           .summary = "from nothing: X, Y, g and most keys stay, A1_I too, so that it is read once",
           .pass = Pass::backward,

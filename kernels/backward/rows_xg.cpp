@@ -26,6 +26,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_backward_rows_xg {
 namespace {
 
 // So many keys of each matrix, the first ones, stay from row block to row block. A plan without it
@@ -262,8 +263,10 @@ Window window(const Signature& operand, const Problem& problem, const Blocks& bl
 }
 
 }  // namespace
+}  // namespace in_backward_rows_xg
 
 Kernel backward_rows_xg() {
+  using namespace in_backward_rows_xg;
   return {
       .name = "backward/rows-xg",
       .summary = "X and g stay beside row blocks of A1 and G; keys meet X as they pass",

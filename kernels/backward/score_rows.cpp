@@ -21,6 +21,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_backward_score_rows {
 namespace {
 
 // The keys that pass for W_I, of those that row blocks meet: all but a first block of each.
@@ -209,9 +210,11 @@ Blocks fit(const Problem& problem, Index M) {
 }
 
 }  // namespace
+}  // namespace in_backward_score_rows
 
 // Where no row has sums to wait for, keys pass once: it is backward/rows.
 Kernel backward_score_rows() {
+  using namespace in_backward_score_rows;
   Kernel kernel = row_kernel(unit, part_cost, nullptr);
   const Kernel rows = backward_rows("backward/rows", "", Start::nothing, Sink::gradient);
   SplitStage& stage = kernel.schedule.split->stages.front();

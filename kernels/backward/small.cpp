@@ -19,6 +19,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_backward_small {
 namespace {
 
 // That a block of keys meets, in blocks.
@@ -239,8 +240,10 @@ Words workspace_words(const Problem& problem, const Blocks&) {
 }
 
 }  // namespace
+}  // namespace in_backward_small
 
 Kernel backward_small() {
+  using namespace in_backward_small;
   return {
       .name = "backward/small",
       .summary = "the paper's small-cache algorithm: f, q and p in the slow store, square blocks",

@@ -25,6 +25,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_backward_tiles {
 namespace {
 
 // q as it is, and v = rowsum(f q) with f = exp(s - L).
@@ -607,8 +608,10 @@ Kernel from_nothing(std::string_view name, std::string_view summary, bool stores
 }
 
 }  // namespace
+}  // namespace in_backward_tiles
 
 Kernel backward_tiles() {
+  using namespace in_backward_tiles;
   const auto shared = [](const Problem& problem) { return problem.sharing != Sharing::none; };
   const Stages stages_of = [=](const Problem& problem) {
     return shared(problem) ? stages_shared(problem) : stages(problem);
@@ -639,11 +642,13 @@ Kernel backward_tiles() {
 }
 
 Kernel backward_tiles_sqp() {
+  using namespace in_backward_tiles;
   return from_nothing("backward/tiles-sqp",
                       "backward/tiles from nothing: raw s and q in the slow store, then p", true);
 }
 
 Kernel backward_tiles_sq() {
+  using namespace in_backward_tiles;
   return from_nothing("backward/tiles-sq",
                       "backward/tiles-sqp without p: made of s and q as W = p A2 needs it", false);
 }

@@ -23,6 +23,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_forward_columns {
 namespace {
 
 Nest loop_nest(const Problem& problem, const Blocks& blocks) {
@@ -175,8 +176,10 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
 }
 
 }  // namespace
+}  // namespace in_forward_columns
 
 Kernel forward_columns() {
+  using namespace in_forward_columns;
   return {.name = "forward/columns",
           .summary =
               "key blocks of X A2^T and h stay, queries pass; O is added to in place: for few keys",

@@ -16,6 +16,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_forward_flash {
 namespace {
 
 Nest loop_nest(const Problem& problem, const Blocks& by) {
@@ -152,8 +153,10 @@ Window window(const Signature& operand, const Problem& problem, const Blocks& by
 }
 
 }  // namespace
+}  // namespace in_forward_flash
 
 Kernel forward_flash() {
+  using namespace in_forward_flash;
   return {.name = "forward/flash",
           .summary = "row blocks stay, column blocks pass, online softmax",
           .pass = Pass::forward,

@@ -10,6 +10,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_forward_naive {
 namespace {
 
 Nest loop_nest(const Problem& problem, const Blocks&) {
@@ -63,8 +64,10 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
 }
 
 }  // namespace
+}  // namespace in_forward_naive
 
 Kernel forward_naive() {
+  using namespace in_forward_naive;
   return {.name = "forward/naive",
           .summary = "everything in fast memory at once",
           .pass = Pass::forward,

@@ -33,6 +33,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_forward_rows {
 namespace {
 
 // O and L of the groups, one below the other.
@@ -395,8 +396,10 @@ Blocks with_groups(const Problem& problem, Blocks blocks, Index M) {
 }
 
 }  // namespace
+}  // namespace in_forward_rows
 
 Kernel forward_rows() {
+  using namespace in_forward_rows;
   return {.name = "forward/rows",
           .summary = "row blocks of S and of the sum e A3 stay, keys pass; O = (sum / l) Y at last",
           .pass = Pass::forward,

@@ -21,6 +21,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_forward_rows_resident {
 namespace {
 
 Nest loop_nest(const Problem& problem, const Blocks& blocks) {
@@ -182,8 +183,10 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
 }
 
 }  // namespace
+}  // namespace in_forward_rows_resident
 
 Kernel forward_rows_resident() {
+  using namespace in_forward_rows_resident;
   return {.name = "forward/rows-resident",
           .summary = "X, Y and most keys stay; row blocks pass",
           .pass = Pass::forward,

@@ -14,6 +14,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_forward_small {
 namespace {
 
 Nest loop_nest(const Problem& problem, const Blocks& blocks) {
@@ -90,8 +91,10 @@ Words workspace_words(const Problem& problem, const Blocks&) {
 }
 
 }  // namespace
+}  // namespace in_forward_small
 
 Kernel forward_small() {
+  using namespace in_forward_small;
   return {.name = "forward/small",
           .summary = "scores and probabilities in the slow store, square blocks",
           .pass = Pass::forward,

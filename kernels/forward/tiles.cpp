@@ -18,6 +18,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_forward_tiles {
 namespace {
 
 // exp(s - L): L of a block's rows stays with it.
@@ -119,8 +120,10 @@ Words intermediates(const Problem& problem, const Blocks&) {
 }
 
 }  // namespace
+}  // namespace in_forward_tiles
 
 Kernel forward_tiles() {
+  using namespace in_forward_tiles;
   return {
       .name = "forward/tiles",
       .summary = "raw scores in the slow store, L made along the way; O = exp(s - L) h a product",

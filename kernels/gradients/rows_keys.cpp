@@ -68,6 +68,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_gradients_rows_keys {
 namespace {
 
 // Sums of groups, one below the other.
@@ -912,8 +913,10 @@ Index written(const Signature& result, const Problem&, const Blocks& blocks) {
 }
 
 }  // namespace
+}  // namespace in_gradients_rows_keys
 
 Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Start start) {
+  using namespace in_gradients_rows_keys;
   Kernel kernel{
       .name = name,
       .summary = summary,

@@ -33,6 +33,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_gradients_score_rows {
 namespace {
 
 // Rows of a matrix: of a tile where they stay, or of one that was read for them.
@@ -392,8 +393,10 @@ Index written(const Signature& result, const Problem& problem, const Blocks& blo
 }
 
 }  // namespace
+}  // namespace in_gradients_score_rows
 
 Kernel gradients_score_rows() {
+  using namespace in_gradients_score_rows;
   return {.name = "gradients/score-rows",
           .summary =
               "from nothing in five products: row blocks of e and q stay whole, keys pass "

@@ -21,6 +21,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_gradients_tiles {
 namespace {
 
 // c p, in place of q.
@@ -278,8 +279,10 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 }
 
 }  // namespace
+}  // namespace in_gradients_tiles
 
 Kernel gradients_tiles() {
+  using namespace in_gradients_tiles;
   return {.name = "gradients/tiles",
           .summary = "tiles of scores stay: f, then p, in the slow store; products for the rest",
           .pass = Pass::gradients,

@@ -17,6 +17,7 @@
 #include "memsim/workspace.hpp"
 
 namespace redblue {
+namespace in_layer_of {
 namespace {
 
 constexpr Projection kProjections[] = {{"Q", "A1", "X", "dQ", "dA1", "dX", &Shape::n},
@@ -240,8 +241,10 @@ Index written(const Signature& result, const Problem& problem, const Blocks& blo
 }
 
 }  // namespace
+}  // namespace in_layer_of
 
 Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view summary) {
+  using namespace in_layer_of;
   Kernel layer{
       .name = name,
       .summary = summary,

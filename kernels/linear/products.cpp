@@ -40,6 +40,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_linear_products {
 namespace {
 
 constexpr std::string_view kGroups = "groups";
@@ -445,8 +446,10 @@ Words further_roundings(const Problem& problem, const Blocks& blocks, LinearResu
 }
 
 }  // namespace
+}  // namespace in_linear_products
 
 Kernel linear_products(LinearResult of) {
+  using namespace in_linear_products;
   const bool makes_O = of == LinearResult::output;
   Kernel kernel = linear_kernel(of);
   kernel.name = makes_O ? "linear/products" : "linear-gradient/products";

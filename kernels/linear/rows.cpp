@@ -27,6 +27,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_linear_rows {
 namespace {
 
 // Rows of queries, keys and weights that pass.
@@ -388,8 +389,10 @@ Blocks fit(const Problem& problem, Index M, LinearResult of) {
 }
 
 }  // namespace
+}  // namespace in_linear_rows
 
 Kernel linear_rows(LinearResult of) {
+  using namespace in_linear_rows;
   const bool makes_O = of == LinearResult::output;
   Kernel kernel = linear_kernel(of);
   kernel.name = makes_O ? "linear/rows" : "linear-gradient/rows";

@@ -15,6 +15,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_matmul_blocked {
 namespace {
 
 Nest loop_nest(const Problem& problem, const Blocks& blocks) {
@@ -67,8 +68,10 @@ Blocks fit(const Problem& problem, const Memory& memory) {
 }
 
 }  // namespace
+}  // namespace in_matmul_blocked
 
 Kernel matmul_blocked() {
+  using namespace in_matmul_blocked;
   return {.name = "matmul/blocked",
           .summary = "C = A B, three square blocks",
           .operands = {{"A", &Shape::n, &Shape::d}, {"B", &Shape::d, &Shape::m}},

@@ -7,6 +7,7 @@
 #include "memsim/machine.hpp"
 
 namespace redblue {
+namespace in_matmul_stationary {
 namespace {
 
 ProductShape extents(const Problem& problem) {
@@ -70,18 +71,22 @@ Kernel kernel(std::string_view name, std::string_view summary, Stays what) {
 }
 
 }  // namespace
+}  // namespace in_matmul_stationary
 
 Kernel matmul_stationary_a() {
+  using namespace in_matmul_stationary;
   return kernel("matmul/stationary-a",
                 "a block of A stays, slices of B and pieces of C pass, or the other way", Stays::A);
 }
 
 Kernel matmul_stationary_b() {
+  using namespace in_matmul_stationary;
   return kernel("matmul/stationary-b",
                 "a block of B stays, slices of A and pieces of C pass, or the other way", Stays::B);
 }
 
 Kernel matmul_stationary_c() {
+  using namespace in_matmul_stationary;
   return kernel("matmul/stationary-c",
                 "a block of C stays, slices of A and pieces of B pass, or the other way", Stays::C);
 }

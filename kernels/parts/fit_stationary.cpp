@@ -166,10 +166,10 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
 namespace {
 
 // Blocks of all levels in the making, from the innermost out; the machine's are the last.
-class LevelFit {
+class StationaryFit {
  public:
-  LevelFit(const ProductShape& of, const Memory& memory, Stays what,
-           const StationaryLevelCost& cost)
+  StationaryFit(const ProductShape& of, const Memory& memory, Stays what,
+                const StationaryLevelCost& cost)
       : of_(of), memory_(memory), cost_(cost), sides_(sides_of<ProductBlocks>(what)) {}
 
   // The words of the blocks in which so much passes each level at a time.
@@ -271,7 +271,7 @@ StationaryBlocks fit_stationary_levels(const ProductShape& of, const Memory& mem
   bool fits = false;
   double least = 0;
   for (const Stays tried : what) {
-    LevelFit fit(of, memory, tried, cost);
+    StationaryFit fit(of, memory, tried, cost);
     const Index extent = of.*sides_of<ProductBlocks>(tried).slice_extent;
     std::vector<Index> passing = {objective == Objective::time ? narrow_slice(memory.inner.front())
                                                                : 1};

@@ -92,7 +92,7 @@ namespace {
 
 // Rows each time that they come, and each time but the first; keys of all row blocks; and the most
 // words.
-struct Passes {
+struct LevelPasses {
   Words rows, again, keys, peak;
 };
 // The most words of so many rows and keys.
@@ -106,7 +106,7 @@ class MaskedPasses {
         words_(words),
         begun_(static_cast<std::size_t>(in.by.problem.shape.n)) {}
 
-  Passes of(Range units) {
+  LevelPasses of(Range units) {
     const Units all = in_.by.units();
     for (Index unit = units.begin; unit < units.end; ++unit) {
       for (const Range J : Pieces(in_.by.problem.keys(all[unit]), in_.by.keys)) {
@@ -152,10 +152,10 @@ class MaskedPasses {
   bool apart_;
   const WordsNear& words_;
   std::vector<bool> begun_;
-  Passes sum_;
+  LevelPasses sum_;
 };
 
-Passes passes_of(PlanLevel in, Range units, bool apart, const WordsNear& words) {
+LevelPasses passes_of(PlanLevel in, Range units, bool apart, const WordsNear& words) {
   const Problem& problem = in.by.problem;
   if (!problem.mask.full()) {
     return MaskedPasses(in, apart, words).of(units);
@@ -178,7 +178,7 @@ PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const Lev
       apart ? sums.steps
             : std::vector<LevelSums::Step>{
                   {.read = sums.read, .summed = sums.summed, .passing = sums.passing}};
-  const Passes passes = passes_of(in, units, apart, [&](Index rows, Index keys) {
+  const LevelPasses passes = passes_of(in, units, apart, [&](Index rows, Index keys) {
     Words most;
     for (const LevelSums::Step& step : steps) {
       most = std::max(most, step.words(rows, keys));

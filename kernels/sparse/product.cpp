@@ -55,8 +55,8 @@ struct ProductPlan {
   }
 };
 
-void stays(Machine& machine, const ProductPlan& by, const SlowCsr& A, const SlowCsr& B,
-           SlowMatrix& C) {
+void product_staying(Machine& machine, const ProductPlan& by, const SlowCsr& A, const SlowCsr& B,
+                     SlowMatrix& C) {
   const CsrEntries b = read_csr(machine, B);
   Tile sums = machine.initialize("sums", by.B.cols);
   CsrPass pass(machine, A);
@@ -83,8 +83,8 @@ void stays(Machine& machine, const ProductPlan& by, const SlowCsr& A, const Slow
   }
 }
 
-void passes(Machine& machine, const ProductPlan& by, const SlowCsr& A, const SlowCsr& B,
-            SlowMatrix& C) {
+void product_passing(Machine& machine, const ProductPlan& by, const SlowCsr& A, const SlowCsr& B,
+                     SlowMatrix& C) {
   CsrPass rows(machine, A);
   CsrWriter writer(machine, by.C, C, by.piece);
   by.each([&](Range I) {
@@ -207,7 +207,8 @@ bool fits(const PhaseCost& cost, Index M) {
 void sparse_product(Machine& machine, const Sparsity& of, std::string_view prefix,
                     const Blocks& blocks, const SlowMatrix& A, const SlowMatrix& B, SlowMatrix& C) {
   const ProductPlan by(of, prefix, blocks);
-  (by.way == SparseWay::stays ? stays : passes)(machine, by, {of.A1(), A}, {of.X(), B}, C);
+  (by.way == SparseWay::stays ? product_staying : product_passing)(machine, by, {of.A1(), A},
+                                                                   {of.X(), B}, C);
 }
 
 PhaseCost sparse_product_cost(std::string path, const Sparsity& of, std::string_view prefix,

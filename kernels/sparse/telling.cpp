@@ -7,12 +7,12 @@
 namespace redblue {
 namespace {
 
-constexpr std::size_t kMostOperands = 3;
+constexpr std::size_t kMostWords = 3;
 
 void tell_words(Machine& machine, const Operation& operation,
                 std::initializer_list<const float*> operands) {
-  require(operands.size() <= kMostOperands, "a step of words has few operands");
-  std::array<TilePart, kMostOperands> parts;
+  require(operands.size() <= kMostWords, "a step of words has few operands");
+  std::array<TilePart, kMostWords> parts;
   std::ranges::transform(operands, parts.begin(),
                          [&](const float* word) { return machine.part_of(word); });
   Operation told = operation;
