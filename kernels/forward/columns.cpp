@@ -118,8 +118,7 @@ void core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
                  ? machine.initialize("O", I.size(), by.problem.shape.dv)
                  : machine.read(
                        LiveRows(std::as_const(O), mask, before)->row_block(I).holding(Holds::sums));
-    const Range all{0, I.size()};
-    normaliser.apply(e, all, live, {o});
+    normaliser.apply(e, live, o);
     multiply_add(e, h, o);
     const Ranges after = live.met_after();
     if (!after.empty()) {

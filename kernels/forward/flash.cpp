@@ -60,7 +60,6 @@ void core(Machine& machine, const Plan& plan, const SlowMatrix& S, const SlowMat
     const Tile s_i = machine.read(S.row_block(I));           // S_I (r, d)
     Tile o_i = machine.initialize("O", I.size(), O.cols());  // O_I (r, d)
     RowNormaliser softmax(machine, plan.problem, I.size());  // max_I, sum_I (r)
-    const Range all{0, I.size()};
     const Tile index = units.read_index(machine, I);
     for (const Range J : Pieces(plan.problem.keys(I), plan.blocks["core.Bc"])) {
       Tile e = machine.initialize("e", I.size(), J.size(), Holds::scores);  // e_IJ (r, c)
@@ -68,7 +67,7 @@ void core(Machine& machine, const Plan& plan, const SlowMatrix& S, const SlowMat
         const Tile a_j = machine.read(transposed(A2.row_block(J)));  // A2_J^T (d, c)
         multiply_add(s_i, a_j, e);
       }
-      softmax.apply(e, all, LivePairs(plan.problem, I, J), {o_i});
+      softmax.apply(e, LivePairs(plan.problem, I, J), o_i);
       const Tile h_j = machine.read(h.row_block(J));  // h_J (c, d)
       multiply_add(e, h_j, o_i);
     }

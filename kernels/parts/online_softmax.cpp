@@ -90,19 +90,19 @@ RowNormaliser::RowNormaliser(Machine& machine, const Problem& problem, const Slo
   }
 }
 
-void RowNormaliser::apply(const View& s, Range K, const LivePairs& pairs,
-                          std::initializer_list<View> accumulators) {
+void RowNormaliser::apply(Tile& s, const LivePairs& pairs, Tile& accumulator) {
   if (!softmax_) {
     activate(activation_, s, s);
-    pairs.set_dead(s, 0);
+    pairs.set_dead(View(s), 0);
     return;
   }
-  pairs.set_dead(s, kDeadScore);
+  pairs.set_dead(View(s), kDeadScore);
+  const Range all{0, s.rows()};
   {
-    Tile rescale = machine_->initialize("rescale", K.size());
-    softmax_->raise(s, K, rescale, accumulators);
+    Tile rescale = machine_->initialize("rescale", s.rows());
+    softmax_->raise(ConstView(s), all, rescale, {accumulator});
   }
-  softmax_->add(s, K);
+  softmax_->add(View(s), all);
 }
 
 void RowNormaliser::apply(const Transposed<View>& s_t, Range K, const LivePairs& pairs,

@@ -72,10 +72,11 @@ class RowNormaliser {
   RowNormaliser(Machine& machine, const Problem& problem, const SlowMatrix* maxima,
                 const SlowMatrix* sums, Range I);
 
-  // The scores of the rows K with these pairs become weights, 0 where they are dead, and the
-  // accumulators are rescaled. `factors` is a word for each row, made where it is null.
-  void apply(const View& s, Range K, const LivePairs& pairs,
-             std::initializer_list<View> accumulators);
+  // The scores of all rows with these pairs become weights, 0 where they are dead, and the
+  // accumulator is rescaled. Takes tiles, because a tile for the factors is made here: no view
+  // outlives that.
+  void apply(Tile& s, const LivePairs& pairs, Tile& accumulator);
+  // The same for the rows K. `factors` has a word for each of them.
   void apply(const Transposed<View>& s_t, Range K, const LivePairs& pairs, Tile& factors,
              std::initializer_list<View> accumulators);
 

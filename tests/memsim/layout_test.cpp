@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -166,6 +167,67 @@ TEST(Layout, AViewChecksEveryIndex) {
             "panel 2 leaves a view of t, which is 6 x 24");
   EXPECT_EQ(thrown<ShapeMismatch>([&] { static_cast<void>(ConstView(beside)(0, 2)); }),
             "column 2 leaves a view of beside, which is 2 x 2");
+}
+
+// A new tile may have the arena slide the others together, and a view keeps an address. So a view
+// is valid until the next tile is made, however it is made; with assertions on a later use throws.
+TEST(Layout, AViewIsValidUntilTheNextTileIsMade) {
+#ifdef NDEBUG
+  GTEST_SKIP() << "views are checked for their age with assertions alone";
+#else
+  Machine machine(100);
+  SlowMatrix A("A", 4, 4);
+  Tile tile = machine.initialize("t", 2, 20, 7);
+  const std::function<void()> makes[] = {
+      [&] { const Tile made = machine.initialize("made", 2); },
+      [&] { const Tile made = machine.initialize("made", 2, 2, kUnset); },
+      [&] {
+        const Tile made = machine.read(A.block({0, 2}, {0, 2}));
+      },
+      [&] { const Tile made = machine.read(transposed(std::as_const(A).whole())); },
+      [&] { const Tile made = machine.read_indices(3); },
+      [&] {
+        Stream stream = machine.stream(A.row_blocks(2));
+        static_cast<void>(stream.begin_read());
+      }};
+  for (const std::function<void()>& make : makes) {
+    const View view = tile.part({0, 2}, {16, 20});
+    const ConstView read_only = view;
+    EXPECT_EQ(view(1, 3), 7);
+    make();
+    for (const ConstView& old : {read_only, ConstView(view)}) {
+      EXPECT_THROW(static_cast<void>(old(1, 3)), ShapeMismatch);
+      EXPECT_THROW(static_cast<void>(old.at(1, 0)), ShapeMismatch);
+      EXPECT_THROW(static_cast<void>(old.stride(0)), ShapeMismatch);
+      EXPECT_THROW(static_cast<void>(old.panel_cols(0)), ShapeMismatch);
+      EXPECT_THROW(static_cast<void>(Unchecked<const float>(old)), ShapeMismatch);
+    }
+    EXPECT_EQ(thrown<ShapeMismatch>([&] { view(1, 3) = 1; }),
+              "a view is used after a new tile was made, which may have moved its words: take the "
+              "view from its tile again");
+    EXPECT_EQ(tile.part({0, 2}, {16, 20})(1, 3), 7);
+  }
+#endif
+}
+
+// What a view is protected from: these words do move. And what ends no view: a request that is
+// refused, a write, the end of another tile.
+TEST(Layout, OnlyANewTileMovesWords) {
+  constexpr Index M = 100000;
+  Machine machine(M);
+  SlowMatrix A("A", 1, M / 4);
+  Tile first = machine.initialize("first", 1, M / 2);
+  Tile last = machine.initialize("last", 1, M / 4, 5);
+  const View view = last;
+  const float* const before = view.at(0, 0);
+  EXPECT_THROW(static_cast<void>(machine.initialize("more", 1, M / 2)), FastMemoryOverflow);
+  machine.write(last, A.whole());
+  first.reset();
+  EXPECT_EQ(view.at(0, 0), before);
+  EXPECT_EQ(view(0, M / 4 - 1), 5);
+  const Tile large = machine.initialize("large", 1, 3 * (M / 4));
+  EXPECT_NE(ConstView(last).at(0, 0), before);
+  EXPECT_EQ(last(0, M / 4 - 1), 5);
 }
 
 // ------------------------------------------------------------------------- there and back

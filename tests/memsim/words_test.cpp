@@ -4,10 +4,12 @@
 
 #include <limits>
 #include <random>
+#include <string>
 
 #include <gtest/gtest.h>
 
 #include "memsim/errors.hpp"
+#include "tests/support/thrown.hpp"
 
 namespace redblue {
 namespace {
@@ -62,6 +64,18 @@ TEST(Words, AreOrderedWithOverflowAboveAll) {
   EXPECT_EQ(Words(6) * 7, Words(42));
   EXPECT_GT(Words(kMost) + 1, Words(kMost));
   EXPECT_EQ(Words(kMost) + 1, Words(kMost) * 2);
+}
+
+// A count of words is not negative: -2 is no 2^64 - 2, which would pass for a count too large to
+// say. A difference that is too small is found where it is made.
+TEST(Words, AreNotNegative) {
+  for (const Index n : {Index{-1}, Index{-2}, -kMost, std::numeric_limits<Index>::min()}) {
+    EXPECT_EQ(thrown<ShapeMismatch>([&] { static_cast<void>(Words(n)); }),
+              "a count of words cannot be negative: " + std::to_string(n));
+    EXPECT_THROW(static_cast<void>(Words(7) + n), ShapeMismatch);
+    EXPECT_THROW(static_cast<void>(Words(0) * n), ShapeMismatch);
+    EXPECT_THROW(static_cast<void>(Words(7) > n), ShapeMismatch);
+  }
 }
 
 // a b + c against 128-bit arithmetic, with operands of every length.
