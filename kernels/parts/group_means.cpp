@@ -50,7 +50,10 @@ void merge_groups(Machine& machine, const GroupedRows& by, const Operands& io, R
         scale_rows(sum, rescale);
       }
       exponentiate(weight, maximum, weight);
-      multiply_words(weight, read(kSums, at));
+      {
+        const Tile sums = read(kSums, at);
+        multiply_words(weight, sums);
+      }
       add(sum, weight);
       Tile delta = read(kMeans, at);
       subtract_rows(delta, mean);
@@ -96,11 +99,20 @@ Tile sum_of_group(Machine& machine, const GroupedRows& by, const Operands& io, I
     return machine.read(std::as_const(io.out(of.name)).row_block(rows));
   };
   Tile weight = read(kMaxima, at);  // (r)
-  exponentiate(weight, read(kL, I), weight);
+  {
+    const Tile L = read(kL, I);
+    exponentiate(weight, L, weight);
+  }
   Tile moved = read(kOfRows, I);  // by so much since the group's last key (r)
-  subtract_rows(moved, read(kMeans, at));
+  {
+    const Tile mean = read(kMeans, at);
+    subtract_rows(moved, mean);
+  }
   Tile W = read(kPartOfU, at);  // (r, d)
-  subtract_scaled_rows(W, moved, read(kPartOfZ, at));
+  {
+    const Tile Z = read(kPartOfZ, at);
+    subtract_scaled_rows(W, moved, Z);
+  }
   scale_rows(W, weight);
   return W;
 }
