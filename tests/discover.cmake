@@ -1,7 +1,6 @@
 # Writes what ctest is to run of a program of tests, after it is linked: a process takes a suite, or
 # a share of a large one. A process for each case would start thousands of them.
 #   NAME, PROGRAM, DIRECTORY, LABEL   of the program
-#   APART                             the ends of the names of suites whose label is that end
 #   FILE                              to write
 set(most 12)  # cases of a process: with more, long ones would end late; with fewer, many would start
 
@@ -17,12 +16,6 @@ set(skipped "\\[  SKIPPED \\] [^\n]*\n*$")
 set(script "")
 macro(add_suite)
   string(REGEX REPLACE "\\.$" "" name "${NAME}.${suite}")
-  set(label ${LABEL})
-  foreach(end IN LISTS APART)
-    if(suite MATCHES "${end}\\.$")
-      string(TOLOWER ${end} label)
-    endif()
-  endforeach()
   math(EXPR processes "(${cases} + ${most} - 1) / ${most}")
   set(index 0)
   while(index LESS processes)
@@ -32,7 +25,7 @@ macro(add_suite)
     endif()
     string(APPEND script
       "add_test([=[${test}]=] [=[${PROGRAM}]=] [=[--gtest_filter=${suite}*]=])\n"
-      "set_tests_properties([=[${test}]=] PROPERTIES LABELS ${label} TIMEOUT 6000\n"
+      "set_tests_properties([=[${test}]=] PROPERTIES LABELS ${LABEL} TIMEOUT 6000\n"
       "  ENVIRONMENT GTEST_TOTAL_SHARDS=${processes}\\;GTEST_SHARD_INDEX=${index}\\;${wait}\n"
       "  WORKING_DIRECTORY [=[${DIRECTORY}]=] SKIP_REGULAR_EXPRESSION [=[${skipped}]=])\n")
     math(EXPR index "${index} + 1")

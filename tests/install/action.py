@@ -10,10 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-try:
-    import yaml
-except ImportError:
-    sys.exit("label docs: python3-yaml is missing: tools/setup --tests installs mkdocs")
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ACTION = ROOT / "tools/action"

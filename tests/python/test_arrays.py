@@ -10,6 +10,7 @@ import weakref
 
 import numpy
 import pytest
+import scipy.sparse
 
 import redblue
 
@@ -391,7 +392,7 @@ def test_conversions_say_what_differs():
 
 
 def sparse(array):
-    return pytest.importorskip("scipy.sparse").csr_matrix(array)
+    return scipy.sparse.csr_matrix(array)
 
 
 # Arrays where none can be, and values that are none: the call, the class of its error and what it says.

@@ -6,7 +6,6 @@ import logging
 import os
 import pathlib
 import pickle
-import shutil
 import subprocess
 
 import numpy
@@ -258,8 +257,6 @@ def test_parts_of_a_sweep(command):
 
 def test_history(command):
     """The history of a baseline in git."""
-    if shutil.which("git") is None:
-        pytest.skip("git is not there")
     pathlib.Path("suite.json").write_text(json.dumps(SUITE))
     redblue.record("suite.json", out="baseline.json")
     git = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c"]
@@ -272,8 +269,6 @@ def test_history(command):
 
 def test_measure(command, monkeypatch):
     """By callgrind, which simulates the command along PATH: the words of the command, kernel and phases."""
-    if shutil.which("valgrind") is None:
-        pytest.skip("valgrind is not there")
     line = "measure forward/flash --n 32 --d 8 --M 256 --via callgrind"
     monkeypatch.setenv("HWLOC_SYNTHETIC", "core:2 l2:1(size=262144) l1:1(size=32768) pu:1")
     ended = command.run(line + " --format json")
@@ -407,7 +402,6 @@ def test_twins_of_the_environment(monkeypatch):
 
 def test_frames():
     """Rows as a DataFrame: those of CSV, of what is named; and one row of what has no rows."""
-    pytest.importorskip("pandas")
     words = redblue.count("backward/small", n=100, d=8, M=256)
     rows = words.to_pandas()
     assert list(rows["phase"]) == [*(phase.path for phase in words.phases), "total"]

@@ -68,7 +68,6 @@ def test_names():
 
 def test_kernels_as_a_table():
     """The list of kernels is shown as the command's table, and has the rows of its CSV."""
-    pytest.importorskip("pandas")
     kernels = redblue.kernels()
     assert repr(kernels) == repr(redblue.list_()) and repr(kernels).startswith("kernel ")
     assert list(kernels.to_pandas()["name"]) == [kernel.name for kernel in kernels]
@@ -119,7 +118,6 @@ def test_stubs_are_those_of_the_module():
 
 def test_ten_lines_of_the_page(tmp_path):
     """The first example of the page, to the letter, prints what is below it and draws a picture."""
-    pytest.importorskip("matplotlib")
     code = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.S)
     assert len([line for line in code[1].splitlines() if line]) == 10
     ended = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path, capture_output=True, text=True,
@@ -130,7 +128,6 @@ def test_ten_lines_of_the_page(tmp_path):
 
 def test_page():
     """The other examples of the page, one after the other."""
-    pytest.importorskip("pandas")
     text = "\n".join(re.findall(r"```python\n(>>>.*?)```", PAGE, re.S))
     test = doctest.DocTestParser().get_doctest(text, {}, "docs/python.md", None, 0)
     assert len(test.examples) > 8
@@ -140,8 +137,6 @@ def test_page():
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=[notebook.stem for notebook in NOTEBOOKS])
 def test_notebook(notebook, tmp_path):
     """The notebook runs from the first cell to the last."""
-    pytest.importorskip("nbconvert")
-    pytest.importorskip("ipykernel")
     search = os.path.dirname(os.environ["REDBLUE_COMMAND"]) + os.pathsep + os.environ["PATH"]
     (tmp_path / "kernels" / "here").mkdir(parents=True)
     # The kernel is this interpreter, whatever is installed for the user.

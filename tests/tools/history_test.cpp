@@ -12,7 +12,6 @@
 #include "memsim/words.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
-#include "tests/support/missing.hpp"
 #include "tests/support/svg.hpp"
 
 namespace redblue {
@@ -21,23 +20,18 @@ namespace {
 using Ordered = nlohmann::ordered_json;
 
 // A commit for each call of commit(), on days one after another.
-template <class Base>
-class Repository : public Base {
+class HistoryOfABaseline : public Cli {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists("/usr/bin/git")) {
-      GTEST_SKIP() << "no git";
-    }
-    Base::SetUp();
     git({"init", "-q", "-b", "main"});
-    this->directory_.write("suite.json", R"({"points": [
+    directory_.write("suite.json", R"({"points": [
         {"kernel": ["forward/rows", "backward/rows"], "n": 40, "d": 5, "M": 300},
         {"kernel": "matmul/blocked", "n": 8, "d": 8, "M": 48}]})");
-    ASSERT_EQ(this->redblue("record suite.json -o base.json").code, 0);
+    ASSERT_EQ(redblue("record suite.json -o base.json").code, 0);
   }
 
   [[nodiscard]] Process with_git(const std::string& line) const {
-    Process process = this->process(line);
+    Process process = process(line);
     for (const char* variable : {"PATH=/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_GLOBAL=/dev/null",
                                  "GIT_CONFIG_SYSTEM=/dev/null", "HOME=/nonexistent"}) {
       process.environment.emplace_back(variable);
@@ -75,22 +69,21 @@ class Repository : public Base {
     return git({"rev-parse", "HEAD"});
   }
   void edit(const std::function<void(Ordered& points)>& change) const {
-    auto document = Ordered::parse(content_of(this->directory_ / "base.json"));
+    auto document = Ordered::parse(content_of(directory_ / "base.json"));
     change(document["points"]);
-    this->directory_.write("base.json", document.dump());
+    directory_.write("base.json", document.dump());
   }
   // Moves `by` words more in a point.
   void move(std::size_t point, Index by) const {
     edit([&](Ordered& points) {
       Ordered& reads = points[point]["total"]["reads"];
-      reads = reads.template get<Index>() + by;
+      reads = reads.get<Index>() + by;
     });
   }
 
   int commits_ = 0;
 };
-using HistoryOfABaseline = Repository<Cli>;
-using HistoryPictures = WithGnuplot<Repository<Cli>>;
+using HistoryPictures = HistoryOfABaseline;
 
 TEST_F(HistoryOfABaseline, HasThePointsOfEachCommit) {
   const Index words = [&] {

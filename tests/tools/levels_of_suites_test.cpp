@@ -14,7 +14,6 @@
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/json.hpp"
-#include "tests/support/missing.hpp"
 #include "tests/support/svg.hpp"
 
 namespace redblue {
@@ -351,7 +350,7 @@ TEST_F(LevelsOfSuites, Documentation) {
   EXPECT_EQ(blocks[1], "$ redblue check baseline.json\n" + outcome.out);
 }
 
-using LevelsOfSuitesPictures = WithGnuplot<LevelsOfSuites>;
+using LevelsOfSuitesPictures = LevelsOfSuites;
 
 // A curve for each level and the bound; a page of such a sweep has the picture.
 TEST_F(LevelsOfSuitesPictures, AreDrawn) {

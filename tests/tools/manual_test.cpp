@@ -13,7 +13,6 @@
 #include <gtest/gtest.h>
 
 #include "kernels/kernel.hpp"
-#include "runtime/system/subprocess.hpp"
 #include "tests/support/cli.hpp"
 
 namespace redblue {
@@ -123,17 +122,8 @@ TEST_F(Manual, BadPagesAreRefused) {
   expect_refused(process("manual --out file/pages"), 1, "file/pages");
 }
 
-class ManualDocs : public Manual {
- protected:
-  void SetUp() override {
-    if (!find_program("man", "/usr/bin:/bin")) {
-      GTEST_SKIP() << "label docs: man is missing: tools/setup --tests installs man-db";
-    }
-  }
-};
-
 // man, with all warnings of groff, says nothing of any page.
-TEST_F(ManualDocs, PagesAreClean) {
+TEST_F(Manual, PagesAreClean) {
   data("manual --out pages");
   for (const auto& entry : std::filesystem::directory_iterator(directory_ / "pages")) {
     const Outcome outcome =
@@ -253,9 +243,6 @@ TEST_F(Manual, BashCompletes) {
 
 // In fish, which hands the command line over whole.
 TEST_F(Manual, FishCompletes) {
-  if (!find_program("fish", "/usr/bin:/bin")) {
-    GTEST_SKIP() << "no fish";
-  }
   directory_.write("Q of mine.npy", "");
   directory_.write("complete.fish", data("completion fish"));
   std::filesystem::create_symlink(REDBLUE_COMMAND, directory_ / "redblue");
@@ -279,9 +266,6 @@ TEST_F(Manual, FishCompletes) {
 }
 
 TEST_F(Manual, ZshTakesItsScript) {
-  if (!find_program("zsh", "/usr/bin:/bin")) {
-    GTEST_SKIP() << "no zsh";
-  }
   const std::string script = data("completion zsh");
   EXPECT_TRUE(script.starts_with("#compdef redblue\n"));
   directory_.write("_redblue", script);

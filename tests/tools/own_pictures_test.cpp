@@ -13,7 +13,6 @@
 #include "memsim/words.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
-#include "tests/support/missing.hpp"
 #include "tests/support/svg.hpp"
 
 namespace redblue {
@@ -56,7 +55,7 @@ class OwnProgram : public Cli {
   }
 };
 
-using OwnProgramPictures = WithGnuplot<OwnProgram>;
+using OwnProgramPictures = OwnProgram;
 
 constexpr const char* kGrid =
     R"({"kernel": ["passes/twice", "passes/once"], "n": [3, 6], "m": 10, "M": [9, 16, 64]})";

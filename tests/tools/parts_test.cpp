@@ -11,7 +11,6 @@
 
 #include "memsim/words.hpp"
 #include "tests/support/cli.hpp"
-#include "tests/support/missing.hpp"
 
 namespace redblue {
 namespace {
@@ -49,7 +48,7 @@ class PartsOfASuite : public Cli {
   }
 };
 
-using PartsPictures = WithGnuplot<PartsOfASuite>;
+using PartsPictures = PartsOfASuite;
 
 // Points that fit and that do not, of a kernel that cannot run so, and of a file.
 constexpr const char* kSuite = R"({"how": "count", "points": [
@@ -428,7 +427,7 @@ std::vector<std::string> shell_of(const std::string& page, const std::string& ti
   return blocks;
 }
 
-// The scripts of the pages, as a cluster or a person runs them; parallel only where there is one.
+// The scripts of the pages, as a cluster or a person runs them.
 class PartsDocumentation : public PartsOfASuite {
  protected:
   void SetUp() override {
@@ -445,7 +444,6 @@ class PartsDocumentation : public PartsOfASuite {
     const Outcome outcome = run.run();
     EXPECT_EQ(outcome.code, 0) << script << "\n" << outcome.err;
   }
-  static bool has_parallel() { return missing("parallel", "parallel").empty(); }
 };
 
 TEST_F(PartsDocumentation, OfASweep) {
@@ -455,9 +453,7 @@ TEST_F(PartsDocumentation, OfASweep) {
   for (int task = 1; task <= 8; ++task) {
     shell(blocks[0], std::to_string(task));
   }
-  if (has_parallel()) {
-    shell(blocks[1]);
-  }
+  shell(blocks[1]);
   shell(blocks[2]);
   done("sweep suite.json -o whole");
   expect_same_files("whole", "swept");
@@ -470,12 +466,7 @@ TEST_F(PartsDocumentation, OfABaseline) {
   ASSERT_EQ(blocks.size(), 1U);
   const std::size_t merge = blocks[0].find("\nredblue merge ");
   ASSERT_NE(merge, std::string::npos);
-  std::string recorded = blocks[0].substr(0, merge);
-  if (!has_parallel()) {
-    recorded =
-        R"(for i in 1 2 3 4; do redblue record suite.json --part $i/4 -o part.$i.json; done)";
-  }
-  shell(recorded);
+  shell(blocks[0].substr(0, merge));
   shell(blocks[0].substr(merge));
   done("record suite.json -o base.json");
   EXPECT_EQ(read("baseline.json"), read("base.json"));

@@ -5,7 +5,6 @@
 #include "runtime/text/table.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
-#include "tests/support/missing.hpp"
 #include "tests/support/svg.hpp"
 
 namespace redblue {
@@ -13,7 +12,7 @@ namespace {
 
 using Plot = Cli;
 
-class PlotPictures : public WithGnuplot<Cli> {
+class PlotPictures : public Cli {
  protected:
   void expect_words(const std::string& file, const std::vector<std::string>& words) const {
     const std::string svg = content_of(directory_ / file);

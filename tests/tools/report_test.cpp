@@ -7,10 +7,8 @@
 #include <fmt/format.h>
 
 #include "runtime/sweep/html_report.hpp"
-#include "runtime/system/subprocess.hpp"
 #include "runtime/text/html.hpp"
 #include "tests/support/cli.hpp"
-#include "tests/support/missing.hpp"
 
 namespace redblue {
 namespace {
@@ -70,7 +68,7 @@ std::string from_base64(std::string_view text) {
   return bytes;
 }
 
-using ReportPictures = WithGnuplot<ReportCommand>;
+using ReportPictures = ReportCommand;
 
 // A figure's title is the page's, and not in the picture again; the page says what made it.
 TEST_F(ReportPictures, FiguresHaveOneTitle) {
@@ -146,11 +144,6 @@ TEST_F(ReportCommand, Refuses) {
 // pages are as they are; it is the page around them that has a script.
 class BrowserPictures : public ReportCommand {
  protected:
-  void SetUp() override {
-    if (const std::string why = missing("chromium", "chromium"); !why.empty()) {
-      GTEST_SKIP() << why;
-    }
-  }
   // A width and a page for each frame.
   [[nodiscard]] Json shown(const std::vector<std::pair<int, std::string>>& frames,
                            std::string& log) const {
@@ -181,16 +174,15 @@ class BrowserPictures : public ReportCommand {
     </script>)";
     const std::filesystem::path wrapper = directory_.write("wrapper.html", html);
     // It keeps what it likes to keep where it may: below this test's directory.
-    Process process{
-        .words = {*find_program("chromium", "/usr/bin:/bin"), "--headless=new", "--no-sandbox",
-                  "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                  "--disable-background-networking", "--disable-component-update",
-                  "--user-data-dir=" + (directory_ / "profile").string(),
-                  "--allow-file-access-from-files", "--enable-logging=stderr", "--timeout=60000",
-                  "--dump-dom", "file://" + wrapper.string()},
-        .environment = {"PATH=/usr/bin:/bin", "HOME=" + directory_.path().string(),
-                        "XDG_RUNTIME_DIR=" + directory_.path().string()},
-        .directory = directory_.path()};
+    Process process{.words = {"/usr/bin/chromium", "--headless=new", "--no-sandbox",
+                              "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                              "--disable-background-networking", "--disable-component-update",
+                              "--user-data-dir=" + (directory_ / "profile").string(),
+                              "--allow-file-access-from-files", "--enable-logging=stderr",
+                              "--timeout=60000", "--dump-dom", "file://" + wrapper.string()},
+                    .environment = {"PATH=/usr/bin:/bin", "HOME=" + directory_.path().string(),
+                                    "XDG_RUNTIME_DIR=" + directory_.path().string()},
+                    .directory = directory_.path()};
     const Outcome outcome = process.run();
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     log = outcome.err;

@@ -15,17 +15,14 @@
 #include "runtime/observe/callgrind.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/report/table1.hpp"
-#include "runtime/system/subprocess.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/small_table1.hpp"
 
-#ifdef HAS_VALIJSON
 #define VALIJSON_USE_EXCEPTIONS 1
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
 #include <valijson/schema.hpp>
 #include <valijson/schema_parser.hpp>
 #include <valijson/validator.hpp>
-#endif
 
 namespace redblue {
 namespace {
@@ -34,7 +31,6 @@ const std::filesystem::path kSchemas =
     std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs" / "schemas";
 constexpr const char* kEnding = ".schema.json";
 
-#ifdef HAS_VALIJSON
 Json parsed_schema(const std::string& kind) {
   return Json::parse(content_of(kSchemas / (kind + kEnding)));
 }
@@ -82,13 +78,6 @@ class Validator {
   Json schema_json_;
   valijson::Schema schema_;
 };
-#else
-struct Validator {
-  explicit Validator(const std::string& /*kind*/) {}
-  [[nodiscard]] static std::string broken(const Json& /*document*/) { return ""; }
-  [[nodiscard]] static Json required() { return Json::array(); }
-};
-#endif
 
 // Calls `visit` with each number of a document; of an array, with those of its first elements.
 void each_number(Json& part, const std::function<void(Json&)>& visit) {
@@ -110,13 +99,6 @@ void each_number(Json& part, const std::function<void(Json&)>& visit) {
 
 class Schemas : public Cli {
  protected:
-  void SetUp() override {
-#ifndef HAS_VALIJSON
-    GTEST_SKIP()
-        << "label schemas: valijson is missing: tools/setup --tests installs libvalijson-dev";
-#endif
-  }
-
   static void expect_valid(const std::string& kind, const std::string& document) {
     EXPECT_EQ(Validator(kind).broken(Json::parse(document)), "");
   }
@@ -357,7 +339,7 @@ TEST_F(Schemas, OfCounters) {
 }
 
 TEST_F(Schemas, OfSimulations) {
-  if (!callgrind_unavailable().empty() || !find_program("valgrind", "/usr/bin:/bin")) {
+  if (!callgrind_unavailable().empty()) {
     GTEST_SKIP() << "no callgrind: " << callgrind_unavailable();
   }
   if (const std::string why = read_topology().unavailable; !why.empty()) {
@@ -454,9 +436,6 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
 }
 
 TEST_F(Schemas, OfAHistory) {
-  if (!std::filesystem::exists("/usr/bin/git")) {
-    GTEST_SKIP() << "no git";
-  }
   directory_.write("suite.json", R"({"points": [
       {"kernel": "backward/rows", "n": 20, "d": 5, "M": [300, 9]}]})");
   Json recording = Json::parse(redblue("record suite.json").out);

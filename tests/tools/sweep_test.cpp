@@ -13,7 +13,6 @@
 
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
-#include "tests/support/missing.hpp"
 #include "tests/support/svg.hpp"
 
 namespace redblue {
@@ -38,7 +37,7 @@ class SweepCommand : public Cli {
   }
 };
 
-using SweepPictures = WithGnuplot<SweepCommand>;
+using SweepPictures = SweepCommand;
 
 constexpr const char* kSuite =
     R"({"points": [{"kernel": ["backward/small", "backward/flash"], "n": 60, "d": [8, 16],

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "memsim/words.hpp"
-#include "runtime/system/subprocess.hpp"
 #include "tests/support/cli.hpp"
 
 namespace redblue {
@@ -48,9 +47,6 @@ TEST_F(CountSymbolic, IsOfTheSizesThatAreGiven) {
 
 // Python has the value of each expression: ceiling and Max are what SymPy calls them.
 TEST_F(CountSymbolic, IsAProgram) {
-  if (!find_program("python3", "/usr/bin:/bin")) {
-    GTEST_SKIP() << "label docs: python3 is missing: it comes with mkdocs: tools/setup --tests";
-  }
   for (const char* kernel :
        {"backward/rows", "backward/tiles", "forward/small", "layer/rows-keys"}) {
     SCOPED_TRACE(kernel);

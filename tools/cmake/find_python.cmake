@@ -1,4 +1,4 @@
-# Sets REDBLUE_WITH_PYTHON where REDBLUE_BUILD_PYTHON asks for the Python package and what it needs is there.
+# Finds what the Python package needs, where REDBLUE_BUILD_PYTHON asks for it.
 
 if(NOT REDBLUE_BUILD_PYTHON)
   return()
@@ -12,15 +12,11 @@ if(Python_FOUND)
   execute_process(COMMAND ${Python_EXECUTABLE} -c "import numpy"
     RESULT_VARIABLE no_numpy OUTPUT_QUIET ERROR_QUIET)
 endif()
-if(pybind11_FOUND AND NOT no_numpy)
-  set(REDBLUE_WITH_PYTHON ON)
-elseif(NOT REDBLUE_BUILD_PYTHON STREQUAL "AUTO")
-  message(FATAL_ERROR "pybind11, NumPy or the headers of Python are not there: install the packages "
+if(NOT pybind11_FOUND OR no_numpy)
+  message(FATAL_ERROR "pybind11, NumPy or the headers of Python are missing: install the packages "
     "pybind11-dev, python3-numpy and python3-dev (tools/setup --python does), or configure with "
     "-DREDBLUE_BUILD_PYTHON=OFF")
 endif()
-if(REDBLUE_WITH_PYTHON)
-  set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the module has the libraries in it
-  # Else each function could be another's when the module is loaded, and g++ inlines none.
-  add_compile_options(-fno-semantic-interposition)
-endif()
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the module has the libraries in it
+# Else each function could be another's when the module is loaded, and g++ inlines none.
+add_compile_options(-fno-semantic-interposition)

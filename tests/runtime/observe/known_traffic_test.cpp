@@ -1,12 +1,12 @@
 // Callgrind reports the traffic of a loop whose traffic is known.
 
-#include <cstdlib>
-
 #include "runtime/observe/callgrind.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace redblue {
 namespace {
+
+constexpr const char* kValgrind = "/usr/bin/valgrind";
 
 class KnownTraffic : public ::testing::Test {
  protected:
@@ -14,14 +14,11 @@ class KnownTraffic : public ::testing::Test {
     if (!callgrind_unavailable().empty()) {
       GTEST_SKIP() << callgrind_unavailable();
     }
-    const char* search = std::getenv("PATH");
-    valgrind_ = find_program("valgrind", search == nullptr ? "/usr/bin" : search);
-    ASSERT_TRUE(valgrind_) << "valgrind is not installed";
   }
   [[nodiscard]] std::map<std::string, LineTraffic> run(Index words, Index resident,
                                                        const Simulation& caches) const {
     const Simulated simulated =
-        simulate(*valgrind_, caches,
+        simulate(kValgrind, caches,
                  {REDBLUE_KNOWN_TRAFFIC, std::to_string(words), std::to_string(resident),
                   std::to_string(caches.outer.bytes)},
                  {}, temporary_.path());
@@ -43,7 +40,6 @@ class KnownTraffic : public ::testing::Test {
   static constexpr Index kOwn = 2048;
 
   TemporaryDirectory temporary_;
-  std::optional<std::filesystem::path> valgrind_;
 };
 
 // A copy of n words, n far beyond the cache: n come in to be read, n because they are written, and
@@ -83,7 +79,7 @@ TEST_F(KnownTraffic, SmallerThanTheCacheMovesOnce) {
 
 TEST_F(KnownTraffic, AProgramThatFailsKeepsItsCode) {
   const Simulated simulated =
-      simulate(*valgrind_, {CacheLevel::L1, {128, 2, 64}, {32768, 8, 64}},
+      simulate(kValgrind, {CacheLevel::L1, {128, 2, 64}, {32768, 8, 64}},
                {"/bin/sh", "-c", "echo why >&2; exit 4"}, {}, temporary_.path());
   EXPECT_EQ(simulated.program.code, 4);
   EXPECT_EQ(simulated.program.err, "why\n");
@@ -92,7 +88,7 @@ TEST_F(KnownTraffic, AProgramThatFailsKeepsItsCode) {
 }
 
 TEST_F(KnownTraffic, AComplaintOfValgrindItselfComesBack) {
-  const Simulated simulated = simulate(*valgrind_, {CacheLevel::L1, {64, 1, 64}, {32768, 8, 64}},
+  const Simulated simulated = simulate(kValgrind, {CacheLevel::L1, {64, 1, 64}, {32768, 8, 64}},
                                        {"/bin/true"}, {}, temporary_.path());
   EXPECT_NE(simulated.program.code, 0);
   EXPECT_NE(simulated.complaint, "");

@@ -14,7 +14,6 @@
 #include <gtest/gtest.h>
 
 #include "runtime/system/npy.hpp"
-#include "tests/support/missing.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -69,11 +68,6 @@ TEST(BFloat16, IsTheUpperHalf) {
 
 class ConversionsNumPy : public ::testing::Test {
  protected:
-  void SetUp() override {
-    if (run("import numpy").code != 0) {
-      GTEST_SKIP() << "label numpy: NumPy is missing: tools/setup --tests installs python3-numpy";
-    }
-  }
   [[nodiscard]] Outcome run(const std::string& script) const {
     return Process{.words = {"/usr/bin/python3", "-c", script},
                    .environment = {},

@@ -8,8 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/system/subprocess.hpp"
-#include "tests/support/missing.hpp"
 #include "tests/support/svg.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -27,22 +25,17 @@ Picture some_picture() {
 
 class Gnuplot : public ::testing::Test {
  protected:
-  TemporaryDirectory directory_;
-};
-
-class GnuplotPictures : public WithGnuplot<Gnuplot> {
- protected:
   [[nodiscard]] std::string drawn(const Picture& picture, const std::string& name) const {
     Drawn drawn = draw(picture, *picture_format(name), gnuplot(), directory_.path());
     EXPECT_EQ(drawn.interrupted, 0);
     return std::move(drawn.bytes);
   }
-  [[nodiscard]] static std::filesystem::path gnuplot() {
-    return *find_program("gnuplot", "/usr/bin:/bin");
-  }
+  [[nodiscard]] static std::filesystem::path gnuplot() { return "/usr/bin/gnuplot"; }
+
+  TemporaryDirectory directory_;
 };
 
-TEST_F(GnuplotPictures, SvgIsXmlWithAllWords) {
+TEST_F(Gnuplot, SvgIsXmlWithAllWords) {
   const std::string svg = drawn(some_picture(), "some.svg");
   EXPECT_NO_THROW(XmlReader::read(svg));
   for (const char* text :
@@ -53,7 +46,7 @@ TEST_F(GnuplotPictures, SvgIsXmlWithAllWords) {
 }
 
 // As a shell's words with an apostrophe are quoted; nothing in them is taken for gnuplot's own.
-TEST_F(GnuplotPictures, WordsWithQuotesStayWords) {
+TEST_F(Gnuplot, WordsWithQuotesStayWords) {
   Picture picture = some_picture();
   picture.caption = R"(redblue plot 'it'\''s' "two" `date` $(date) \)";
   picture.title = R"(it's \'a\' title)";
@@ -62,21 +55,21 @@ TEST_F(GnuplotPictures, WordsWithQuotesStayWords) {
   EXPECT_EQ(std::ranges::count(texts, picture.title), 1) << testing::PrintToString(texts);
 }
 
-TEST_F(GnuplotPictures, PngHasItsSignature) {
+TEST_F(Gnuplot, PngHasItsSignature) {
   const std::string png = drawn(some_picture(), "some.png");
   EXPECT_TRUE(png.starts_with("\x89PNG\r\n\x1a\n"));
   EXPECT_NE(png.find("IEND"), std::string::npos);
 }
 
 // Vector pictures for papers: one page, and as large as they say.
-TEST_F(GnuplotPictures, PdfHasOnePage) {
+TEST_F(Gnuplot, PdfHasOnePage) {
   const std::string pdf = drawn(some_picture(), "some.pdf");
   EXPECT_TRUE(pdf.starts_with("%PDF-"));
   EXPECT_NE(pdf.find("/Count 1\n"), std::string::npos) << "of pages";
   EXPECT_NE(pdf.find("/MediaBox [ 0 0 720 405 ]"), std::string::npos);
 }
 
-TEST_F(GnuplotPictures, EpsSaysItsBox) {
+TEST_F(Gnuplot, EpsSaysItsBox) {
   const std::string eps = drawn(some_picture(), "some.eps");
   EXPECT_TRUE(eps.starts_with("%!PS-Adobe-"));
   EXPECT_NE(eps.substr(0, eps.find('\n')).find("EPSF"), std::string::npos);
@@ -103,7 +96,7 @@ TEST_F(Gnuplot, SaysWhichTerminalIsMissing) {
 }
 
 // "d^2" and "10^-3" are set as powers everywhere; the caption is a command, and stays as it is.
-TEST_F(GnuplotPictures, PowersAreRaised) {
+TEST_F(Gnuplot, PowersAreRaised) {
   Picture picture = some_picture();
   picture.title = "M = 4 d^2, x ^ y";
   picture.x_label = "10^-3 s";
@@ -121,7 +114,7 @@ TEST_F(GnuplotPictures, PowersAreRaised) {
 }
 
 // Without a title or a command the plot has their room.
-TEST_F(GnuplotPictures, NoEmptyStrips) {
+TEST_F(Gnuplot, NoEmptyStrips) {
   const Picture picture = some_picture();
   Picture bare = picture;
   bare.title = bare.caption = "";
@@ -138,7 +131,7 @@ TEST_F(GnuplotPictures, NoEmptyStrips) {
 }
 
 // Nothing in a text is a command, or an escape.
-TEST_F(GnuplotPictures, WordsAreTakenAsTheyAre) {
+TEST_F(Gnuplot, WordsAreTakenAsTheyAre) {
   Picture picture = some_picture();
   picture.title = R"(it's "x" `touch never` \n {/Bold b} a_b @c $d <e> & ~f a^b ^ %g)";
   picture.caption = "a\nb 'c'";
@@ -149,7 +142,7 @@ TEST_F(GnuplotPictures, WordsAreTakenAsTheyAre) {
   EXPECT_FALSE(std::filesystem::exists("never"));
 }
 
-TEST_F(GnuplotPictures, SaysWhatGnuplotSays) {
+TEST_F(Gnuplot, SaysWhatGnuplotSays) {
   Picture picture = some_picture();
   picture.commands = "plot $points with nonsense\n";
   try {
