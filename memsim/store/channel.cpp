@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 #include <new>
 #include <string>
 #include <system_error>
@@ -43,9 +44,15 @@ Channel::Channel(const MakeQueue& make, int depth, Index buffer_bytes, Ledger& l
 
 Channel::~Channel() {
   abandon();
+  if (lost_) {
+    static_cast<void>(memory_.release());  // requests that nobody waits for may still write there
+  }
 }
 
 Channel::Buffer& Channel::free_buffer() {
+  if (lost_) {
+    std::rethrow_exception(lost_);
+  }
   while (free_.empty()) {
     end_one();
   }
@@ -114,8 +121,13 @@ void Channel::finish() {
 }
 
 void Channel::abandon() noexcept {
-  for (; in_flight_ > 0; --in_flight_) {
-    queue_->wait();
+  try {
+    for (; in_flight_ > 0; --in_flight_) {
+      queue_->wait();
+    }
+  } catch (...) {  // of the queue itself: its requests cannot be waited for any more
+    lost_ = std::current_exception();
+    in_flight_ = 0;
   }
   free_.clear();  // the vector has room for all of them
   for (Buffer& buffer : buffers_) {

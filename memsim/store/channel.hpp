@@ -3,6 +3,7 @@
 // was cut short is continued; an interrupted one is repeated. The error of a failed request names
 // file, offset and cause.
 
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -41,6 +42,7 @@ class Channel {
   // is in flight any more.
   void finish();
   // Waits for all requests in flight and discards their results. All buffers are free afterwards.
+  // If the queue fails meanwhile, the channel is lost: free_buffer() throws that failure.
   void abandon() noexcept;
 
  private:
@@ -56,6 +58,7 @@ class Channel {
   std::vector<Buffer> buffers_;
   std::vector<Buffer*> free_;
   std::size_t in_flight_ = 0;
+  std::exception_ptr lost_;  // the failure of a queue that abandon() could not wait for
 };
 
 }  // namespace redblue

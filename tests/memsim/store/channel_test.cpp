@@ -1,0 +1,67 @@
+// A channel whose queue itself fails, as a ring of the kernel may: nothing is thrown where the
+// channel may not throw, and the next request says what happened.
+
+#include "memsim/store/channel.hpp"
+
+#include <cerrno>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "memsim/store/layout.hpp"
+
+namespace redblue {
+namespace {
+
+// Where requests of a broken queue may still move words, as a kernel knows it: so a lost channel
+// leaves that memory alone, and no sanitizer calls it lost.
+std::vector<std::byte*>& still_moving() {
+  static std::vector<std::byte*> all;
+  return all;
+}
+
+// Takes requests, and fails when it is asked for one that ended.
+class BrokenQueue final : public TransferQueue {
+ public:
+  void submit(Transfer& transfer) override { still_moving().push_back(transfer.bytes.data()); }
+  Transfer& wait() override { throw std::system_error(ENXIO, std::generic_category(), "the ring"); }
+};
+
+int error_of_next(Channel& channel) {
+  try {
+    static_cast<void>(channel.free_buffer());
+  } catch (const std::system_error& error) {
+    return error.code().value();
+  }
+  return 0;
+}
+
+TEST(Channel, SaysLaterThatItsQueueFailedWhileItWasAbandoned) {
+  Ledger ledger;
+  const std::filesystem::path path = "A.rb";
+  Channel channel([] { return std::make_unique<BrokenQueue>(); }, 2, StoreLayout::kSector, ledger);
+  channel.abandon();
+  EXPECT_EQ(error_of_next(channel), 0) << "nothing is in flight";
+  channel.start(channel.free_buffer(), Transfer::Kind::read, -1, path, 0, StoreLayout::kSector);
+  channel.abandon();  // noexcept
+  EXPECT_EQ(error_of_next(channel), ENXIO);
+}
+
+// finish() abandons the channel when a request fails: its own failure is the caller's.
+TEST(Channel, FinishesWithTheFailureOfItsQueue) {
+  Ledger ledger;
+  const std::filesystem::path path = "A.rb";
+  Channel channel([] { return std::make_unique<BrokenQueue>(); }, 2, StoreLayout::kSector, ledger);
+  for (int k = 0; k < 2; ++k) {
+    channel.start(channel.free_buffer(), Transfer::Kind::write, -1, path, 0, StoreLayout::kSector);
+  }
+  EXPECT_THROW(channel.finish(), std::system_error);
+  EXPECT_EQ(error_of_next(channel), ENXIO);
+}
+
+}  // namespace
+}  // namespace redblue
