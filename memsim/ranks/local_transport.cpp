@@ -5,6 +5,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -65,14 +66,19 @@ class Exchange {
             std::span<float> words) {
     std::unique_lock lock(mutex_);
     auto& queue = waiting_[{from, to}];
-    await(lock, waiting, [&] { return !queue.empty(); });
-    const std::shared_ptr<Posted> posted = queue.front();
-    queue.pop_front();
-    if (posted->arrives > Clock::now()) {
+    // A message on its way stays in the queue: a sender that ends withdraws it with its words.
+    for (;;) {
+      await(lock, waiting, [&] { return !queue.empty(); });
+      const Clock::time_point arrives = queue.front()->arrives;
+      if (arrives <= Clock::now()) {
+        break;
+      }
       lock.unlock();
-      std::this_thread::sleep_until(posted->arrives);
+      std::this_thread::sleep_until(arrives);
       lock.lock();
     }
+    const std::shared_ptr<Posted> posted = queue.front();
+    queue.pop_front();
     header = posted->header;
     const std::span<const float> sent = posted->fate == Fate::is_cut
                                             ? posted->words.first(posted->words.size() / 2)
@@ -136,10 +142,14 @@ class Exchange {
     return all;
   }
 
-  void abandon(const std::string& why) {
+  void abandon(const std::string& why) noexcept {
     const std::lock_guard lock(mutex_);
     if (!failed_) {
-      failed_ = why;
+      failed_.emplace();
+      try {
+        *failed_ = why;
+      } catch (const std::bad_alloc&) {  // the others end without the reason
+      }
     }
     changed_.notify_all();
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -188,6 +189,41 @@ TEST(Transport, EndsAllWhenOneEnds) {
   } catch (const std::runtime_error& error) {
     EXPECT_EQ(std::string(error.what()), "the disk is full");
   }
+}
+
+// The words of a message belong to the sender until they are taken. A sender that gives up while a
+// message is on its way takes them with it: here it overwrites them, as one that frees them may.
+TEST(Transport, TakesNoWordsOfASenderThatGaveUp) {
+  LocalOptions options;
+  options.seconds_a_message = 0.3;
+  std::vector<float> words = numbered(8, 1);
+  std::string came;
+  try {
+    run_ranks(
+        2,
+        [&](Transport& transport) {
+          if (transport.rank() == 0) {
+            {
+              const auto message = transport.begin_send("A2", 1, words);
+              std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            }
+            std::ranges::fill(words, -1.0F);
+            throw std::runtime_error("the disk is full");
+          }
+          std::vector<float> copy(8);
+          try {
+            transport.receive("A2", 0, copy);
+          } catch (const TransportError& error) {
+            came = error.what();
+          }
+          EXPECT_EQ(copy, std::vector<float>(8));
+        },
+        options);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(std::string(error.what()), "the disk is full");
+  }
+  EXPECT_EQ(came, "rank 1 received from rank 0, message 0: the disk is full");
 }
 
 TEST(Transport, GivesUpOnARankThatSaysNothing) {
