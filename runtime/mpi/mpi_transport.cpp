@@ -215,10 +215,16 @@ class MpiTransport final : public Transport {
       }
     }
     void finish() override {
-      if (!done_) {
-        done_ = true;
-        ended();
+      if (done_) {
+        return;
       }
+      try {
+        ended();
+      } catch (...) {  // wait() tells nobody, so that finish() says it again
+        failed_ = std::current_exception();
+        throw;
+      }
+      done_ = true;
     }
     bool is_over() override {
       try {
@@ -246,7 +252,7 @@ class MpiTransport final : public Transport {
     std::chrono::milliseconds patience_;
     std::string text_;
     bool done_ = false;
-    std::exception_ptr failed_;  // as is_over() found it
+    std::exception_ptr failed_;  // as is_over() or finish() found it
   };
 
   class Sending final : public Message {

@@ -90,6 +90,19 @@ class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string
   }
 };
 
+// A message that nobody takes in time. A wait that fails is not the end of the message: finish(),
+// which follows it, says the failure, each time.
+TEST_F(Cli, AWaitOfAnMpiRankThatFailsIsSaidByFinish) {
+  if (const std::string why = why_no_mpi_jobs(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const std::string program =
+      std::filesystem::path(REDBLUE_KNOWN_TRAFFIC).parent_path() / "redblue_untaken_message";
+  const Outcome job = mpi_job({{2, {program}}}, directory_.path()).run();
+  EXPECT_EQ(job.code, 0) << job.err;
+  EXPECT_EQ(job.out, "2\n") << job.err;
+}
+
 TEST_P(FaultsOfARank, NoneIsASuccess) {
   const std::vector<std::string> words = {kFaultyRank, "run",    GetParam(), "--n",      "61",
                                           "--m",       "43",     "--d",      "7",        "--M",
