@@ -88,14 +88,13 @@ std::string callgrind_unavailable() {
 }
 
 CallgrindPhases::CallgrindPhases(Machine& machine, std::string kernel, std::uint64_t cache_bytes)
-    : machine_(machine), kernel_(std::move(kernel)), other_bytes_(2 * cache_bytes, 1) {
-  machine_.listen(*this);
+    : Follower(machine), kernel_(std::move(kernel)), other_bytes_(2 * cache_bytes, 1) {
   start();
 }
 
 CallgrindPhases::~CallgrindPhases() {
   toggle();
-  dump(phase_.path());
+  attempt([&] { dump(phase_.path()); });
   toggle();
   // With least recently used replacement these lines replace all others.
   constexpr std::size_t kShortestLine = 16;
@@ -103,12 +102,11 @@ CallgrindPhases::~CallgrindPhases() {
   for (std::size_t i = 0; i < other_bytes_.size(); i += kShortestLine) {
     static_cast<void>(at[i]);
   }
-  dump(std::string(kLeft));
+  attempt([&] { dump(std::string(kLeft)); });
   stop();
-  machine_.silence(*this);
 }
 
-void CallgrindPhases::on(const Event& event) noexcept {
+void CallgrindPhases::follow(const Event& event) {
   if (PhasePath::changes(event)) {
     toggle();  // the listener's work belongs to no phase
     dump(phase_.path());

@@ -17,6 +17,7 @@
 #include "memsim/machine.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/system/subprocess.hpp"
+#include "runtime/trace/follower.hpp"
 #include "runtime/trace/phase_path.hpp"
 
 namespace redblue {
@@ -29,16 +30,15 @@ std::string callgrind_unavailable();
 // Runs inside the simulation. Dumps the counts of each phase of one kernel and then empties the
 // cache, so that every written line is written back. Listens while it lives; does nothing without
 // valgrind.
-class CallgrindPhases final : public Listener {
+class CallgrindPhases final : public Follower {
  public:
   // `kernel` labels the dumps; `cache_bytes` is the size of the simulated cache.
   CallgrindPhases(Machine& machine, std::string kernel, std::uint64_t cache_bytes);
   ~CallgrindPhases() override;
-  void on(const Event& event) noexcept override;
 
  private:
+  void follow(const Event& event) override;
   void dump(const std::string& phase) const;
-  Machine& machine_;
   std::string kernel_;
   std::vector<char> other_bytes_;  // enough to empty the cache
   PhasePath phase_;

@@ -270,18 +270,10 @@ std::string disbelief(const SelfTest& test) {
 }
 
 PhaseCounters::PhaseCounters(Machine& machine, const Counters& counters)
-    : machine_(machine), counters_(counters), start_(counters.read()), last_(start_) {
-  machine_.listen(*this);
-}
-
-PhaseCounters::~PhaseCounters() {
-  machine_.silence(*this);
-}
+    : Follower(machine), counters_(counters), start_(counters.read()), last_(start_) {}
 
 std::vector<std::int64_t> PhaseCounters::of(const std::string& path) const {
-  if (!failure_.empty()) {
-    throw std::runtime_error(failure_);
-  }
+  check();
   const auto found = counts_.find(path);
   return found == counts_.end() ? std::vector<std::int64_t>(start_.size()) : found->second;
 }
@@ -292,24 +284,16 @@ std::vector<std::int64_t> PhaseCounters::total() const {
   return sum;
 }
 
-void PhaseCounters::on(const Event& event) noexcept {
+void PhaseCounters::follow(const Event& event) {
   if (!PhasePath::changes(event)) {
     return;
   }
-  try {
-    const std::vector<std::int64_t> now = counters_.read();
-    std::vector<std::int64_t>& counts = counts_[phase_.path()];
-    counts.resize(now.size());
-    add_difference(counts, now, last_);
-  } catch (const std::runtime_error& error) {
-    failure_ = error.what();
-  }
+  const std::vector<std::int64_t> now = counters_.read();
+  std::vector<std::int64_t>& counts = counts_[phase_.path()];
+  counts.resize(now.size());
+  add_difference(counts, now, last_);
   phase_.follow(event);
-  try {
-    last_ = counters_.read();  // the listener's work belongs to no phase
-  } catch (const std::runtime_error& error) {
-    failure_ = error.what();
-  }
+  last_ = counters_.read();  // the listener's work belongs to no phase
 }
 
 }  // namespace redblue

@@ -16,6 +16,7 @@
 
 #include "memsim/machine.hpp"
 #include "runtime/observe/topology.hpp"
+#include "runtime/trace/follower.hpp"
 #include "runtime/trace/phase_path.hpp"
 
 namespace redblue {
@@ -52,27 +53,24 @@ class Counters {
 
 // The counts of a machine's phases: each phase counts while it is the innermost, over all its
 // entries.
-class PhaseCounters final : public Listener {
+class PhaseCounters final : public Follower {
  public:
   // Listens while it lives. Requires: available counters; both outlive it.
   PhaseCounters(Machine& machine, const Counters& counters);
-  ~PhaseCounters() override;
 
   // By path; zeros for a phase that was not entered. Throws: std::runtime_error when a counter
-  // could not be read.
+  // could not be read; std::bad_alloc.
   [[nodiscard]] std::vector<std::int64_t> of(const std::string& path) const;
   // Since construction, in phases or not. Throws: the same.
   [[nodiscard]] std::vector<std::int64_t> total() const;
 
-  void on(const Event& event) noexcept override;
-
  private:
-  Machine& machine_;
+  void follow(const Event& event) override;
+
   const Counters& counters_;
   PhasePath phase_;
   std::vector<std::int64_t> start_, last_;
   std::map<std::string, std::vector<std::int64_t>> counts_;
-  std::string failure_;
 };
 
 // The counts of an event in the two loops that decide whether it is believed.

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/trace/follower.hpp"
 #include "runtime/trace/phase_path.hpp"
 
 namespace redblue {
@@ -23,15 +24,13 @@ struct Shown {
   std::atomic<std::size_t> phase = 0;  // of the plan: the one that was entered last
 };
 
-class ProgressListener final : public Listener {
+class ProgressListener final : public Follower {
  public:
   ProgressListener(Machine& machine, const std::vector<PhaseCost>& phases, Shown& shown)
-      : machine_(machine), phases_(phases), shown_(shown) {
-    machine_.listen(*this);
-  }
-  ~ProgressListener() override { machine_.silence(*this); }
+      : Follower(machine), phases_(phases), shown_(shown) {}
 
-  void on(const Event& event) noexcept override {
+ private:
+  void follow(const Event& event) override {
     if (event.kind == Event::Kind::read || event.kind == Event::Kind::write) {
       shown_.words.fetch_add(event.block->words(), std::memory_order_relaxed);
     } else if (PhasePath::changes(event)) {
@@ -44,8 +43,6 @@ class ProgressListener final : public Listener {
     }
   }
 
- private:
-  Machine& machine_;
   const std::vector<PhaseCost>& phases_;
   Shown& shown_;
   PhasePath path_;

@@ -2,15 +2,8 @@
 
 namespace redblue {
 
-PhaseClock::PhaseClock(Machine& machine) : machine_(machine) {
-  machine_.listen(*this);
-}
-
-PhaseClock::~PhaseClock() {
-  machine_.silence(*this);
-}
-
 double PhaseClock::seconds(const std::string& path) const {
+  check();
   const auto found = seconds_.find(path);
   return found == seconds_.end() ? 0 : found->second;
 }
@@ -19,7 +12,7 @@ double PhaseClock::total() const {
   return std::chrono::duration<double>(Clock::now() - start_).count();
 }
 
-void PhaseClock::on(const Event& event) noexcept {
+void PhaseClock::follow(const Event& event) {
   if (PhasePath::changes(event)) {
     book();
     phase_.follow(event);

@@ -8,28 +8,25 @@
 #include <map>
 #include <string>
 
-#include "memsim/machine.hpp"
+#include "runtime/trace/follower.hpp"
 #include "runtime/trace/phase_path.hpp"
 
 namespace redblue {
 
-class PhaseClock final : public Listener {
+class PhaseClock final : public Follower {
  public:
-  explicit PhaseClock(Machine& machine);
-  ~PhaseClock() override;
+  explicit PhaseClock(Machine& machine) : Follower(machine) {}
 
-  // By path; 0 for a phase that was not entered.
+  // By path; 0 for a phase that was not entered. Throws: std::bad_alloc, if a phase had no room.
   [[nodiscard]] double seconds(const std::string& path) const;
   // Since construction, in phases or not.
   [[nodiscard]] double total() const;
 
-  void on(const Event& event) noexcept override;
-
  private:
   using Clock = std::chrono::steady_clock;
+  void follow(const Event& event) override;
   void book();
 
-  Machine& machine_;
   Clock::time_point start_ = Clock::now();
   Clock::time_point last_ = start_;
   PhasePath phase_;

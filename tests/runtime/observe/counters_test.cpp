@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "runtime/system/sanitized.hpp"
+#include "tests/support/phase_without_room.hpp"
 
 namespace redblue {
 namespace {
@@ -97,6 +98,14 @@ TEST_F(PageFaults, GoToTheInnermostPhase) {
   expect_about(phases.of("outer/idle").front(), 0);
   expect_about(phases.total().front(), 6 * kPages);
   EXPECT_EQ(phases.of("inner").front(), 0) << "paths, not names";
+}
+
+// A listener may not throw. A phase for which it has no room is said afterwards.
+TEST_F(PageFaults, SayAfterwardsThatAPhaseHadNoRoom) {
+  Machine machine(10);
+  PhaseCounters phases(machine, counters_);
+  phases.on(phase_without_room());
+  EXPECT_THROW(static_cast<void>(phases.of("")), std::length_error);
 }
 
 // A thread has one set of counters at a time: the second says so and the first goes on.

@@ -3,9 +3,12 @@
 #include "runtime/trace/phase_clock.hpp"
 
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include <gtest/gtest.h>
+
+#include "tests/support/phase_without_room.hpp"
 
 namespace redblue {
 namespace {
@@ -70,6 +73,14 @@ TEST(PhaseClock, MovesDoNotCount) {
   const Tile tile = machine.initialize("tile", 2, 5);
   nap();
   EXPECT_EQ(clock.seconds("open"), 0) << "booked when the phase ends or another begins";
+}
+
+// A listener may not throw. A phase for which it has no room is said afterwards.
+TEST(PhaseClock, SaysAfterwardsThatItHadNoRoom) {
+  Machine machine(10);
+  PhaseClock clock(machine);
+  clock.on(phase_without_room());
+  EXPECT_THROW(static_cast<void>(clock.seconds("")), std::length_error);
 }
 
 TEST(PhaseClock, ListensWhileItLives) {

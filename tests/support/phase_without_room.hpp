@@ -1,0 +1,18 @@
+#pragma once
+// A phase whose name no string has room for, so that a listener which copies it fails, as one that
+// gets no memory does.
+
+#include <cstddef>
+#include <limits>
+#include <string_view>
+
+#include "memsim/events.hpp"
+
+namespace redblue {
+
+inline Event phase_without_room() {
+  volatile std::size_t size = std::numeric_limits<std::size_t>::max() / 2;  // not a constant
+  return {.kind = Event::Kind::enter_phase, .name = std::string_view("", size)};
+}
+
+}  // namespace redblue
