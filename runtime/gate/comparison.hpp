@@ -69,6 +69,8 @@ struct Compared {
   std::optional<RecordedPoint> before, now;
   std::vector<Difference> differences;
   std::optional<Accepted> accepted = std::nullopt;  // the baseline takes the differences
+  std::string file = {};  // where a person finds the point; empty: not known
+  std::size_t line = 0;
 
   [[nodiscard]] bool fails() const;  // by a difference that no tolerance hides
 };
@@ -77,7 +79,8 @@ struct Comparison {
   std::string before, now;  // the names of the two recordings, for reports
   How how = How::run;
   std::vector<Compared> points;
-  SuitePart part = {};  // of the points of `before` that the points are
+  SuitePart part = {};           // of the points of `before` that the points are
+  std::string accept_with = {};  // the command that takes points with --accept; empty: none
 
   [[nodiscard]] std::size_t failing() const;
   [[nodiscard]] std::size_t hidden() const;  // the number of hidden differences

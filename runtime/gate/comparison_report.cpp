@@ -1,6 +1,7 @@
 #include "runtime/gate/comparison_report.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -8,9 +9,11 @@
 #include <fmt/format.h>
 
 #include "runtime/gate/arguments_json.hpp"
+#include "runtime/gate/metrics.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/html.hpp"
 #include "runtime/text/printable.hpp"
+#include "runtime/text/shell_word.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -134,37 +137,142 @@ std::vector<std::string> difference_cells(const Difference& difference) {
   return {"total", "point", "-", "new", "-", "-"};
 }
 
+std::string with_passed(const Compared& compared, const Difference& difference) {
+  const std::string remark = remark_on(compared, difference);
+  return printable(to_words(difference) + (remark.empty() ? "" : ", " + remark));
+}
+
+// The points that differ, those that changed most first.
+std::vector<const Compared*> changed_points(const Comparison& comparison) {
+  std::vector<const Compared*> changed;
+  for (const Compared& compared : comparison.points) {
+    if (!compared.differences.empty()) {
+      changed.push_back(&compared);
+    }
+  }
+  return changed;
+}
+
+// The total words of a point: before, now, change, share.
+std::vector<std::string> total_cells(const Compared& compared) {
+  const auto words = [](const std::optional<RecordedPoint>& recorded) {
+    return recorded ? number_of(*recorded, "", kWords) : std::nullopt;
+  };
+  const auto cell = [&](const std::optional<RecordedPoint>& recorded) {
+    return !recorded ? "-" : recorded->fits ? grouped(*words(recorded)) : "does not fit in M";
+  };
+  std::vector<std::string> cells = {cell(compared.before), cell(compared.now), "-", "-"};
+  const std::optional<Index> before = words(compared.before);
+  const std::optional<Index> now = words(compared.now);
+  if (before && now) {
+    cells[2] = fmt::format("{}{}", *now > *before ? "+" : "", grouped(*now - *before));
+    cells[3] = *before == 0 ? "new" : to_share(*before, *now);
+  }
+  return cells;
+}
+
+// "5,000 -> 5,001 words in total (+1, +0.02%)"; empty where one of the two has no words.
+std::string total_line(const Compared& compared) {
+  const std::vector<std::string> cells = total_cells(compared);
+  return cells[2] == "-" ? ""
+                         : fmt::format("{} -> {} words in total ({}, {})", cells[0], cells[1],
+                                       cells[2], cells[3]);
+}
+
+// What is said of a point as text: the total first, and then a line for each difference.
+std::string told_of(const Compared& compared) {
+  std::string words = total_line(compared);
+  for (const Difference& difference : compared.differences) {
+    words += (words.empty() ? "" : "\n") + with_passed(compared, difference);
+  }
+  return words;
+}
+
+struct Told {
+  const Compared* point;
+  const Difference* difference;
+};
+
+// All differences: those without a size first, such as a point that failed; then phases, and then
+// totals, by the size of their change; and last those that fail nothing.
+std::vector<Told> by_size(const Comparison& comparison) {
+  std::vector<Told> all;
+  each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
+    all.push_back({&compared, &difference});
+  });
+  const auto key = [](const Told& told) {
+    const auto& [kind, level, phase, metric, before, after, why, hidden_by] = *told.difference;
+    const bool sized = kind == Kind::words || kind == Kind::phase_gone || kind == Kind::phase_new;
+    const int rank = told.point->accepted || !hidden_by.empty() ? 3
+                     : !sized                                   ? 0
+                     : phase.empty()                            ? 2
+                                                                : 1;
+    return std::pair(rank, sized ? -std::abs(after - before) : 0);
+  };
+  std::ranges::stable_sort(all, {}, key);
+  return all;
+}
+
+// The command that takes into the baseline the points that fail and may be taken; empty if none
+// may. `between` stands before its options.
+std::string accept_command(const Comparison& comparison, const std::vector<const Compared*>& points,
+                           std::string_view between = " \\\n  ") {
+  std::string accepts;
+  for (const Compared* point : points) {
+    const std::string name = to_string(point->point);
+    if (point->fails() && point->now && over_budget(*point->now).empty() &&
+        printable(name) == name) {
+      accepts += fmt::format("{}--accept {}", between, shell_word(name));
+    }
+  }
+  return comparison.accept_with.empty() || accepts.empty()
+             ? ""
+             : fmt::format("{}{}{}--reason 'WHY'", comparison.accept_with, accepts, between);
+}
+
 std::string text_table(const Comparison& comparison) {
+  std::string text = fmt::format("{}\nagainst {}: {}\n", printable(comparison.now),
+                                 printable(comparison.before), verdict(comparison));
+  const std::vector<const Compared*> points = changed_points(comparison);
+  if (points.empty()) {
+    return text;
+  }
+  Table totals;
+  totals.add({"total words", "baseline", "now", "change", "share"});
+  for (std::size_t k = 0; k < std::min(points.size(), kMostLines); ++k) {
+    std::vector<std::string> cells = total_cells(*points[k]);
+    cells.insert(cells.begin(), to_string(points[k]->point));
+    totals.add(std::move(cells));
+  }
+  text += "\n" + totals.text();
+  if (points.size() > kMostLines) {
+    text += fmt::format("and {} more\n", points.size() - kMostLines);
+  }
+
   Table table;
   table.add({"point", "phase", "metric", "baseline", "now", "change", "share"});
   std::vector<std::string> notes = {""};  // sentences, which are not aligned as columns
-  std::size_t lines = 0;
-  const Compared* last = nullptr;
-  each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
-    if (++lines > kMostLines) {
-      return;
-    }
-    std::vector<std::string> cells = difference_cells(difference);
-    cells.insert(cells.begin(), &compared == last ? "" : to_string(compared.point));
+  const std::vector<Told> all = by_size(comparison);
+  for (std::size_t k = 0; k < std::min(all.size(), kMostLines); ++k) {
+    const auto& [point, difference] = all[k];
+    std::vector<std::string> cells = difference_cells(*difference);
+    const bool again = k > 0 && point == all[k - 1].point;
+    cells.insert(cells.begin(), again ? "" : to_string(point->point));
     table.add(std::move(cells));
-    notes.push_back(note_of(compared, difference));
-    last = &compared;
-  });
-  std::string text = fmt::format("{}\nagainst {}: {}\n", printable(comparison.now),
-                                 printable(comparison.before), verdict(comparison));
-  if (lines > 0) {
-    text += "\n";
-    std::istringstream rows(table.text());
-    for (const std::string& note : notes) {
-      std::string row;
-      std::getline(rows, row);
-      text += row + (note.empty() ? "" : "  ") + note + "\n";
-    }
+    notes.push_back(note_of(*point, *difference));
   }
-  if (lines > kMostLines) {
-    text += fmt::format("and {} more (--format json has all)\n", lines - kMostLines);
+  text += "\n";
+  std::istringstream rows(table.text());
+  for (const std::string& note : notes) {
+    std::string row;
+    std::getline(rows, row);
+    text += row + (note.empty() ? "" : "  ") + note + "\n";
   }
-  return text;
+  if (all.size() > kMostLines) {
+    text += fmt::format("and {} more (--format json has all)\n", all.size() - kMostLines);
+  }
+  const std::string command = accept_command(comparison, points);
+  return text + (command.empty() ? "" : "\nto accept: " + command + "\n");
 }
 
 // What programs get of a difference.
@@ -256,23 +364,31 @@ std::string markdown_cell(const std::string& text) {
 std::string markdown_text(const Comparison& comparison) {
   std::string text = fmt::format("### redblue: {}\n\n{} against {}\n", verdict(comparison),
                                  markdown_cell(comparison.now), markdown_cell(comparison.before));
-  const char* head =
+  const std::vector<const Compared*> points = changed_points(comparison);
+  if (points.empty()) {
+    return text;
+  }
+  const auto add_row = [&](const Compared& compared, std::vector<std::string> cells) {
+    cells.insert(cells.begin(), to_string(compared.point));
+    for (const std::string& cell : cells) {
+      text += "| " + markdown_cell(cell) + " ";
+    }
+    text += "|\n";
+  };
+  text += "\n| total words | baseline | now | change | share |\n|---|---:|---:|---:|---:|\n";
+  for (const Compared* point : points) {
+    add_row(*point, total_cells(*point));
+  }
+  text +=
       "\n| point | phase | metric | baseline | now | change | share | |\n"
       "|---|---|---|---:|---:|---:|---:|---|\n";
-  each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
-    text += std::exchange(head, "");
-    text += "| " + markdown_cell(to_string(compared.point)) + " | ";
-    for (const std::string& cell : difference_cells(difference)) {
-      text += markdown_cell(cell) + " | ";
-    }
-    text += markdown_cell(note_of(compared, difference)) + " |\n";
-  });
-  return text;
-}
-
-std::string with_passed(const Compared& compared, const Difference& difference) {
-  const std::string remark = remark_on(compared, difference);
-  return printable(to_words(difference) + (remark.empty() ? "" : ", " + remark));
+  for (const auto& [point, difference] : by_size(comparison)) {
+    std::vector<std::string> cells = difference_cells(*difference);
+    cells.push_back(note_of(*point, *difference));
+    add_row(*point, std::move(cells));
+  }
+  const std::string command = accept_command(comparison, points);
+  return text + (command.empty() ? "" : "\nTo accept:\n\n```sh\n" + command + "\n```\n");
 }
 
 // Escapes the value of a workflow command of GitHub, or one of its properties.
@@ -295,11 +411,16 @@ std::string github_text(const Comparison& comparison) {
     if (compared.differences.empty()) {
       continue;
     }
-    std::string words;
-    for (const Difference& difference : compared.differences) {
-      words += (words.empty() ? "" : "\n") + with_passed(compared, difference);
+    std::string words = told_of(compared);
+    if (const std::string command = accept_command(comparison, {&compared}, " ");
+        !command.empty()) {
+      words += "\nto accept: " + command;
     }
-    text += fmt::format("::{} title={}::{}\n", compared.fails() ? "error" : "notice",
+    const std::string place =
+        compared.line == 0
+            ? ""
+            : fmt::format("file={},line={},", escaped_command(compared.file, true), compared.line);
+    text += fmt::format("::{} {}title={}::{}\n", compared.fails() ? "error" : "notice", place,
                         escaped_command("redblue: " + printable(to_string(compared.point)), true),
                         escaped_command(words, false));
   }
@@ -324,16 +445,12 @@ std::string junit_text(const Comparison& comparison) {
       const std::string head =
           fmt::format("    <testcase classname=\"{}\" name=\"{}\"", html_text(printable(name)),
                       html_text(printable(to_string(point->point.arguments))));
-      std::string words;
-      for (const Difference& difference : point->differences) {
-        words += with_passed(*point, difference) + "\n";
-      }
+      const std::string words = told_of(*point) + "\n";
       if (point->differences.empty()) {
         text += head + "/>\n";
       } else if (point->fails()) {
         text += fmt::format("{}>\n      <failure message=\"{}\">{}</failure>\n    </testcase>\n",
-                            head, html_text(printable(to_words(point->differences.front()))),
-                            html_text(words));
+                            head, html_text(words.substr(0, words.find('\n'))), html_text(words));
       } else {
         text += fmt::format("{}>\n      <system-out>{}</system-out>\n    </testcase>\n", head,
                             html_text(words));

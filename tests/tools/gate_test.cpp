@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <regex>
+#include <sstream>
 #include <vector>
 
 #include <fmt/format.h>
@@ -109,6 +110,64 @@ TEST_F(GateCommand, NamesWhatChangedMostFirst) {
       redblue("check edited.json").out,
       std::regex("\nbackward/small n=17 m=12 d=5 M=300 +phase2/h +reads +[0-9]+ +[0-9]+ +\\+4 ")))
       << redblue("check edited.json").out;
+}
+
+// The command at the end of a report takes what differs: pasted into a shell, with a reason, the
+// next check is the same.
+TEST_F(GateCommand, TheCommandThatAcceptsIsOne) {
+  edit([](Ordered& points) {
+    for (Ordered* part : {&points[1]["phases"][0], &points[1]["total"], &points[2]["phases"][0],
+                          &points[2]["total"]}) {
+      (*part)["reads"] = (*part)["reads"].get<Index>() - 2;
+    }
+  });
+  const std::string said = redblue("check edited.json").out;
+  const std::size_t at = said.find("\nto accept: redblue check edited.json ");
+  ASSERT_NE(at, std::string::npos) << said;
+  Process shell = process("");
+  shell.words = {"/bin/sh", "-ec",
+                 "redblue() { " REDBLUE_COMMAND " \"$@\" --who me; }\n" + said.substr(at + 12)};
+  const Outcome accepted = shell.run();
+  EXPECT_EQ(accepted.code, 0) << accepted.err;
+  EXPECT_EQ(data("check edited.json"), "this program\nagainst edited.json: same, all 4 points\n");
+  EXPECT_EQ(redblue("check edited.json --part 1/2").out.find("to accept"), std::string::npos);
+}
+
+// Annotations name the line of the suite's entry that asks for the point, or that of the baseline.
+TEST_F(GateCommand, AnnotationsNameALine) {
+  record(
+      "{\"points\": [  // of two entries\n"
+      "  {\"kernel\": \"forward/flash\", \"n\": 17, \"d\": 5, \"M\": 300},\n\n"
+      "  {\"kernel\": [\"forward/flash\", \"backward/small\"],\n"
+      "   \"n\": 17, \"d\": 5, \"M\": 300}\n]}\n");
+  const std::string text = baseline();
+  directory_.write("edited.json",
+                   std::regex_replace(text, std::regex("(\"peak\": ?)[0-9]+"), "$011"));
+  const std::string of_suite = redblue("check edited.json --suite suite.json --format github").out;
+  EXPECT_TRUE(std::regex_search(
+      of_suite, std::regex("::error file=suite.json,line=2,title=redblue%3A forward/flash ")))
+      << of_suite;
+  EXPECT_TRUE(std::regex_search(
+      of_suite, std::regex("::error file=suite.json,line=4,title=redblue%3A backward/small ")))
+      << of_suite;
+  std::vector<std::string> lines;  // of the baseline, from 1
+  std::istringstream in("\n" + content_of(directory_ / "edited.json"));
+  for (std::string line; std::getline(in, line);) {
+    lines.push_back(line);
+  }
+  for (const std::string line : {"check edited.json", "diff base.json edited.json"}) {
+    const std::string found = redblue(line + " --format github").out;
+    const std::regex place("::error file=edited.json,line=([0-9]+),title=redblue%3A ([a-z/]+) ");
+    int points = 0;
+    for (std::sregex_iterator at(found.begin(), found.end(), place), end; at != end; ++at) {
+      const std::size_t k = std::stoul((*at)[1]);
+      ASSERT_LT(k, lines.size());
+      EXPECT_NE(lines[k].find((*at)[2].str()), std::string::npos) << lines[k];
+      ++points;
+    }
+    EXPECT_EQ(points, 2) << found;
+  }
+  expect_refused(process("check edited.json --suite gone.json"), 1, "cannot read 'gone.json'");
 }
 
 TEST_F(GateCommand, PhasesThatCameAndWent) {

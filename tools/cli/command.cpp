@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "runtime/system/build_info.hpp"
+#include "runtime/text/shell_word.hpp"
 #include "tools/cli/sizes.hpp"
 
 namespace redblue {
@@ -71,22 +72,6 @@ std::vector<Given> given_to(const CLI::Option& option) {
     }
   }
   return given;
-}
-
-// A word in the form that a shell takes.
-std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::ranges::all_of(word, [](unsigned char c) {
-    return std::isalnum(c) != 0 ||
-           std::string_view("+,-./:=@_%").find(static_cast<char>(c)) != std::string_view::npos;
-  });
-  if (plain) {
-    return word;
-  }
-  std::string text = "'";
-  for (const char c : word) {
-    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return text + "'";
 }
 
 }  // namespace
@@ -231,7 +216,7 @@ std::string program_name(const CLI::App& app) {
 std::string command_line(const CLI::App& app) {
   std::string line = program_name(app);
   for (const std::string& word : command_words(app)) {
-    line += " " + quoted(word);
+    line += " " + shell_word(word);
   }
   return line;
 }

@@ -21,6 +21,7 @@
 #include "runtime/gate/comparison_report.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/shell_word.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/program.hpp"
@@ -28,6 +29,7 @@
 #include "tools/gate/accept.hpp"
 #include "tools/gate/jobs.hpp"
 #include "tools/gate/part.hpp"
+#include "tools/gate/point_lines.hpp"
 #include "tools/gate/suite.hpp"
 
 namespace redblue {
@@ -369,16 +371,19 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
                  Twin::of_command),
           who(command, "--who", "who accepts; as git knows where left out", "NAME",
               Twin::of_command),
+          suite(command, "--suite",
+                "annotations name the lines of this suite; those of the baseline where left out",
+                "FILE", Twin::of_command),
           part(command),
           jobs(command) {}
     Argument baseline;
     FormOptions forms;
-    TextOption accept, reason, who;
+    TextOption accept, reason, who, suite;
     PartOption part;
     JobsOption jobs;
   };
   const auto options = std::make_shared<Options>(app);
-  return [options, subjects_of] {
+  return [options, &app, subjects_of] {
     const std::vector<Tolerance> tolerances = options->forms.tolerances();
     const SuitePart part = options->part.get().value_or(SuitePart());
     const unsigned jobs = options->jobs.get();
@@ -391,7 +396,8 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
       throw UsageError(options->accept.said() +
                        ": a baseline changes as a whole: leave out --part");
     }
-    Recording baseline = parse_recording(read_text(path), name);
+    const std::string text = read_text(path);
+    Recording baseline = parse_recording(text, name);
     // What cannot be accepted, or written, is known before the work.
     const std::map<std::size_t, Given> accepts = to_accept(options->accept.all(), baseline);
     std::optional<WholeFile> changed;
@@ -403,6 +409,8 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     const std::vector<std::size_t> asked = points_of(part, baseline.points.size());
     comparison.points.resize(asked.size());
     const std::vector<Subject> subjects = subjects_of();
+    const std::vector<PointLines> lines =
+        lines_of_check({path, text}, baseline, options->suite, subjects);
     each_point(asked.size(), jobs, "checked", [&](std::size_t k) {
       comparison.points[k] = check_point(baseline.points[asked[k]], directory_of(path),
                                          baseline.how, subjects, tolerances);
@@ -422,6 +430,11 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
       changed->finish();
     }
     sort_by_change(comparison);
+    add_lines(lines, comparison);
+    if (!is_standard_input(path) && part.is_whole()) {
+      comparison.accept_with =
+          fmt::format("{} check {}", shell_word(program_name(app)), shell_word(path));
+    }
     const int code = outputs.take(comparison, tolerances);
     if (by) {
       changed->commit();
@@ -449,12 +462,18 @@ Action add_diff(CLI::App& app) {
       throw UsageError("-: standard input is one recording: name a file for the other");
     }
     FormOptions::Outputs outputs = options->forms.outputs({before, now});
-    const auto read = [](const std::string& path) {
-      return parse_recording(read_text(path), input_name(path));
+    std::vector<PointLines> lines;
+    const auto read = [&](const std::string& path) {
+      const std::string text = read_text(path);
+      Recording recording = parse_recording(text, input_name(path));
+      lines.push_back(lines_of_recording({path, text}, recording));
+      return recording;
     };
-    Comparison comparison = compare(read(before), read(now), tolerances);
+    const Recording old = read(before);
+    Comparison comparison = compare(old, read(now), tolerances);
     comparison.before = input_name(before);
     comparison.now = input_name(now);
+    add_lines(lines, comparison);
     return outputs.take(comparison, tolerances);
   };
 }

@@ -445,8 +445,8 @@ Suite again(const Recording& recording, const std::string& file,
       const Subject& subject = find_subject(subjects, recorded.point.subject);
       Arguments arguments = recorded.point.arguments;
       arguments.set_directory(directory_of(file));
-      suite.points.push_back(
-          {&subject, complete(subject, arguments), recorded.at_most, recorded.accepted});
+      suite.points.push_back({&subject, complete(subject, arguments), recorded.at_most,
+                              recorded.accepted, suite.points.size()});
     } catch (const std::invalid_argument& error) {
       throw InputError(fmt::format("{}: {}", input_name(file), error.what()));
     }
@@ -538,8 +538,13 @@ Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
   std::size_t k = 0;
   std::size_t asked = 0;
   for (const Json& entry : document.at("points")) {
-    add_entry(entry, fmt::format("{}, points {}", path, ++k), directory_of(file), subjects, known,
+    const std::size_t before = suite.points.size();
+    add_entry(entry, fmt::format("{}, points {}", path, k + 1), directory_of(file), subjects, known,
               asked, suite);
+    for (std::size_t point = before; point < suite.points.size(); ++point) {
+      suite.points[point].entry = k;
+    }
+    ++k;
   }
   return suite;
 }

@@ -25,6 +25,7 @@ struct SuitePoint {
   Arguments arguments;  // complete
   std::vector<Budget> at_most = {};
   std::vector<Accepted> accepted = {};  // of a recording
+  std::size_t entry = 0;                // the first of the file that asks for the point
 };
 
 struct Suite {

@@ -112,22 +112,32 @@ TEST(Verdict, CountsPointsAndWhatIsHidden) {
   EXPECT_EQ(verdict(compared(two, two)), "same, all 2 points");
 }
 
-TEST(ComparisonTable, HasTheCulpritFirstAndNoTrailingBlanks) {
+// The words of each point in total, as reads and writes together; then the phases of all points, by
+// the size of their change; then what has no phase; and last what fails nothing.
+TEST(ComparisonTable, HasTotalsAndThenTheLargestChangeAndNoTrailingBlanks) {
   const std::string text = text_of("table", all_kinds());
   EXPECT_EQ(
       text,
       "this program\n"
       "against base.json: DIFFERENT, 5 of 7 points; 2 differences hidden by tolerances\n"
       "\n"
+      "total words  baseline                now  change    share\n"
+      "y n=3              30                  -       -        -\n"
+      "z n=5              30  does not fit in M       -        -\n"
+      "w n=7               -                  3       -        -\n"
+      "x n=1           1,020              1,021      +1  +0.098%\n"
+      "x n=2              10                 10       0       0%\n"
+      "z n=4              30                 32      +2   +6.67%\n"
+      "\n"
       "point  phase  metric       baseline            now  change  share\n"
       "y n=3  total   point          there           gone       -      -  it is gone\n"
       "z n=5  total    fits            yes             no       -      -  fast memory overflow in "
       "phase p: a asks for 9 words: 5 words are missing\n"
       "w n=7  total   point              -            new       -      -\n"
-      "x n=1      p   reads          1,000          1,001      +1  +0.1%\n"
-      "       total   reads          1,000          1,001      +1  +0.1%\n"
       "x n=2      p   words             10  no such phase     -10   gone\n"
       "           q   words  no such phase             10     +10    new\n"
+      "x n=1      p   reads          1,000          1,001      +1  +0.1%\n"
+      "       total   reads          1,000          1,001      +1  +0.1%\n"
       "z n=4      p  writes             20             22      +2   +10%  hidden by writes=2\n"
       "       total  writes             20             22      +2   +10%  hidden by writes=2\n");
   for (const std::string& line : lines_of(text)) {
@@ -147,7 +157,7 @@ TEST(ComparisonTable, EndsAndSaysSo) {
         recorded("x", n, {phase_counts("p", 1, 1, 2), phase_counts("q", 1, 1, 9)}));
   }
   const Lines lines = lines_of(text_of("table", compared(before, now)));
-  EXPECT_EQ(lines.size(), 4U + 60U + 1U);
+  EXPECT_EQ(lines.size(), 3U + 2U * (1U + 60U + 1U) + 1U);
   EXPECT_EQ(lines.back(), "and 1 more (--format json has all)");
   EXPECT_EQ(Json::parse(text_of("json", compared(before, now)))["differences"].size(), 61U);
 }
@@ -218,7 +228,7 @@ std::size_t columns(const std::string& line) {
   return bars - 1;
 }
 
-TEST(ComparisonMarkdown, IsATableOfEightColumns) {
+TEST(ComparisonMarkdown, IsATableOfTotalsAndOneOfEightColumns) {
   for (const Comparison& comparison : {all_kinds(), bad_names()}) {
     const Lines lines = lines_of(text_of("markdown", comparison));
     ASSERT_GE(lines.size(), 8U);
@@ -226,8 +236,13 @@ TEST(ComparisonMarkdown, IsATableOfEightColumns) {
     const std::size_t head = lines.size() - (comparison.points.size() == 1 ? 4 : 11);
     EXPECT_EQ(lines[head], "| point | phase | metric | baseline | now | change | share | |");
     EXPECT_EQ(lines[head + 1], "|---|---|---|---:|---:|---:|---:|---|");
-    for (std::size_t k = head; k < lines.size(); ++k) {
-      EXPECT_EQ(columns(lines[k]), 8U) << lines[k];
+    EXPECT_EQ(lines[4], "| total words | baseline | now | change | share |");
+    for (std::size_t k = 4; k < lines.size(); ++k) {
+      if (k + 1 == head) {
+        EXPECT_EQ(lines[k], "");
+        continue;
+      }
+      EXPECT_EQ(columns(lines[k]), k < head ? 5U : 8U) << lines[k];
       EXPECT_TRUE(lines[k].starts_with("|") && lines[k].ends_with("|")) << lines[k];
     }
   }
@@ -264,13 +279,49 @@ TEST(ComparisonGithub, IsAnAnnotationForEachPoint) {
           "::error title=redblue%3A z n=5::it no longer fits in M: fast memory overflow in phase "
           "p: a asks for 9 words: 5 words are missing",
           "::error title=redblue%3A w n=7::it is new",
-          "::error title=redblue%3A x n=1::p reads 1,000 -> 1,001 words (+1, +0.1%25)"
+          "::error title=redblue%3A x n=1::1,020 -> 1,021 words in total (+1, +0.098%25)"
+          "%0Ap reads 1,000 -> 1,001 words (+1, +0.1%25)"
           "%0Atotal reads 1,000 -> 1,001 words (+1, +0.1%25)",
-          "::error title=redblue%3A x n=2::p: the phase is gone, and its 10 words"
+          "::error title=redblue%3A x n=2::10 -> 10 words in total (0, 0%25)%0Ap: the phase is "
+          "gone, and its 10 words"
           "%0Aq: the phase is new, and its 10 words",
-          "::notice title=redblue%3A z n=4::p writes 20 -> 22 words (+2, +10%25), hidden "
+          "::notice title=redblue%3A z n=4::30 -> 32 words in total (+2, +6.67%25)%0Ap writes 20 "
+          "-> 22 words (+2, +10%25), hidden "
           "by writes=2%0Atotal writes 20 -> 22 words (+2, +10%25), hidden by writes=2",
           "redblue: DIFFERENT, 5 of 7 points; 2 differences hidden by tolerances"}));
+}
+
+// A point in a file is annotated there, whatever the file is called.
+TEST(ComparisonGithub, NamesTheFileAndTheLine) {
+  Comparison comparison = all_kinds();
+  comparison.points[0].file = "kernels, 1:2/suite%.json";
+  comparison.points[0].line = 12;
+  EXPECT_TRUE(text_of("github", comparison)
+                  .starts_with("::error file=kernels%2C 1%3A2/suite%25.json,line=12,title=redblue"))
+      << text_of("github", comparison);
+}
+
+// The command takes the points that fail and have words now: not one that is gone, is hidden, or is
+// over its budget; nor one whose name a terminal would take for something else.
+TEST(ComparisonReport, EndsInTheCommandThatAccepts) {
+  Comparison comparison = all_kinds();
+  comparison.points[3].now->at_most = {{.phase = "", .metric = "words", .words = 1}};  // x n=1
+  for (const char* form : {"table", "markdown", "github"}) {
+    EXPECT_FALSE(contains(text_of(form, comparison), "--accept")) << form;
+  }
+  comparison.accept_with = "redblue check base.json";
+  const std::string command =
+      "redblue check base.json \\\n  --accept 'z n=5' \\\n  --accept 'w n=7' \\\n"
+      "  --accept 'x n=2' \\\n  --reason 'WHY'\n";
+  EXPECT_TRUE(text_of("table", comparison).ends_with("\n\nto accept: " + command))
+      << text_of("table", comparison);
+  EXPECT_TRUE(
+      text_of("markdown", comparison).ends_with("|\n\nTo accept:\n\n```sh\n" + command + "```\n"));
+  EXPECT_PRED2(contains, text_of("github", comparison),
+               "%0Ato accept: redblue check base.json --accept 'x n=2' --reason 'WHY'\n");
+  Comparison bad = bad_names();
+  bad.accept_with = "redblue check base.json";
+  EXPECT_FALSE(contains(text_of("table", bad), "--accept"));
 }
 
 TEST(ComparisonGithub, EscapesWhatWouldEndALineOrAProperty) {
@@ -283,7 +334,8 @@ TEST(ComparisonGithub, EscapesWhatWouldEndALineOrAProperty) {
   EXPECT_EQ(property.find_first_of(":,\r\n"), std::string::npos);
   EXPECT_EQ(unescaped(property, true), "redblue: " + kShown + " n=1");
   EXPECT_EQ(unescaped(line.substr(message + 2), false),
-            kShown + " reads 1 -> 2 words (+1, +100%)\ntotal reads 1 -> 2 words (+1, +100%)");
+            "3 -> 4 words in total (+1, +33.3%)\n" + kShown +
+                " reads 1 -> 2 words (+1, +100%)\ntotal reads 1 -> 2 words (+1, +100%)");
 }
 
 TEST(ComparisonJunit, IsATestForEachPoint) {
@@ -316,8 +368,9 @@ TEST(ComparisonJunit, IsATestForEachPoint) {
   const XmlElement& more = root.children.at(1).children.at(0);
   EXPECT_EQ(more.attributes.at("name"), "n=1");
   EXPECT_EQ(more.children.at(0).attributes.at("message"),
-            "p reads 1,000 -> 1,001 words (+1, +0.1%)");
+            "1,020 -> 1,021 words in total (+1, +0.098%)");
   EXPECT_EQ(more.children.at(0).text,
+            "1,020 -> 1,021 words in total (+1, +0.098%)\n"
             "p reads 1,000 -> 1,001 words (+1, +0.1%)\n"
             "total reads 1,000 -> 1,001 words (+1, +0.1%)\n");
   const auto& of_z = root.children.at(3).children;
@@ -330,7 +383,7 @@ TEST(ComparisonJunit, IsXmlWhateverTheNames) {
   const XmlElement root = XmlReader::read(text_of("junit", bad_names()));
   EXPECT_EQ(root.children.at(0).attributes.at("name"), kShown);
   EXPECT_EQ(root.children.at(0).children.at(0).children.at(0).attributes.at("message"),
-            kShown + " reads 1 -> 2 words (+1, +100%)");
+            "3 -> 4 words in total (+1, +33.3%)");
 }
 
 // What was counted now, for services that keep it and draw its curve.
