@@ -11,16 +11,26 @@ execute_process(COMMAND ${programs}/cpack --config ${BUILD_DIR}/CPackConfig.cmak
   OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(GLOB packages ${WORK_DIR}/*.deb)
 set(names "")
+execute_process(COMMAND /usr/bin/python3 -c "import sys
+minor = sys.version_info.minor
+print(f'python3 (>= 3.{minor}), python3 (<< 3.{minor + 1})', end='')"
+  OUTPUT_VARIABLE python COMMAND_ERROR_IS_FATAL ANY)
 foreach(package IN LISTS packages)
   execute_process(COMMAND dpkg-deb --field ${package} Package Version Depends OUTPUT_VARIABLE fields
     COMMAND_ERROR_IS_FATAL ANY)
   if(NOT fields MATCHES "Package: ([^\n]+)\nVersion: ${VERSION}-1\n")
     message(FATAL_ERROR "${package} is of another version: ${fields}")
   endif()
-  list(APPEND names ${CMAKE_MATCH_1})
+  set(name ${CMAKE_MATCH_1})
+  list(APPEND names ${name})
   # What a package needs of the system the command's libraries say.
-  if(CMAKE_MATCH_1 STREQUAL "redblue" AND NOT fields MATCHES "Depends: [^\n]*libfmt[^\n]*libhwy")
+  if(name STREQUAL "redblue" AND NOT fields MATCHES "Depends: [^\n]*libfmt[^\n]*libhwy")
     message(FATAL_ERROR "no dependencies: ${fields}")
+  endif()
+  # A module of Python is loaded by the minor version that it was built for, and by no other.
+  string(FIND "${fields}" "${python}" at)
+  if(name STREQUAL "python3-redblue" AND at EQUAL -1)
+    message(FATAL_ERROR "not '${python}': ${fields}")
   endif()
   execute_process(COMMAND dpkg-deb --extract ${package} ${WORK_DIR}/root COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

@@ -24,6 +24,15 @@ if(WITH_TOOLS)
   run(${prefix}/bin/redblue --version)
 endif()
 
+# Another machine has these libraries elsewhere: files that find redblue name them, and no path.
+file(GLOB finders ${prefix}/${LIBDIR}/cmake/redblue/*.cmake ${prefix}/${LIBDIR}/pkgconfig/*.pc)
+foreach(finder IN LISTS finders)
+  file(READ ${finder} text)
+  if(text MATCHES "[\"; =:>](/[a-zA-Z]+/[^\";\n]*)")
+    message(FATAL_ERROR "${finder} has a path of this machine: ${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+
 file(GLOB_RECURSE headers RELATIVE ${prefix}/include/redblue ${prefix}/include/redblue/*.hpp)
 set(all "")
 foreach(header IN LISTS headers)
@@ -111,24 +120,29 @@ if(WITH_TOOLS)
   endif()
 endif()
 
-# Only this prefix: a redblue elsewhere on the machine must not be found instead.
-set(ENV{PKG_CONFIG_LIBDIR} ${prefix}/${LIBDIR}/pkgconfig)
-unset(ENV{PKG_CONFIG_PATH})
-execute_process(COMMAND pkg-config --cflags --libs redblue
-  OUTPUT_VARIABLE package_flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+# This prefix is searched first; other libraries are where Debian has them.
+set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
 separate_arguments(flags UNIX_COMMAND "${FLAGS} ${TYPE_FLAGS} ${LINK_FLAGS}")
+function(build_by_pkg_config package folder program)
+  execute_process(COMMAND pkg-config ${ARGN} --cflags --libs ${package}
+    OUTPUT_VARIABLE found OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  if(NOT found MATCHES "${prefix}")
+    message(FATAL_ERROR "another redblue was found: ${found}")
+  endif()
+  separate_arguments(found UNIX_COMMAND "${found}")
+  run(${COMPILER} -std=c++20 ${flags} -I ${folder} ${folder}/${program}.cpp -o ${WORK_DIR}/${program}
+    ${found} -Wl,-rpath,${prefix}/${LIBDIR})
+  run(${WORK_DIR}/${program})
+endfunction()
+foreach(static "" --static)
+  build_by_pkg_config(redblue ${source} main ${static})
+  if(WITH_TOOLS)
+    build_by_pkg_config(redblue-runtime ${one_call} attention ${static})
+  endif()
+endforeach()
+execute_process(COMMAND pkg-config --cflags redblue
+  OUTPUT_VARIABLE package_flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(package_flags UNIX_COMMAND "${package_flags}")
-run(${COMPILER} -std=c++20 ${flags} -I ${source} ${source}/main.cpp -o ${WORK_DIR}/consumer
-  ${package_flags} -Wl,-rpath,${prefix}/${LIBDIR})
-run(${WORK_DIR}/consumer)
-if(WITH_TOOLS)
-  execute_process(COMMAND pkg-config --cflags --libs redblue-runtime
-    OUTPUT_VARIABLE runtime_flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(runtime_flags UNIX_COMMAND "${runtime_flags}")
-  run(${COMPILER} -std=c++20 ${flags} -I ${one_call} ${one_call}/attention.cpp
-    -o ${WORK_DIR}/one_call ${runtime_flags} -Wl,-rpath,${prefix}/${LIBDIR})
-  run(${WORK_DIR}/one_call)
-endif()
 
 set(ENV{LC_ALL} C)  # elsewhere the compiler may speak another language
 # All headers together; and by an older standard each says what it needs, before anything else.

@@ -1,6 +1,7 @@
 # `cmake --install`: the redblue command, and the libraries (memsim, store, ranks, kernels and, with the command,
 # runtime; or memsim alone) with what find_package and pkg-config need. The result can be moved: nothing in it names its prefix.
-# Components are those of packages (packages.cmake): command, mpi, and development for all else.
+# Components are those of packages (packages.cmake): command, mpi, libraries where they are shared, and
+# development for all else.
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redblue)
@@ -11,17 +12,29 @@ if(REDBLUE_ONLY_MEMSIM)
   set(no_store PATTERN "store" EXCLUDE PATTERN "ranks" EXCLUDE)
 else()
   set(rooms memsim kernels)
+  # What the libraries are linked with is found by name on a user's machine.
   set(find_dependencies "find_dependency(hwy)\nfind_dependency(Threads)")
-  set(static_needs " -lhwy -pthread")
+  set(needed_packages libhwy)
   if(REDBLUE_WITH_URING)
-    string(APPEND static_needs " -luring")
+    list(APPEND needed_packages liburing)
+    if(NOT BUILD_SHARED_LIBS)
+      string(APPEND find_dependencies "\nredblue_find_library(uring)")
+    endif()
   endif()
+  set(find_runtime_dependencies "find_dependency(fmt)\n  find_dependency(OpenMP)\n  find_dependency(ZLIB)")
+  foreach(part hwloc papi)
+    string(TOUPPER ${part} PART)
+    if(REDBLUE_WITH_${PART})
+      string(APPEND find_runtime_dependencies "\n  redblue_find_library(${part})")
+      string(APPEND runtime_libraries " -l${part}")
+    endif()
+  endforeach()
 endif()
 list(TRANSFORM libraries PREPEND redblue_ OUTPUT_VARIABLE targets)
 # Libraries find each other beside themselves.
 set_target_properties(${targets} PROPERTIES INSTALL_RPATH "$ORIGIN")
 install(TARGETS ${targets} EXPORT redblue_targets
-  LIBRARY COMPONENT command NAMELINK_COMPONENT development)
+  LIBRARY COMPONENT libraries NAMELINK_COMPONENT development)
 # Left out: headers for the sources of kernels/ alone.
 install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
   FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE
@@ -75,24 +88,24 @@ file(RELATIVE_PATH pc_to_prefix
 list(TRANSFORM targets PREPEND -l)
 list(REVERSE targets)  # a library comes before those that it needs
 list(JOIN targets " " pc_libraries)
-# A static library brings along nothing of what it needs itself.
-get_target_property(type redblue_memsim TYPE)
-if(type STREQUAL "STATIC_LIBRARY")
-  string(APPEND pc_libraries "${static_needs}")
+# A static library brings along nothing of what it needs itself; a shared one needs it in a static link alone.
+list(JOIN needed_packages " " needed_packages)
+if(REDBLUE_ONLY_MEMSIM)
+  set(pc_needs "")
+elseif(BUILD_SHARED_LIBS)
+  set(pc_needs "Requires.private: ${needed_packages}\nLibs.private: -pthread")
+else()
+  set(pc_needs "Requires: ${needed_packages}")
+  string(APPEND pc_libraries " -pthread")
 endif()
 set(pc_name redblue)
 configure_file(tools/cmake/redblue.pc.in redblue.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/redblue.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 if(REDBLUE_BUILD_TOOLS)
-  set(pc_libraries "-lredblue_runtime -lredblue_gate -lfmt -lhwy -lz -fopenmp")
-  foreach(part HWLOC PAPI)
-    if(REDBLUE_WITH_${part})
-      string(TOLOWER " -l${part}" library)
-      string(APPEND pc_libraries ${library})
-    endif()
-  endforeach()
+  # hwloc and PAPI by their names alone: what their own files say of a static link, Debian does not install.
+  set(pc_libraries "-lredblue_runtime -lredblue_gate -fopenmp${runtime_libraries}")
   set(pc_name redblue-runtime)
-  set(pc_requires "Requires: redblue\n")
+  set(pc_needs "Requires: redblue libhwy fmt zlib")
   configure_file(tools/cmake/redblue.pc.in redblue-runtime.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/redblue-runtime.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,5 +1,5 @@
-# `cpack` in a built tree: Debian packages redblue, libredblue-dev, redblue-mpi where there is one, and
-# python3-redblue where Python's rules have a component `python`. After all rules of installing.
+# `cpack` in a built tree: Debian packages redblue, libredblue-dev, libredblue0.1 of shared libraries, and
+# redblue-mpi and python3-redblue where they are built. After all rules of installing.
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME redblue)
@@ -19,7 +19,7 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 get_cmake_property(rules COMPONENTS)
 set(CPACK_COMPONENTS_ALL "")
 macro(add_package component name section description)
-  if(${component} IN_LIST rules)
+  if("${component}" IN_LIST rules)  # in quotes: `libraries` is a variable, too
     list(APPEND CPACK_COMPONENTS_ALL ${component})
     string(TOUPPER ${component} part)
     set(CPACK_DEBIAN_${part}_PACKAGE_NAME ${name})
@@ -41,6 +41,14 @@ add_package(command redblue science
 add_package(development libredblue-dev libdevel
   "This package has libraries, headers, and files of CMake and pkg-config, with
 which a program runs these kernels on its own buffers, or counts its own.")
+set(version "(= ${PROJECT_VERSION}-1)")
+if(BUILD_SHARED_LIBS)
+  get_target_property(soname redblue_memsim SOVERSION)
+  set(shared libredblue${soname})
+  add_package(libraries ${shared} libs
+    "This package has the shared libraries that the command, and programs built
+with libredblue-dev, load.")
+endif()
 add_package(mpi redblue-mpi science
   "This package has what redblue becomes as a rank of a job of Open MPI.")
 add_package(python python3-redblue python
@@ -49,9 +57,15 @@ add_package(python python3-redblue python
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "git, gnuplot-nox, valgrind")
 set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "redblue (= ${PROJECT_VERSION}-1), openmpi-bin")
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "redblue ${version}, openmpi-bin")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3, python3-numpy")
+# The module is for the Python that it was built for.
+if(REDBLUE_BUILD_PYTHON)
+  math(EXPR next "${Python_VERSION_MINOR} + 1")
+  set(python "python${Python_VERSION_MAJOR}")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+    "${python} (>= ${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}), ${python} (<< ${Python_VERSION_MAJOR}.${next}), ${python}-numpy")
+endif()
 # What whoever links the static libraries links, too.
 set(needs libfmt-dev libhwy-dev zlib1g-dev)
 foreach(part HWLOC PAPI URING)
@@ -61,7 +75,15 @@ foreach(part HWLOC PAPI URING)
   endif()
 endforeach()
 if(BUILD_SHARED_LIBS)
-  list(PREPEND needs "redblue (= ${PROJECT_VERSION}-1)")
+  list(PREPEND needs "${shared} ${version}")
+  # dpkg-shlibdeps takes the libraries in the build tree, of which no package says anything yet.
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
+  set(CPACK_DEBIAN_LIBRARIES_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_LIBRARIES_PACKAGE_GENERATE_SHLIBS ON)
+  foreach(part COMMAND MPI PYTHON)
+    list(PREPEND CPACK_DEBIAN_${part}_PACKAGE_DEPENDS "${shared} ${version}")
+    list(JOIN CPACK_DEBIAN_${part}_PACKAGE_DEPENDS ", " CPACK_DEBIAN_${part}_PACKAGE_DEPENDS)
+  endforeach()
 endif()
 list(JOIN needs ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS)
 

@@ -21,7 +21,6 @@ class Redblue(CMakePackage):
     variant("uring", default=True, description="Have requests to disks in flight by io_uring")
     variant("valgrind", default=False, description="Simulate the machine's caches by callgrind")
     variant("mpi", default=False, description="Run on ranks of an MPI job")
-    variant("tests", default=False, description="Build the tests")
 
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
@@ -30,14 +29,13 @@ class Redblue(CMakePackage):
     depends_on("nlohmann-json@3.11:", type="build")
     depends_on("xxhash@0.8:", type="build")
     depends_on("fmt@9:")
-    depends_on("highway@1.0.3:")
+    depends_on("highway@1.0.3:1.0")  # as far as tested
     depends_on("zlib-api")
     depends_on("hwloc@2:", when="+hwloc")
     depends_on("papi", when="+papi")
     depends_on("liburing", when="+uring")
     depends_on("valgrind", when="+valgrind", type=("build", "run"))
-    depends_on("openmpi", when="+mpi")
-    depends_on("googletest", when="+tests", type="build")
+    depends_on("mpi", when="+mpi")
 
     conflicts("%gcc@:11", msg="redblue is C++20: take gcc 12 or clang 14, or a newer one")
     conflicts("%clang@:13", msg="redblue is C++20: take gcc 12 or clang 14, or a newer one")
@@ -47,7 +45,7 @@ class Redblue(CMakePackage):
     def cmake_args(self):
         return [
             self.define("REDBLUE_BUILD_BENCH", False),
-            self.define_from_variant("REDBLUE_BUILD_TESTS", "tests"),
+            self.define("REDBLUE_BUILD_TESTS", False),
             self.define_from_variant("REDBLUE_WITH_HWLOC", "hwloc"),
             self.define_from_variant("REDBLUE_WITH_PAPI", "papi"),
             self.define_from_variant("REDBLUE_WITH_URING", "uring"),
