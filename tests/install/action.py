@@ -2,13 +2,17 @@
 """Holds tools/action to what it says: `check` reads its files; `run PREFIX` does its steps as a job of
 another repository, tests/install/stencil, does, with redblue installed in PREFIX already."""
 
+import http.server
+import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
+import threading
 
 import yaml
 
@@ -25,14 +29,18 @@ def documents():
     """The action, the jobs of GitLab, and the workflows that docs/gate.md shows."""
     page = (ROOT / "docs/gate.md").read_text()
     shown = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.S)]
-    require(len(shown) >= 3, "docs/gate.md shows no workflows")
+    require(len(shown) >= 5, "docs/gate.md shows no workflows")
     return (yaml.safe_load((ACTION / "action.yml").read_text()),
             yaml.safe_load((ACTION / "gitlab.yml").read_text()), shown)
 
 
+def comment_action():
+    return yaml.safe_load((ACTION / "comment/action.yml").read_text())
+
+
 def scripts(action, gitlab, shown):
     """Each text that a shell gets, with its place."""
-    for step in action["runs"]["steps"]:
+    for step in action["runs"]["steps"] + comment_action()["runs"]["steps"]:
         if "run" in step:
             yield "action.yml, " + step["name"], step["run"]
     for name in ("before_script", "script"):
@@ -61,7 +69,9 @@ def check():
         for file in re.findall(r"\btools/[a-z/]+", text):
             require((ROOT / file).exists(), f"{place}: {file} is not there")
         for file in re.findall(r"\$GITHUB_ACTION_PATH/([a-z./]+)", text):
-            require(os.access((ACTION / file).resolve(), os.X_OK), f"{place}: {file} is no program")
+            folders = (ACTION, ACTION / "comment")
+            require(any(os.access((folder / file).resolve(), os.X_OK) for folder in folders),
+                    f"{place}: {file} is no program")
         if "setup" in text:
             for option in re.findall(r"setup\"? (--[a-z]+)", text):
                 require(option + ")" in options["setup"], f"{place}: setup has no {option}")
@@ -77,16 +87,20 @@ def check():
     for step in steps:
         require("${{" not in step.get("run", ""), f"action.yml, {step['name']}: an expression in run")
         require("uses" in step or step["shell"] == "bash", f"action.yml, {step['name']}: no shell")
-    for name in re.findall(r"\$\{\{ inputs\.(\w+) ", used) + ["build", "baseline"]:
+    for name in re.findall(r"\binputs\.(\w+)\b", used):
         require(name in action["inputs"], f"action.yml has no input {name}")
     for name in action["inputs"]:
         require(f"inputs.{name} " in used, f"action.yml does not use the input {name}")
     for document in shown:
         for job in document.get("jobs", {}).values():
             for step in job["steps"]:
-                if "tools/action@" in step.get("uses", ""):
+                file = re.fullmatch(r"OWNER/redblue/(tools/action[a-z/]*)@TAG", step.get("uses", ""))
+                if file:
+                    used_action = yaml.safe_load((ROOT / file[1] / "action.yml").read_text())
                     for name in step.get("with", {}):
-                        require(name in action["inputs"], f"docs/gate.md: no input {name}")
+                        require(name in used_action["inputs"], f"docs/gate.md: no input {name}")
+                for file in re.findall(r"\btools/\w+", step.get("run", "")):
+                    require(False, f"docs/gate.md runs {file}, which another repository has not")
         for name, job in document.items():
             if isinstance(job, dict) and job.get("extends") == ".redblue-gate":
                 for variable in job["variables"]:
@@ -105,14 +119,27 @@ class Job:
     def __init__(self, workspace, temp, shell=("env", "-i"), action=ACTION):
         self.workspace, self.temp, self.shell, self.action = workspace, temp, list(shell), action
         self.variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": str(temp)}
-        self.outputs, self.said, self.path = {}, [], []
+        self.outputs, self.said, self.path, self.output = {}, [], [], {}
         self.summary = temp / "summary"
 
     def expression(self, text, inputs):
-        def value(match):
-            name = match[1].split(".")
-            return inputs[name[1]] if name[0] == "inputs" else self.outputs[name[1]][name[3]]
-        return re.sub(r"\$\{\{ ([\w.]+) \}\}", value, text)
+        return re.sub(r"\$\{\{ ([\w.]+) \}\}", lambda match: self.value(match[1], inputs), text)
+
+    def value(self, of, inputs):
+        name = of.split(".")
+        return inputs[name[1]] if name[0] == "inputs" else self.outputs[name[1]].get(name[3], "")
+
+    def holds(self, condition, inputs, failed):
+        """Whether a step runs: GitHub adds success() where no such function is called."""
+        terms = condition.split(" && ")
+        if failed and "always()" not in terms:
+            return False
+        for term in terms:
+            if term not in ("always()", ""):
+                of, relation, text = re.fullmatch(r"([\w.]+) (==|!=) '(.*)'", term).groups()
+                if (self.value(of, inputs) == text) != (relation == "=="):
+                    return False
+        return True
 
     def run(self, script, more=None, seen=lambda path: path):
         """One step. Returns its exit code; `seen`: how the shell sees a path."""
@@ -138,13 +165,13 @@ class Job:
                            for line in files["GITHUB_OUTPUT"].read_text().splitlines())
         return ended.returncode
 
-    def use(self, inputs, seen=lambda path: path, report=lambda *step: None):
+    def use(self, inputs, seen=lambda path: path, report=lambda *step: None, action=None):
         """The steps of the action, with these inputs. Returns the first exit code that fails."""
-        action = documents()[0]
+        action = action or documents()[0]
         inputs = {name: inputs.get(name, its["default"]) for name, its in action["inputs"].items()}
+        first = 0
         for step in action["runs"]["steps"]:
-            needs = re.fullmatch(r"inputs\.(\w+) != ''", step.get("if", "inputs.command != ''"))
-            if "run" not in step or not inputs[needs[1]]:
+            if "run" not in step or not self.holds(step.get("if", ""), inputs, first != 0):
                 continue
             variables = {name: self.expression(value, inputs)
                          for name, value in step.get("env", {}).items()}
@@ -152,9 +179,108 @@ class Job:
             report(step["name"], step["run"], variables, code, self.said[-1])
             if "id" in step:
                 self.outputs[step["id"]] = {"outputs": self.output, **self.output}
-            if code != 0:
-                return code
-        return 0
+            first = first or code
+        return first
+
+
+class Service:
+    """What the comments of pull request 7 are kept by: the part of GitHub's interface that is asked."""
+
+    def __init__(self):
+        service = self
+        self.comments, self.asked, self.head = [], [], "abc"
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def answer(self):
+                length = int(self.headers.get("Content-Length", 0))
+                body = json.loads(self.rfile.read(length))["body"] if length else None
+                code, found = service.reply(self.command, self.path, body, self.headers["Authorization"])
+                self.send_response(code)
+                self.end_headers()
+                self.wfile.write(json.dumps(found).encode())
+
+            do_GET = do_POST = do_PATCH = answer
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+
+    def reply(self, method, path, body, token):
+        if token != "Bearer secret":
+            return 403, {}
+        path = path.removeprefix("/repos/me/kernels/")
+        if method != "GET":
+            self.asked.append(f"{method} {path}")
+        if method == "GET" and path == "pulls/7":
+            return 200, {"head": {"sha": self.head}}
+        if method == "GET" and path.startswith("issues/7/comments?per_page=100&page="):
+            page = int(path.rsplit("=", 1)[1]) - 1
+            return 200, self.comments[100 * page:100 * page + 100]
+        if method == "POST" and path == "issues/7/comments":
+            self.comments.append({"id": 1000 + len(self.comments), "user": {"type": "Bot"}, "body": body})
+            return 201, {}
+        if method == "PATCH":
+            comment = next(each for each in self.comments if path == f"issues/comments/{each['id']}")
+            comment["body"] = body
+            return 200, {}
+        return 404, {}
+
+
+def comments(job, gate, break_it, mend_it):
+    """One comment for a pull request: posted when a word has changed, replaced when the report has."""
+    service = Service()
+    event = job.temp / "event.json"
+    job.variables.update(GITHUB_EVENT_PATH=str(event), GITHUB_API_URL=service.address,
+                         GITHUB_REPOSITORY="me/kernels")
+
+    def pull_request(of):
+        event.write_text(json.dumps({"pull_request": {"number": 7, "head": {"repo": {"full_name": of}}}}))
+
+    def expect(code, got, asked):
+        said = "".join(job.said)
+        job.said.clear()
+        require(got == code, f"exit {got} in place of {code}:\n{said}")
+        require(service.asked == asked, f"{service.asked} in place of {asked}:\n{said}")
+        service.asked.clear()
+
+    # Comments of other people, of which one says what ours begins with.
+    service.comments = [{"id": k, "user": {"type": "User"}, "body": "<!-- redblue: build/stencil check "
+                         "baseline.json -->"} for k in range(150)]
+    gate = {**gate, "comment": "true", "token": "secret"}
+    pull_request("me/kernels")
+    expect(0, job.use(gate), [])
+    break_it()
+    expect(3, job.use(gate), ["POST issues/7/comments"])
+    posted = service.comments[-1]["body"]
+    require("### redblue: DIFFERENT" in posted and "| sweep |" in posted and
+            "--accept 'stencil/strips" in posted, posted)
+    expect(3, job.use(gate), [])
+    mend_it()
+    expect(0, job.use(gate), ["PATCH issues/comments/1150"])
+    require("### redblue: same" in service.comments[-1]["body"], service.comments[-1]["body"])
+    expect(1, job.use({**gate, "token": "another"}), [])
+
+    # Of a fork: what may not write keeps it, and the other workflow posts it, to this pull request alone.
+    del service.comments[-1]
+    pull_request("somebody/kernels")
+    break_it()
+    expect(3, job.use(gate), [])
+    kept = pathlib.Path(job.outputs["comment"]["kept"])
+    shutil.copytree(kept, job.temp / "redblue-comments/redblue-comment-1")
+    job.action = ROOT / "tools/action/comment"
+    after = lambda: job.use({"token": "secret"}, action=comment_action())  # noqa: E731
+    event.write_text(json.dumps({"workflow_run": {"head_sha": "older"}}))
+    expect(0, after(), [])
+    event.write_text(json.dumps({"workflow_run": {"head_sha": "abc"}}))
+    expect(0, after(), ["POST issues/7/comments"])
+    require(service.comments[-1]["body"] == posted, service.comments[-1]["body"])
+    expect(0, after(), [])
+    (job.temp / "redblue-comments/redblue-comment-1/number").write_text("7/../../other")
+    expect(1, after(), [])
+    service.server.shutdown()
 
 
 def run(prefix):
@@ -205,18 +331,47 @@ def run(prefix):
         text = source.read_text()
         before = 'const Phase phase(machine, "sweep");'
         require(before in text, "nothing to break")
-        source.write_text(text.replace(
-            before, before + " { const Tile once_more = machine.read(grid.block({0, 1}, {0, 1})); }"))
-        expect(3, job.use(gate), r"::error title=.*stencil/strips.*sweep reads 11,058 -> 11,059 words")
+        broken = text.replace(
+            before, before + " { const Tile once_more = machine.read(grid.block({0, 1}, {0, 1})); }")
+        source.write_text(broken)
+        expect(3, job.use({**gate, "suite": "suite.json"}),
+               r"::error file=suite.json,line=[0-9]+,title=.*stencil/strips.*"
+               r"sweep reads 11,058 -> 11,059 words")
         require("11,059" in job.summary.read_text(), "no summary of what differs")
         source.write_text(text)
 
         baseline = workspace / "baseline.json"
         recorded = baseline.read_text()
         baseline.write_text(recorded.replace('"total":', '"at_most":{"words":1},"total":', 1))
-        expect(3, job.use(gate), "::error title=.*words [0-9,]+, at most 1")
+        expect(3, job.use(gate), "::error file=baseline.json,line=5,title=.*words [0-9,]+, at most 1")
         baseline.unlink()
         expect(1, job.use(gate), "cannot read 'baseline.json'")
+        baseline.write_text(recorded)
+        comments(job, gate, lambda: source.write_text(broken), lambda: source.write_text(text))
+
+
+def install_prebuilt(prefix):
+    """tools/action/install takes an installation of its key from a folder, and says where there is none."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        shutil.copytree(ACTION, folder / "redblue/tools/action")
+        (folder / "redblue/tools/action/key").write_text("#!/bin/sh\necho redblue-of-today")
+        install = folder / "redblue/tools/action/install"
+
+        def installed(key):
+            with tarfile.open(folder / f"{key}.tar.gz", "w:gz", dereference=True) as archive:
+                archive.add(pathlib.Path(prefix, "bin"), "bin")
+            shutil.rmtree(folder / "prefix", ignore_errors=True)
+            ended = subprocess.run([install, folder / "prefix"], stdout=subprocess.PIPE, text=True,
+                                   stderr=subprocess.STDOUT, env={**os.environ, "GATE_PREBUILT": f"file://{folder}"})
+            return ended.returncode, ended.stdout
+
+        code, said = installed("redblue-of-yesterday")
+        require(code != 0 and "redblue-of-today.tar.gz: redblue is built" in said, said)  # there are no sources
+        code, said = installed("redblue-of-today")
+        require(code == 0 and "redblue-of-today.tar.gz is unpacked" in said, said)
+        code, said = installed("redblue-of-today")
+        require((folder / "prefix/redblue-key").read_text() == "redblue-of-today\n", said)
 
 
 if __name__ == "__main__":
@@ -224,5 +379,6 @@ if __name__ == "__main__":
         check()
     elif len(sys.argv) == 3 and sys.argv[1] == "run":
         run(sys.argv[2])
+        install_prebuilt(sys.argv[2])
     else:
         sys.exit("usage: action.py check | run PREFIX")
