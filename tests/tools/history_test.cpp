@@ -31,7 +31,7 @@ class HistoryOfABaseline : public Cli {
   }
 
   [[nodiscard]] Process with_git(const std::string& line) const {
-    Process process = process(line);
+    Process process = this->process(line);
     for (const char* variable : {"PATH=/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_GLOBAL=/dev/null",
                                  "GIT_CONFIG_SYSTEM=/dev/null", "HOME=/nonexistent"}) {
       process.environment.emplace_back(variable);
