@@ -136,7 +136,7 @@ const std::vector<Room>& rooms() {
         {"runtime/replay", &runtime(), with(gate, {"runtime/trace"})},
         {"runtime/patterns", &runtime(), gate},
         {"runtime/observe", &runtime(), with(gate, {"runtime/trace"})},
-        {"runtime/pebble", &runtime(), with(gate, {"runtime/patterns", "runtime/trace"})},
+        {"runtime/pebble", &runtime(), with(gate, {"runtime/theory", "runtime/patterns", "runtime/trace"})},
         {"runtime/ranks", &runtime(),
          with(gate, {"memsim/ranks", "runtime/observe", "runtime/trace"})},
         {"runtime/run", &runtime(), run},

@@ -177,12 +177,12 @@ State AgainSpace::play(const State& state, const Step& step, std::vector<WordMov
                        Index* moved) const {
   const Index word = step.term;
   const Set of = operands(word), reads = of & ~state.red;
-  const bool result = (terms_.results & bit(word)) != 0;
+  const bool result = (terms_.results & ~state.blue & bit(word)) != 0;
   const Set alone = sole(word, useful_in(state));
   const Set sliding = terms_.slide ? (step.evicted & of) | alone : 0;
   State next = state;
   next.blue |= step.written | (result ? bit(word) : 0);
-  next.red = ((state.red | of) & ~step.evicted & ~alone) | (result ? 0 : bit(word));
+  next.red = ((state.red | of) & ~step.evicted & ~alone) | bit(word);
   const Set useful = useful_in(next);
   next.red &= useful;
   next.blue &= (useful | terms_.results) & ~terms_.inputs;

@@ -22,6 +22,15 @@ std::vector<Index> Dag::uses() const {
   return uses;
 }
 
+std::vector<bool> Dag::results() const {
+  const std::vector<Index> of = uses();
+  std::vector<bool> results(vertices.size());
+  for (Index v = 0; v < size(); ++v) {
+    results[slot(v)] = of[slot(v)] == 0 || (*this)[v].result;
+  }
+  return results;
+}
+
 std::vector<std::vector<Index>> Dag::users() const {
   std::vector<std::vector<Index>> users(vertices.size());
   for (Index v = 0; v < size(); ++v) {

@@ -1,6 +1,6 @@
 #pragma once
 // A computation as a graph: vertices are words, and each is computed of its operands. Vertices
-// without operands are inputs, those that are no operand are results.
+// without operands are inputs. Those that are no operand are results, and so are marked ones.
 
 #include <cstddef>
 #include <string>
@@ -22,6 +22,8 @@ struct Vertex {
   bool term = false;
   // The sum of its operands, which may be added in any order (Sums::any).
   bool sum = false;
+  // A result, even where it is an operand, too. Files have no such mark.
+  bool result = false;
 };
 
 struct Dag {
@@ -39,6 +41,7 @@ struct Dag {
   [[nodiscard]] Index edges() const;
   // Of how many vertices each is an operand.
   [[nodiscard]] std::vector<Index> uses() const;
+  [[nodiscard]] std::vector<bool> results() const;
   // The vertices that each is an operand of, in their order.
   [[nodiscard]] std::vector<std::vector<Index>> users() const;
   // Those of a cycle, one after the other, where there is one.

@@ -133,6 +133,11 @@ class DagWriter {
       }
       kept.vertices.push_back(std::move(vertex));
     }
+    for (const Index v : results) {
+      if (v != kNoWord) {
+        kept.vertices[slot(place[slot(v)])].result = true;
+      }
+    }
     return kept;
   }
 

@@ -104,9 +104,9 @@ class Board {
   }
 
   Played end() const {
-    const std::vector<Index> uses = rules_.dag().uses();
+    const std::vector<bool> results = rules_.dag().results();
     for (Index v = 0; v < rules_.dag().size(); ++v) {
-      require(uses[at(v)] > 0 || blue_[at(v)], "the end: the result {} is not blue", v);
+      require(!results[at(v)] || blue_[at(v)], "the end: the result {} is not blue", v);
     }
     return played_;
   }

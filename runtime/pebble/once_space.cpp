@@ -108,6 +108,7 @@ void OnceSpace::add(State& state, Index t, Set slides, std::vector<WordMove>* mo
   state.done |= bit(t);
   const bool result =
       (terms_.results & target) != 0 && (terms_.added_to(term.target) & ~state.done) == 0;
+  const bool done = result && terms_.users(term.target) == 0;
   if (moves != nullptr) {
     const Index from = slides != 0 ? first(slides) : sliding != 0 ? first(sliding) : -1;
     moves->push_back({Act::compute, term.target, t, from});
@@ -116,14 +117,13 @@ void OnceSpace::add(State& state, Index t, Set slides, std::vector<WordMove>* mo
     });
     if (result) {
       moves->push_back({Act::write, term.target});
+    }
+    if (done) {
       moves->push_back({Act::remove, term.target});
     }
   }
-  state.red = (state.red & ~last & ~slides) | target;
-  if (result) {
-    state.red &= ~target;
-  }
-  state.blue &= state.red & ~target;
+  state.red = (state.red & ~last & ~slides) | (done ? 0 : target);
+  state.blue = (state.blue & state.red & ~target) | (result && !done ? target : 0);
 }
 
 State OnceSpace::play(State state, const Step& step, std::vector<WordMove>* moves) const {

@@ -6,7 +6,7 @@
 // that is not free: its missing words are read, others go where it must be. That is enough: reads
 // wait for their term and evictions for need; so red sums that are not finished were added to since
 // they came, and a term of red words alone that takes no room is added at once. Words that are not
-// needed any more go, results are written when they are finished.
+// needed any more go, results are written when they are finished, and stay while they are needed.
 //
 // The words that are left are estimated by those that must move: a read of each word that is
 // needed, exists and is not red; a write of each result. Evictions alone raise the sum of words

@@ -47,15 +47,20 @@ class OwnGraph {
       operands.push_back(now_[at(operand)]);
     });
     if (terms == 1) {
-      return made_.add(name(word), std::move(operands));
+      return finished(word, std::move(operands));
     }
     if (k == 0) {
       return term(word, k, std::move(operands));
     }
     const Index other =
         operands.size() == 1 ? operands.front() : term(word, k, std::move(operands));
-    return made_.add(k + 1 == terms ? name(word) : fmt::format("{}+{}", name(word), k),
-                     {before, other});
+    return k + 1 == terms ? finished(word, {before, other})
+                          : made_.add(fmt::format("{}+{}", name(word), k), {before, other});
+  }
+  Index finished(Index word, std::vector<Index> operands) {
+    const Index made = made_.add(name(word), std::move(operands));
+    made_.vertices.back().result = (terms_.results & bit(word)) != 0;
+    return made;
   }
   Index term(Index word, Index k, std::vector<Index> operands) {
     const Index made = made_.add(fmt::format("{}*{}", name(word), k), std::move(operands));

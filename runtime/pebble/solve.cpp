@@ -98,7 +98,10 @@ class Solver {
     Solution solution{M, std::max(lower, space.estimate(Space::start())), 0, 0, {}, std::nullopt};
     Found upper = Beam(once, 1).search(Budget(kForever, 0)).value();
     std::optional<Found> found;
-    const auto open = [&] { return solution.lower < upper.words && !found; };
+    const auto wanted = [&] {
+      return limits_.enough ? std::min(upper.words, limits_.enough(M)) : upper.words;
+    };
+    const auto open = [&] { return solution.lower < wanted() && !found; };
     for (const Round& round : kRounds) {
       if (const auto width = static_cast<std::size_t>(round.width);
           open() && width * Beam<OnceSpace>::kBytes <= limits_.bytes) {
@@ -110,7 +113,7 @@ class Solver {
       if (!open() || (&round != kRounds.data() && budget.out_of_time())) {
         break;
       }
-      Outcome outcome = BestFirst<Space>(space, budget).below(upper.words, round.states);
+      Outcome outcome = BestFirst<Space>(space, budget).below(wanted(), round.states);
       solution.lower = std::max(solution.lower, outcome.lower);
       solution.states = std::max(solution.states, static_cast<Index>(outcome.states));
       found = std::move(outcome.found);

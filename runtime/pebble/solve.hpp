@@ -16,6 +16,8 @@ struct SolveLimits {
   double seconds = 10;                        // for each M
   std::size_t bytes = std::size_t{1} << 30U;  // of states and of lists of them
   std::function<void()> stop = nullptr;       // called now and then; what it throws ends the search
+  // Games of at least so many words, in M, are not looked for.
+  std::function<Index(Index M)> enough = nullptr;
 };
 
 struct Solution {

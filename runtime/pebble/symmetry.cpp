@@ -42,7 +42,9 @@ class Automorphisms {
   void color() {
     for (Index word = 0; word < terms_.words(); ++word) {
       colors_[static_cast<std::size_t>(word)] =
-          count(terms_.added_to(word)) * 2 * kMostWords + count(terms_.users(word));
+          (count(terms_.added_to(word)) * 2 + ((terms_.results & bit(word)) != 0 ? 1 : 0)) * 2 *
+              kMostWords +
+          count(terms_.users(word));
     }
     for (int round = 0; round < 4; ++round) {
       using Around = std::vector<std::vector<Index>>;

@@ -85,9 +85,10 @@ class TermsOf {
       each(made_[t].operands,
            [&](Index word) { made_.using_it[static_cast<std::size_t>(word)] |= bit(t); });
     }
+    const std::vector<bool> results = dag_.results();
     for (Index word = 0; word < made_.words(); ++word) {
       made_.inputs |= made_.added_to(word) == 0 ? bit(word) : 0;
-      made_.results |= made_.users(word) == 0 ? bit(word) : 0;
+      made_.results |= results[slot(made_.vertex[slot(word)])] ? bit(word) : 0;
     }
   }
 

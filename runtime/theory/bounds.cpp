@@ -8,39 +8,11 @@
 #include "kernels/attention.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/theory/lemmas.hpp"
+#include "runtime/theory/sources.hpp"
 #include "runtime/theory/sparse_bounds.hpp"
 
 namespace redblue {
 namespace {
-
-// The words of the results that are wanted: of dQ, dK and dV, say, or of dQ and dK + dV where keys
-// are values; where all are one source, of at least one of them.
-Words results(const Task& task) {
-  const Problem& problem = task.problem;
-  const bool gradients = is_backward(task.pass) && task.pass != Pass::backward;
-  Words words;
-  Words of_source;  // of one of several results that are one where their sources are
-  for (const Signature& result : of_activation(results_of(task.pass), problem.activation)) {
-    const Words own = Words(result.rows_of(problem.shape)) * result.cols_of(problem.shape);
-    const bool of_one =
-        gradients && ((problem.sharing == Sharing::self && result.rows != &Shape::d) ||
-                      (problem.sharing == Sharing::kv && result.rows == &Shape::m));
-    if (problem.wanted.contains(result.name)) {
-      (of_one ? of_source : words) = of_one ? own : words + own;
-    }
-  }
-  return words + of_source;
-}
-
-// Whether a result that is wanted takes the values of each live pair, or q: all but L, and but dV
-// and what is made of it.
-bool needs_values(const Task& task) {
-  const auto& all = results_of(task.pass);
-  return std::ranges::any_of(all, [&](const Signature& result) {
-    return task.problem.wanted.contains(result.name) && result.name != kL.name &&
-           result.name != kdV.name && result.name != kdA3.name && result.name != kdY.name;
-  });
-}
 
 // The live pairs.
 Real pairs_of(const Problem& problem) {
@@ -48,36 +20,13 @@ Real pairs_of(const Problem& problem) {
                              : real(problem.pairs().value());
 }
 
-// The words that must be touched, each once: of queries and keys those that meet one another, and
-// all words of the results.
+// The words that must be touched, each once.
 Words compulsory(const Task& task) {
-  const auto [n, m, d] = task.problem.shape;
-  const Words dv = task.problem.shape.dv;
-  const Words live = size_of(task.problem.live_queries());
-  const Words queries = live * d;
-  const Words keys = Words(size_of(task.problem.live_keys())) * d;
-  const Words values = Words(size_of(task.problem.live_keys())) * dv;
-  const bool none = queries == Words(0);
-  const Words square = none ? Words(0) : Words(d) * d;
-  if (task.pass == Pass::product) {
-    return queries + keys + Words(n) * m;
+  Words words = results(task);
+  for (const Source& source : sources_of(task)) {
+    words += source.words;
   }
-  const Wanted& wanted = task.problem.wanted;
-  const bool needs_q = needs_values(task);
-  const bool is_layer = task.pass == Pass::layer;
-  const bool reads_values = needs_q || (is_layer && wanted.contains(kdY.name));
-  const bool reads_Y = needs_q || (is_layer && wanted.contains(kdA3.name));
-  const Words sources = task.problem.sharing == Sharing::none
-                            ? queries + keys + (reads_values ? values : Words(0))
-                        : task.problem.sharing == Sharing::kv ? queries + keys
-                                                              : queries;
-  const Words weights = inputs_of(task.pass) == Inputs::plain ? Words(0)
-                        : task.pass == Pass::linear_gradient  ? square  // Y: g does not read X
-                        : reads_Y                             ? 2 * square
-                                                              : square;
-  const bool given_dO = is_backward(task.pass) || task.pass == Pass::linear_gradient;
-  const Words of_O = given_dO ? live * dv : Words(0);  // dO
-  return sources + weights + of_O + results(task);
+  return words;
 }
 
 // The constants of the lemmas.

@@ -201,20 +201,18 @@ int run(const RunOptions& options) {
     default:
       break;
   }
-  const Index count = std::ssize(pieces);
   print(fmt::format(
       "{} as a game ({}): {} words ({} read, {} written), at most {} red; the machine's peak is "
       "{}\n"
       "{} vertices, {} made twice{}\n"
-      "{} by cuts after {} words; Hong and Kung: at least {} x {} = {} words\n\n",
+      "{} by cuts after {} words\n\n",
       all.kernel, to_string(game), grouped(of.words()), grouped(of.reads), grouped(of.writes),
       grouped(of.red), grouped(all.counted.peak), grouped(pebbling.dag.size()),
       grouped(pebbling.made_twice()),
       !all.backward          ? ""
       : two_step.get<bool>() ? "; two-step"
                              : "; not two-step: sums over some keys or queries go into g",
-      counted(count, "piece"), grouped(T), grouped(T), grouped(count - 1),
-      grouped(T * (count - 1))));
+      counted(std::ssize(pieces), "piece"), grouped(T)));
   print(table_of(pieces));
   return 0;
 }

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "runtime/pebble/dag_files.hpp"
+#include "runtime/pebble/optimum.hpp"
 #include "runtime/pebble/solve.hpp"
 #include "runtime/pebble/terms.hpp"
 #include "runtime/report/context.hpp"
@@ -21,6 +22,7 @@
 #include "runtime/text/table.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"
+#include "tools/commands/pebble_compare.hpp"
 #include "tools/options/graph.hpp"
 
 namespace redblue {
@@ -44,6 +46,10 @@ class SolveOptions {
                "the moves of the game that was found; -: standard output, and nothing else", "FILE",
                Twin::of_command),
         dag_(app, "--dag", "with --moves: the graph that they are on", "FILE", Twin::of_command),
+        compare_(
+            app, "--compare",
+            "of a problem: the largest proven bound, the fewest words of all its graphs in the "
+            "game fma, and the best kernel that plays it"),
         format_(app, "--format", "table or json; table", "table|json") {}
 
   [[nodiscard]] Game game() const {
@@ -65,9 +71,14 @@ class SolveOptions {
   }
   // The first M and the last, none below the least.
   [[nodiscard]] std::pair<Index, Index> range(Index least) const {
+    const auto range = range_if_given(least, game());
+    return range ? *range : throw UsageError(fmt::format("{} is missing", M_.flag()));
+  }
+  [[nodiscard]] std::optional<std::pair<Index, Index>> range_if_given(Index least,
+                                                                      Game game) const {
     const auto given = M_.get();
     if (!given) {
-      throw UsageError(fmt::format("{} is missing", M_.flag()));
+      return std::nullopt;
     }
     const std::size_t dots = given->text.find("..");
     const Index from = parse_size(given->text.substr(0, dots), given->from);
@@ -77,8 +88,20 @@ class SolveOptions {
       throw UsageError(fmt::format("{} '{}': expected 3..8, from less to more, at most {} numbers",
                                    given->from, given->text, kMostM));
     }
-    require_enough(from, given->from, least, game());
-    return {from, to};
+    require_enough(from, given->from, least, game);
+    return std::pair(from, to);
+  }
+  // The flag or twin that asks for a comparison; nothing where none does. Throws: UsageError for
+  // options that say something of one graph.
+  [[nodiscard]] std::optional<std::string> compare() const {
+    const auto from = compare_.from();
+    for (const TextOption* option : {&game_, &moves_, &dag_}) {
+      if (const auto given = option->get(); from && given) {
+        throw UsageError(
+            fmt::format("{}: {} plays fma on several graphs: leave it out", given->from, *from));
+      }
+    }
+    return from;
   }
   // Where moves and their graph are written to, if anywhere.
   struct Targets {
@@ -111,7 +134,9 @@ class SolveOptions {
   GraphOptions graph;
 
  private:
-  TextOption M_, game_, seconds_, memory_, moves_, dag_, format_;
+  TextOption M_, game_, seconds_, memory_, moves_, dag_;
+  Switch compare_;
+  TextOption format_;
 };
 
 Index least_M(const std::string& name, const Rules& rules) {
@@ -151,8 +176,18 @@ std::string table_of(const std::vector<Solution>& solutions) {
   return table.text();
 }
 
+int compare(const SolveOptions& options, const std::string& flag) {
+  const Task task = options.graph.task(options.problem.get(), flag);
+  const auto range = options.range_if_given(least_M(task).value_or(1), Game::fma);
+  print(comparison_of(task, range, options.limits(), options.format()));
+  return 0;
+}
+
 int run(const SolveOptions& options) {
   const Format format = options.format();
+  if (const auto flag = options.compare()) {
+    return compare(options, *flag);
+  }
   const Game game = options.game();
   const SolveLimits limits = options.limits();
   const std::string& name = options.problem.get();

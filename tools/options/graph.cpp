@@ -27,9 +27,17 @@ using SumsName = std::pair<std::string_view, Sums>;
 constexpr std::array kSums = {SumsName{"chain", Sums::chain}, SumsName{"tree", Sums::tree},
                               SumsName{"any", Sums::any}};
 
+using KnownName = std::pair<std::string_view, Known>;
+constexpr std::array kKnown = {KnownName{"nothing", Known::nothing},
+                               KnownName{"OL", Known::O_and_L}};
+
 const CoreName* core_named(const std::string& name) {
   const auto core = std::ranges::find(kCores, name, &CoreName::first);
   return core == kCores.end() ? nullptr : &*core;
+}
+
+Pass pass_named(const std::string& name) {
+  return std::ranges::find(kPasses, name, &PassName::first)->second;
 }
 
 }  // namespace
@@ -63,6 +71,10 @@ GraphOptions::GraphOptions(CLI::App& app)
       mask_(app),
       patterns_(app),
       sharing_(app, "--sharing", "of a core: none; kv: keys are values; none", "none|kv"),
+      given_(app, "--given",
+             "what backward and gradients start from: nothing; OL: O and L (default: OL)",
+             "nothing|OL"),
+      wanted_(app, "--wanted", "results to compute, comma-separated (default: all)", "NAMES"),
       sums_(app, "--sums", "how a sum is made: chain (term by term), tree or any (at once); chain",
             "chain|tree|any", Twin::of_command) {}
 
@@ -102,10 +114,13 @@ void GraphOptions::refuse_options_of_problems(const std::string& file) const {
   if (!request.said_as.empty()) {
     from = request.said_as.begin()->second;
   }
-  for (const TextOption* option : {&sharing_, &sums_}) {
+  for (const TextOption* option : {&sharing_, &given_, &sums_}) {
     if (const auto given = option->get()) {
       from = given->from;
     }
+  }
+  for (const Given& given : wanted_.items()) {
+    from = given.from;
   }
   if (!from.empty()) {
     throw UsageError(
@@ -117,9 +132,13 @@ Dag GraphOptions::dag_of_problem(const std::string& name, Sums sums, Request& re
   const CoreName* core = core_named(name);
   const bool sharing = shared(name, core != nullptr);
   if (core == nullptr) {
-    const Pass pass = std::ranges::find(kPasses, name, &PassName::first)->second;
-    return dag_of(pass, problem(pass, request), sums);
+    Task task = kind(pass_named(name));
+    const Wanted wanted = task.problem.wanted;
+    task.problem = problem(task.pass, request);
+    task.problem.wanted = wanted;
+    return dag_of(task, sums);
   }
+  refuse_on_core(name);
   shape_.fill(request);
   patterns_.fill(request);
   mask_.fill(request);
@@ -133,6 +152,72 @@ Dag GraphOptions::dag_of_problem(const std::string& name, Sums sums, Request& re
   require_sizes(request);
   const Index n = *request.n, d = *request.d;
   return core_dag(core->second, {n, request.m.value_or(n), d, d}, sharing, sums);
+}
+
+void GraphOptions::refuse_on_core(const std::string& name) const {
+  std::vector<Given> told = wanted_.items();
+  if (const auto given = given_.get()) {
+    told.push_back(*given);
+  }
+  if (!told.empty()) {
+    throw UsageError(fmt::format("{}: {} has inputs and results of its own: leave it out",
+                                 told.front().from, name));
+  }
+}
+
+Task GraphOptions::task(const std::string& name, const std::string& flag) const {
+  if (!is_problem(name) || core_named(name) != nullptr) {
+    throw UsageError(fmt::format(
+        "{}: bounds and kernels are of product, forward, backward, attention or gradients, not {}",
+        flag, name));
+  }
+  for (const TextOption* option : {&sharing_, &sums_}) {
+    if (const auto given = option->get()) {
+      throw UsageError(fmt::format("{}: {} says it of every graph of a problem: leave it out",
+                                   given->from, flag));
+    }
+  }
+  Request request;
+  patterns_.fill(request);
+  if (asks_for_sparse(request)) {
+    throw UsageError(fmt::format("{}: {} is for dense operands: leave it out",
+                                 request.said(request.in.empty() ? "--make" : "--in"), flag));
+  }
+  Task task = kind(pass_named(name));
+  const Wanted wanted = task.problem.wanted;
+  Request of_problem;
+  task.problem = problem(task.pass, of_problem);
+  task.problem.wanted = wanted;
+  return task;
+}
+
+Task GraphOptions::kind(Pass pass) const {
+  Task task{.pass = pass};
+  if (const auto given = given_.get()) {
+    if (!is_backward(pass)) {
+      throw UsageError(fmt::format("{} '{}': only backward and gradients start from O and L",
+                                   given->from, given->text));
+    }
+    task.known = named(given->text, given->from, kKnown);
+  }
+  const std::vector<Signature>& results = results_of(pass);
+  std::size_t count = 0;
+  for (const Given& given : wanted_.items()) {
+    if (find_operand(results, given.text) == nullptr) {
+      std::vector<std::string_view> names;
+      for (const Signature& result : results) {
+        names.push_back(result.name);
+      }
+      throw UsageError(fmt::format("{} '{}': {} returns {}", given.from, given.text,
+                                   to_string(pass), fmt::join(names, ", ")));
+    }
+    count += task.problem.wanted.all() || !task.problem.wants(given.text) ? 1 : 0;
+    task.problem.wanted.add(given.text);
+  }
+  if (count == results.size()) {
+    task.problem.wanted = {};
+  }
+  return task;
 }
 
 bool GraphOptions::shared(const std::string& name, bool core) const {

@@ -54,20 +54,25 @@ class GraphOptions {
   // Of a problem of that name, or in a file. A problem's sums are made as `sums` says, or as
   // --sums does. Throws: UsageError, InputError.
   [[nodiscard]] Dag dag(const std::string& name, std::optional<Sums> sums = std::nullopt) const;
+  // Of a problem of dense operands, which `flag` is for, without its M. Throws: UsageError.
+  [[nodiscard]] Task task(const std::string& name, const std::string& flag) const;
 
  private:
   // Throws: UsageError where an option is given that says something of a problem.
   void refuse_options_of_problems(const std::string& file) const;
   [[nodiscard]] Dag dag_of_problem(const std::string& name, Sums sums, Request& request) const;
+  // What the options say of the task of a pass; all of it but the shape, mask and operands.
+  [[nodiscard]] Task kind(Pass pass) const;
   [[nodiscard]] Problem problem(Pass pass, Request& request) const;
   [[nodiscard]] bool shared(const std::string& name, bool core) const;
+  void refuse_on_core(const std::string& name) const;
   static void require_sizes(const Request& request);
 
   ShapeOptions shape_;
   ValueWidthOption dv_;
   MaskOption mask_;
   PatternOptions patterns_;
-  TextOption sharing_, sums_;
+  TextOption sharing_, given_, wanted_, sums_;
 };
 
 // Is it a problem's name, and not a file's?

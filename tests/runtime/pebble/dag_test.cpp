@@ -2,6 +2,7 @@
 // what its name says; the same graph from every format of file; bad files refused.
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@
 #include "runtime/pebble/dag_files.hpp"
 #include "runtime/pebble/dag_writer.hpp"
 #include "runtime/system/input_error.hpp"
+#include "runtime/theory/sources.hpp"
 
 namespace redblue {
 namespace {
@@ -29,28 +31,31 @@ Index D(Index t, Sums sums) {
   return t == 1 ? 1 : sums == Sums::any ? t + 1 : 2 * t - 1;
 }
 
-Index vertices_of(Pass pass, Index n, Index m, Index d, Sums sums) {
+// Of a graph that starts from nothing, or from O and L.
+Index vertices_of(Pass pass, Known known, Index n, Index m, Index d, Sums sums) {
   const auto D_of = [&](Index t) { return D(t, sums); };
   const Index row_sum = sums == Sums::any ? 1 : std::max<Index>(m - 1, 1);
+  // e, l and v = sum f q; or O, L and v = sum dO O.
+  const Index rows =
+      known == Known::nothing ? n * m + n * row_sum + n * D_of(m) : n * (d + 1) + n * D_of(d);
   switch (pass) {
     case Pass::product:
       return n * d + d * m + n * m * D_of(d);
     case Pass::forward:
       return n * d + 2 * m * d + 2 * d * d + (n + m) * d * D_of(d) + n * m * (D_of(d) + 1) +
-             n * row_sum + n * d * (D_of(m) + 1);
+             n * row_sum + n * d * (D_of(m) + 1) + n;
     case Pass::backward:
       return 2 * n * d + 2 * m * d + 2 * d * d + (n + m) * d * D_of(d) + 2 * n * m * D_of(d) +
-             3 * n * m + n * row_sum + n * D_of(m) + m * d * D_of(n) + d * d * D_of(m);
+             2 * n * m + rows + m * d * D_of(n) + d * d * D_of(m);
     default:
-      return n * (3 * d + 1) + 2 * m * d + n * m * (2 * D_of(d) + 2) + n * D_of(d) +
-             n * d * D_of(m) + 2 * m * d * D_of(n);
+      return 2 * n * d + 2 * m * d + n * m * (2 * D_of(d) + 2) + rows + n * d * D_of(m) +
+             2 * m * d * D_of(n);
   }
 }
 
-Problem problem_of(Pass pass, Index n, Index m, Index d) {
-  Problem problem(n, m, d);
-  problem.inputs = inputs_of(pass);
-  return problem;
+// From nothing, as the paper's Algorithm 1 has it, where not said otherwise.
+Task task_of(Pass pass, Index n, Index m, Index d, Known known = Known::nothing) {
+  return {.pass = pass, .problem = Problem(n, m, d), .known = known};
 }
 
 // The operands of the vertex of that name, by their names.
@@ -81,9 +86,12 @@ TEST(AttentionDags, HaveTheVerticesOfTheFormulas) {
       for (Index n = 1; n <= 4; ++n) {
         for (Index m = 1; m <= 4; ++m) {
           for (Index d = 1; d <= 3; ++d) {
-            const Dag dag = dag_of(pass, problem_of(pass, n, m, d), sums);
-            EXPECT_EQ(dag.size(), vertices_of(pass, n, m, d, sums))
-                << to_string(pass) << " " << n << " " << m << " " << d;
+            for (const Known known : {Known::nothing, Known::O_and_L}) {
+              EXPECT_EQ(dag_of(task_of(pass, n, m, d, known), sums).size(),
+                        vertices_of(pass, known, n, m, d, sums))
+                  << to_string(pass) << " " << n << " " << m << " " << d;
+            }
+            const Dag dag = dag_of(task_of(pass, n, m, d), sums);
             EXPECT_TRUE(dag.cycle().empty());
             std::set<std::string> names;
             for (const Vertex& vertex : dag.vertices) {
@@ -94,8 +102,8 @@ TEST(AttentionDags, HaveTheVerticesOfTheFormulas) {
       }
     }
   }
-  EXPECT_EQ(dag_of(Pass::backward, problem_of(Pass::backward, 2, 2, 1), Sums::chain).size(), 51);
-  EXPECT_EQ(dag_of(Pass::backward, problem_of(Pass::backward, 3, 3, 2), Sums::chain).size(), 220);
+  EXPECT_EQ(dag_of(task_of(Pass::backward, 2, 2, 1), Sums::chain).size(), 51);
+  EXPECT_EQ(dag_of(task_of(Pass::backward, 3, 3, 2), Sums::chain).size(), 220);
 }
 
 // Before anything is made: also where rows x columns passes 63 bits.
@@ -106,7 +114,7 @@ TEST(AttentionDags, OfTooManyVertices) {
                                 {1, huge, huge},
                                 {huge, 1, 1}}) {
     for (const Pass pass : kPasses) {
-      EXPECT_THROW((void)dag_of(pass, problem_of(pass, n, m, d), Sums::any), std::length_error);
+      EXPECT_THROW((void)dag_of(task_of(pass, n, m, d), Sums::any), std::length_error);
     }
     for (const Core core : {Core::forward, Core::backward, Core::g, Core::gradients}) {
       EXPECT_THROW((void)core_dag(core, {n, m, d, d}, true, Sums::any), std::length_error);
@@ -116,12 +124,12 @@ TEST(AttentionDags, OfTooManyVertices) {
   constexpr Index n = 2100;  // more pairs than there may be vertices, and few of them live
   Problem window(n, n, 1);
   window.mask = Mask::window(n, n, 0, 0);
-  EXPECT_EQ(dag_of(Pass::forward, window, Sums::any).size(), 3 * n + 2 + 7 * n);
+  EXPECT_EQ(dag_of({Pass::forward, window}, Sums::any).size(), 3 * n + 2 + 8 * n);
 }
 
 TEST(AttentionDags, AreMadeOfWhatTheirNamesSay) {
   using ::testing::ElementsAre;
-  const Dag backward = dag_of(Pass::backward, problem_of(Pass::backward, 2, 3, 2), Sums::chain);
+  const Dag backward = dag_of(task_of(Pass::backward, 2, 3, 2), Sums::chain);
   EXPECT_THAT(operands(backward, "s(1,2)*0"), ElementsAre("S(1,0)", "A2(2,0)"));
   EXPECT_THAT(operands(backward, "f(1,2)"), ElementsAre("e(1,2)", "l(1)"));
   EXPECT_THAT(operands(backward, "q(1,2)*1"), ElementsAre("dO(1,1)", "h(2,1)"));
@@ -130,18 +138,18 @@ TEST(AttentionDags, AreMadeOfWhatTheirNamesSay) {
   EXPECT_THAT(operands(backward, "g(0,1)*2"), ElementsAre("T(2,0)", "A2(2,1)"));
   EXPECT_THAT(operands(backward, "g(0,1)+1"), ElementsAre("g(0,1)*0", "g(0,1)*1"));
   EXPECT_THAT(operands(backward, "g(0,1)"), ElementsAre("g(0,1)+1", "g(0,1)*2"));
-  const Dag tree = dag_of(Pass::product, Problem(1, 1, 5), Sums::tree);
+  const Dag tree = dag_of({Pass::product, Problem(1, 1, 5)}, Sums::tree);
   EXPECT_THAT(operands(tree, "C(0,0)+2"), ElementsAre("C(0,0)+1", "C(0,0)*2"));
   EXPECT_THAT(operands(tree, "C(0,0)"), ElementsAre("C(0,0)+2", "C(0,0)+3"));
-  const Dag any = dag_of(Pass::product, Problem(1, 1, 3), Sums::any);
+  const Dag any = dag_of({Pass::product, Problem(1, 1, 3)}, Sums::any);
   EXPECT_THAT(operands(any, "C(0,0)"), ElementsAre("C(0,0)*0", "C(0,0)*1", "C(0,0)*2"));
 }
 
 // Of live pairs alone, and without what no result is made of.
 TEST(AttentionDags, OfMasksAndOfSparseOperands) {
-  Problem problem = problem_of(Pass::backward, 3, 5, 1);
-  problem.mask = Mask::window(3, 5, 0, 0);  // j = i + 2
-  const Dag window = dag_of(Pass::backward, problem, Sums::chain);
+  Task task = task_of(Pass::backward, 3, 5, 1);
+  task.problem.mask = Mask::window(3, 5, 0, 0);  // j = i + 2
+  const Dag window = dag_of(task, Sums::chain);
   EXPECT_TRUE(
       std::ranges::any_of(window.vertices, [](const Vertex& v) { return v.name == "p(2,4)"; }));
   EXPECT_FALSE(std::ranges::any_of(window.vertices, [](const Vertex& v) {
@@ -155,15 +163,83 @@ TEST(AttentionDags, OfMasksAndOfSparseOperands) {
   diagonal.offsets = {0, 1, 2};
   diagonal.columns = {0, 1};
   const Problem sparse = Problem(2, 2, 2).with_sparsity({diagonal, diagonal, diagonal});
-  const Dag of_diagonals = dag_of(Pass::forward, sparse, Sums::chain);
-  // 6 entries and 8 words of A3 and Y; h of 3 vertices a word; S, s, e, l, 2 Z and 2 O a row.
-  EXPECT_EQ(of_diagonals.size(), 6 + 8 + 4 * 3 + 2 * 8);
+  const Dag of_diagonals = dag_of({Pass::forward, sparse}, Sums::chain);
+  // 6 entries and 8 words of A3 and Y; h of 3 vertices a word; S, s, e, l, L, 2 Z and 2 O a row.
+  EXPECT_EQ(of_diagonals.size(), 6 + 8 + 4 * 3 + 2 * 9);
+}
+
+// The words of each matrix of inputs, and of all results.
+std::map<std::string, Index> words_of(const Dag& dag) {
+  std::map<std::string, Index> words;
+  const std::vector<bool> results = dag.results();
+  for (Index v = 0; v < dag.size(); ++v) {
+    if (dag.input(v)) {
+      ++words[dag[v].name.substr(0, dag[v].name.find('('))];
+    }
+    words["results"] += results[static_cast<std::size_t>(v)] ? 1 : 0;
+  }
+  return words;
+}
+
+std::vector<Task> tasks_of(Pass pass, const Problem& problem) {
+  std::vector<Task> tasks;
+  for (const Known known : {Known::nothing, Known::O_and_L}) {
+    const std::vector<Signature>& results = results_of(pass);
+    for (unsigned some = 0; some < 1U << results.size(); ++some) {
+      Task task{.pass = pass, .problem = problem, .known = known};
+      for (std::size_t k = 0; k < results.size(); ++k) {
+        if ((some >> k & 1U) != 0 && pass != Pass::product) {
+          task.problem.wanted.add(results[k].name);
+        }
+      }
+      tasks.push_back(task);
+    }
+  }
+  return tasks;
+}
+
+// A bound counts the words of sources and results that a graph has as inputs and results: of every
+// problem, under masks, of some results alone, whatever the order of its products. O and L are
+// inputs besides, where they are given and something is made of them.
+TEST(AttentionDags, StartAndEndAsBoundsDo) {
+  for (const Pass pass :
+       {Pass::product, Pass::forward, Pass::backward, Pass::attention, Pass::gradients}) {
+    for (const auto& [n, m, d] :
+         {std::tuple<Index, Index, Index>{1, 1, 1}, {3, 2, 2}, {2, 3, 2}, {3, 3, 1}}) {
+      for (const bool causal : {false, true}) {
+        if (causal && (pass == Pass::product || n > m)) {
+          continue;
+        }
+        Problem problem(n, m, d);
+        problem.mask = causal ? Mask::causal(n, m) : Mask();
+        for (const Task& task : tasks_of(pass, problem)) {
+          std::map<std::string, Index> expected = {{"results", results(task).value()}};
+          Index compulsory = results(task).value();
+          for (const Source& source : sources_of(task)) {
+            expected[std::string(source.name)] = source.words.value();
+            compulsory += source.words.value();
+          }
+          EXPECT_EQ(lower_bounds(task).front().words, compulsory);
+          std::vector<GraphOrder> orders = orders_of(task);
+          orders.emplace_back();
+          for (const GraphOrder& order : orders) {
+            std::map<std::string, Index> words = words_of(dag_of(task, Sums::any, order));
+            words.erase("O");
+            words.erase("L");
+            EXPECT_EQ(words, expected)
+                << to_string(pass) << " " << n << " " << m << " " << d << " "
+                << task.problem.wanted.text() << " " << to_string(order, pass);
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(DagFiles, RoundTrips) {
   for (const Pass pass : kPasses) {
     for (const auto& [n, m, d] : {std::tuple<Index, Index, Index>{1, 1, 1}, {3, 2, 2}, {2, 4, 3}}) {
-      const Dag dag = dag_of(pass, problem_of(pass, n, m, d), Sums::chain);
+      const Dag dag = dag_of(task_of(pass, n, m, d), Sums::chain);
       for (const DagFormat format :
            {DagFormat::text, DagFormat::hdag, DagFormat::dot, DagFormat::mtx}) {
         const Dag read = parse_dag(to_text(dag, format), "file", format);

@@ -69,7 +69,7 @@ TEST(Referee, KnowsTheRules) {
 // A term is added where it is made: of a product of depth 2 the sum takes its place, and fits in
 // M = 3, where a pebble for each term takes M = 4, and 5 without sliding.
 TEST(Referee, AddsTermsInPlace) {
-  const Dag dag = dag_of(Pass::product, Problem(1, 1, 2), Sums::chain);
+  const Dag dag = dag_of({Pass::product, Problem(1, 1, 2)}, Sums::chain);
   EXPECT_EQ(Rules(dag, Game::fma).least_M(), 3);
   EXPECT_EQ(Rules(dag, Game::sliding).least_M(), 2);  // of one vertex; a game takes more
   EXPECT_EQ(Rules(dag, Game::strict).least_M(), 3);
@@ -256,7 +256,7 @@ TEST(Referee, JudgesMutantsAsASecondOneDoes) {
     for (const Pass pass : {Pass::product, Pass::forward, Pass::backward, Pass::gradients}) {
       Problem problem(2, 3, 2);
       problem.inputs = inputs_of(pass);
-      const Dag dag = dag_of(pass, problem, Sums::chain);
+      const Dag dag = dag_of({pass, problem}, Sums::chain);
       const Rules rules(dag, game);
       const Index M = rules.least_M() + 2;
       const std::vector<Move> moves = played(rules, M);

@@ -157,7 +157,7 @@ TEST(Partitions, PartsHaveNoMoreProducts) {
                          {Pass::backward, {4, 4, 2}, "S", Sums::chain},
                          {Pass::backward, {4, 4, 2}, "s", Sums::chain},
                          {Pass::backward, {3, 4, 3}, "sq", Sums::tree}}) {
-    const Dag dag = dag_of(of.pass, Problem(of.shape), of.trees);
+    const Dag dag = dag_of({of.pass, Problem(of.shape)}, of.trees);
     Index products = 0;
     for (const Vertex& vertex : dag.vertices) {
       products += is_product(vertex, of.sums, of.shape.d) ? 1 : 0;

@@ -1,0 +1,150 @@
+#include "tools/commands/pebble_compare.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "runtime/pebble/optimum.hpp"
+#include "runtime/report/bounds_report.hpp"
+#include "runtime/report/context.hpp"
+#include "runtime/text/cells.hpp"
+#include "runtime/text/json.hpp"
+#include "runtime/text/table.hpp"
+#include "runtime/theory/planner.hpp"
+
+namespace redblue {
+namespace {
+
+// Games in which nothing is computed twice, and sums p A2, or A1^T p, are whole.
+constexpr Schedule kPlayed{.order = Order::two_step, .recomputes = false};
+constexpr Index kMostCompared = 64;
+constexpr Index kWordsForAll = 4096;  // words in which each kernel holds all of so small a problem
+
+// Does the kernel play a game of these? A forward pass before it makes the scores, too.
+bool plays(const Choice& choice) {
+  const Schedule schedule = schedule_of(choice.plan);
+  return schedule.order == kPlayed.order && !schedule.recomputes && !choice.forward;
+}
+
+struct Compared {
+  Optimum optimum;
+  Bound bound;
+  std::optional<Choice> kernel;
+};
+
+std::optional<Choice> kernel_of(Task task, Index M) {
+  task.memory = M;
+  const std::vector<Choice> all = choices(task);
+  const auto found = std::ranges::find_if(all, plays);
+  return found == all.end() ? std::nullopt : std::optional(*found);
+}
+
+Compared compared(Task task, const Optimum& optimum) {
+  task.memory = optimum.M;
+  return {optimum, largest(lower_bounds(task), kPlayed), kernel_of(task, optimum.M)};
+}
+
+// From the end all rows but the first are dropped in which optimum and kernel are the same.
+void drop_equal_rows(std::vector<Compared>& rows) {
+  const auto words = [](const Compared& row) {
+    return row.kernel ? std::optional(row.kernel->words) : std::nullopt;
+  };
+  while (rows.size() > 1) {
+    const Compared &last = rows.back(), &before = *(rows.end() - 2);
+    if (words(last) != words(before) || last.optimum.upper != before.optimum.upper ||
+        last.optimum.lower != before.optimum.lower || last.bound.words != before.bound.words) {
+      return;
+    }
+    rows.pop_back();
+  }
+}
+
+// The least M in which a kernel moves the fewest words that any does.
+Index last_M(const Task& task, Index first) {
+  const std::optional<Choice> best = kernel_of(task, kWordsForAll);
+  Index M = first;
+  for (; best && M < first + kMostCompared - 1; ++M) {
+    if (const std::optional<Choice> here = kernel_of(task, M); here && here->words <= best->words) {
+      break;
+    }
+  }
+  return M;
+}
+
+Cells compared_cells(const Compared& row) {
+  const Optimum& of = row.optimum;
+  const Json upper = of.upper ? Json(*of.upper) : Json();
+  const std::string words = of.exact() ? grouped(of.lower)
+                            : of.upper
+                                ? fmt::format("{} to {}", grouped(of.lower), grouped(*of.upper))
+                                : fmt::format("at least {}", grouped(of.lower));
+  const bool kernel = row.kernel.has_value();
+  return {{"M", of.M},
+          {{"bound", "bound.words"}, row.bound.words},
+          {{"of", "bound.name"}, row.bound.name},
+          {in_table("optimum"), words},
+          {in_json("optimum.lower"), of.lower},
+          {in_json("optimum.upper"), upper},
+          {in_json("optimum.exact"), of.exact()},
+          {{"of", "optimum.graph"}, of.graph.empty() ? Json() : Json(of.graph)},
+          {in_json("optimum.states"), of.states},
+          {{"kernel", "kernel.words"}, kernel ? Json(row.kernel->words.value()) : Json()},
+          {{"of", "kernel.name"}, kernel ? Json(spelled(row.kernel->plan)) : Json()}};
+}
+
+std::string reasons(const std::vector<Compared>& rows, const Optima& optima,
+                    const SolveLimits& limits) {
+  std::string text;
+  const auto open = [](const Compared& row) { return !row.optimum.exact(); };
+  if (std::ranges::none_of(rows, open)) {
+    return text;
+  }
+  if (optima.too_large > 0) {
+    text += fmt::format(
+        "{} of {} are too large to solve ({}): of these only inputs and results are counted\n",
+        optima.too_large, counted(optima.graphs, "graph"), optima.why);
+  }
+  if (optima.too_large < optima.graphs) {
+    text +=
+        fmt::format("where the optimum is a range, a search ended after {} s or in its memory\n",
+                    limits.seconds);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string comparison_of(const Task& task, std::optional<std::pair<Index, Index>> range,
+                          const SolveLimits& limits, Format format) {
+  if (!range) {
+    constexpr Index kFewest = 3;  // a product of two words, and a sum
+    const Index first = least_M(task).value_or(kFewest);
+    range = {first, last_M(task, first)};
+  }
+  const Optima all = optima(task, range->first, range->second, limits);
+  std::vector<Compared> rows;
+  for (const Optimum& optimum : all.each) {
+    rows.push_back(compared(task, optimum));
+  }
+  drop_equal_rows(rows);
+  const std::vector<Cells> cells = rows_of(rows, compared_cells);
+  if (format == Format::json) {
+    const Json json = {{"schema", kSchema},
+                       {"problem", to_string(task.pass)},
+                       {"n", task.problem.shape.n},
+                       {"m", task.problem.shape.m},
+                       {"d", task.problem.shape.d},
+                       {"given", is_backward(task.pass) ? Json(to_string(task.known)) : Json()},
+                       {"wanted", task.problem.wanted.text()},
+                       {"game", to_string(Game::fma)},
+                       {"graphs", all.graphs},
+                       {"too_large", all.too_large},
+                       {"comparison", json_of(cells)}};
+    return json.document();
+  }
+  return fmt::format("{}   (reads + writes, in words)\n\n{}{}", to_words(task, "M"),
+                     table_of(cells), reasons(rows, all, limits));
+}
+
+}  // namespace redblue
