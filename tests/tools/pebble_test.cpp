@@ -14,14 +14,15 @@ namespace {
 class Pebble : public Cli {};
 
 TEST_F(Pebble, GraphsInAllFormats) {
-  const std::string text = data("pebble dag backward --n 3 --m 2 --d 2 --mask causal");
+  const std::string backward =
+      "pebble dag backward --n 3 --m 2 --d 2 --mask causal --given nothing";
+  const std::string text = data(backward);
   EXPECT_NE(text.find("f(2,1): e(2,1) l(2)\n"), std::string::npos) << text;
   // Three live pairs: of A1, dO and S two rows; s and q of 3, l of 1 and 1, v of 1 and 3, T of 6
   // and 2, g of 12 vertices.
   const std::string counts = ": 101 vertices, 24 of them inputs; 153 edges\n";
   for (const std::string file : {"a.hdag", "a.dot", "a.txt"}) {
-    EXPECT_EQ(data("pebble dag backward --n 3 --m 2 --d 2 --mask causal -o " + file),
-              file + counts);
+    EXPECT_EQ(data(backward + " -o " + file), file + counts);
     EXPECT_EQ(data("pebble dag " + file + " -o b.mtx"), "b.mtx" + counts);
     EXPECT_EQ(data("pebble dag b.mtx -o b.hdag"), "b.hdag" + counts);
   }
@@ -70,6 +71,54 @@ TEST_F(Pebble, RunsAreGames) {
   EXPECT_EQ(data("pebble run matmul/stationary-c --n 1 --d 1 --M 3 --moves -"),
             "read B(0,0)\nread A(0,0)\ncompute C(0,0)*0\ndelete A(0,0)\ndelete B(0,0)\n"
             "write C(0,0)*0\ndelete C(0,0)*0\n");
+}
+
+// The pieces of one run are no lower bound: on the graph of this run, with less memory, a game
+// moves 8 words, where the run has pieces of 24. So no text claims words "at least".
+TEST_F(Pebble, RunsClaimNoBound) {
+  const std::string run = data("pebble run backward/small --n 1 --d 1 --M 6 --dag g.txt");
+  const Json solved = json("pebble solve g.txt --M 4 --game sliding");
+  EXPECT_EQ(solved["solutions"][0]["upper"], 8);
+  EXPECT_NE(run.find("pieces by cuts after 4 words\n"), std::string::npos) << run;
+  EXPECT_EQ(run.find("at least"), std::string::npos) << run;
+}
+
+// Attention writes O and L, as its bounds have it; --wanted O leaves out the three words of L.
+TEST_F(Pebble, ProblemsHaveTheInputsAndResultsOfTheirBounds) {
+  const std::string attention = "pebble solve attention --n 3 --d 1 --M 10 ";
+  const Json bounds = json("bounds --problem attention --n 3 --d 1 --M 10");
+  EXPECT_EQ(json(attention + "--game fma")["solutions"][0]["upper"], 15);
+  EXPECT_EQ(bounds["bounds"][0]["words"], 15);
+  EXPECT_EQ(json(attention + "--game fma --wanted O")["solutions"][0]["upper"], 12);
+  EXPECT_NE(data("pebble dag gradients --n 1 --d 1").find("\nO(0,0)\n"), std::string::npos);
+  EXPECT_EQ(data("pebble dag gradients --n 1 --d 1 --given nothing").find("\nO(0,0)\n"),
+            std::string::npos);
+  EXPECT_NE(data("pebble dag backward --n 1 --d 1").find("f(0,0): s(0,0) L(0,0)\n"),
+            std::string::npos);
+}
+
+TEST_F(Pebble, BoundOptimumAndKernelSideBySide) {
+  for (const std::string task :
+       {"product --n 2 --d 2", "attention --n 2 --m 3 --d 1", "attention --n 2 --d 1 --wanted O",
+        "forward --n 2 --d 1", "gradients --n 1 --m 2 --d 1", "backward --n 1 --d 1",
+        "backward --n 1 --d 1 --given nothing"}) {
+    SCOPED_TRACE(task);
+    const Json all = json("pebble solve " + task + " --compare")["comparison"];
+    ASSERT_GT(all.size(), 2U);
+    for (const Json& row : all) {
+      EXPECT_LE(row["bound"]["words"], row["optimum"]["lower"]);
+      EXPECT_LE(row["optimum"]["lower"], row["optimum"]["upper"]);
+      if (!row["kernel"]["words"].is_null()) {
+        EXPECT_LE(row["optimum"]["lower"], row["kernel"]["words"]);
+      }
+    }
+    // With room for everything the optimum moves each input and result once.
+    EXPECT_EQ(all.back()["bound"]["words"], all.back()["optimum"]["upper"]);
+    EXPECT_FALSE(all.back()["kernel"]["words"].is_null());
+  }
+  const std::string large = data("pebble solve backward --n 3 --d 2 --M 20..20 --compare");
+  EXPECT_NE(large.find("at least"), std::string::npos) << large;
+  EXPECT_NE(large.find("at most 64 can be solved"), std::string::npos) << large;
 }
 
 // What is solved is a game, of as many words as it says.
@@ -156,6 +205,20 @@ TEST_F(Pebble, WhatIsBadIsNamed) {
       {"solve forward-core --n 2 --d 1 --M 3 --game fma --sums tree", 2, "--sums: in this game"},
       {"solve cycle --M 3", 1, "cycle: a cycle: "},
       {"solve graph", 2, "--M is missing"},
+      {"solve g-core --n 2 --d 1 --compare", 2, "--compare: bounds and kernels are of product"},
+      {"solve product --n 2 --d 2 --compare --game fma", 2,
+       "--game: --compare plays fma on several"},
+      {"solve forward --n 2 --d 2 --compare --sums any", 2, "--sums: --compare says it of every"},
+      {"solve forward --n 2 --d 2 --compare --make A1=random:1", 2,
+       "--make: --compare is for dense"},
+      {"solve product --n 2 --d 2 --compare --format csv", 2,
+       "--format csv: expected table or json"},
+      {"dag product --n 2 --d 2 --given OL", 2, "--given 'OL': only backward and gradients start"},
+      {"dag gradients --n 2 --d 2 --given O", 2, "--given 'O': expected nothing or OL"},
+      {"dag forward --n 2 --d 2 --wanted g", 2, "--wanted 'g': forward returns O, L"},
+      {"dag g-core --n 2 --d 1 --wanted g", 2,
+       "--wanted: g-core has inputs and results of its own"},
+      {"dag graph --wanted g", 2, "--wanted: the graph is in graph"},
       {"solve graph --M 2..4", 2, "--M 2: some vertex takes 3 red pebbles in the game strict"},
       {"solve graph --M 4..3", 2, "--M '4..3': expected 3..8, from less to more"},
       {"solve graph --M 3..200", 2, "at most 64 numbers"},

@@ -283,6 +283,8 @@ TEST_F(Schemas, OfGames) {
   directory_.write("moves", "read a\ncompute b\nwrite b\n");
   expect_keep("game", {"pebble check graph moves --M 2"});
   expect_keep("solve", {"pebble solve graph --M 2..3"});
+  expect_keep("optima", {"pebble solve attention --n 1 --d 1 --M 3..6 --compare",
+                         "pebble solve backward --n 3 --d 2 --M 3 --compare --given nothing"});
   expect_keep("pebbling", {"pebble run backward/rows --n 7 --d 3 --M 60",
                            "pebble run matmul/blocked --n 5 --d 3 --M 20 --products --T 9"});
   directory_.write("trace", "0 10\n1 14\n0 14\n");

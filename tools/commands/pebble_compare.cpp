@@ -135,11 +135,13 @@ std::string comparison_of(const Task& task, std::optional<std::pair<Index, Index
                        {"n", task.problem.shape.n},
                        {"m", task.problem.shape.m},
                        {"d", task.problem.shape.d},
+                       {"dv", task.problem.shape.dv},
                        {"given", is_backward(task.pass) ? Json(to_string(task.known)) : Json()},
                        {"wanted", task.problem.wanted.text()},
                        {"game", to_string(Game::fma)},
                        {"graphs", all.graphs},
                        {"too_large", all.too_large},
+                       {"why", all.why},
                        {"comparison", json_of(cells)}};
     return json.document();
   }
