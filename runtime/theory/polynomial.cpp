@@ -32,7 +32,7 @@ Residue inverse(Residue a) {
   return result;
 }
 
-using Matrix = std::vector<std::vector<Residue>>;
+using ResidueRows = std::vector<std::vector<Residue>>;
 
 void subtract(std::vector<Residue>& from, const std::vector<Residue>& row, std::size_t begin) {
   const Residue factor = kPrime - from[begin];
@@ -42,7 +42,7 @@ void subtract(std::vector<Residue>& from, const std::vector<Residue>& row, std::
 }
 
 // Gauss and Jordan; the columns that have a row.
-std::vector<std::size_t> eliminate(Matrix& rows, std::size_t columns) {
+std::vector<std::size_t> eliminate(ResidueRows& rows, std::size_t columns) {
   std::vector<std::size_t> pivots;
   for (std::size_t c = 0; c < columns && pivots.size() < rows.size(); ++c) {
     const auto top = rows.begin() + static_cast<std::ptrdiff_t>(pivots.size());
@@ -100,7 +100,7 @@ Polynomial operator+(const Polynomial& a, const Polynomial& b) {
 std::optional<Polynomial> interpolate(const std::vector<Monomial>& basis,
                                       const std::vector<ValueAt>& samples) {
   const std::size_t columns = basis.size();
-  Matrix rows;
+  ResidueRows rows;
   for (const ValueAt& sample : samples) {
     std::vector<Residue>& row = rows.emplace_back();
     for (const Monomial& monomial : basis) {
