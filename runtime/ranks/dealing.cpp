@@ -87,4 +87,12 @@ std::vector<std::vector<Index>> dealt_out(const std::vector<Words>& sizes, Index
   return std::move(ways[static_cast<std::size_t>(first - sums.begin())]);
 }
 
+std::vector<std::vector<Index>> dealt_in_turn(Index things, Index shares) {
+  Shares all(static_cast<std::size_t>(shares));
+  for (Index thing = 0; thing < things; ++thing) {
+    all[static_cast<std::size_t>(thing % shares)].push_back(thing);
+  }
+  return all;
+}
+
 }  // namespace redblue

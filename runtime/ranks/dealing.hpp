@@ -13,5 +13,7 @@ namespace redblue {
 // which passes along them changes hands least often; as a zigzag, a run of things from the one end
 // and one from the other; or the largest thing to the smallest share, one after the other.
 std::vector<std::vector<Index>> dealt_out(const std::vector<Words>& sizes, Index shares);
+// One to each share in turn.
+std::vector<std::vector<Index>> dealt_in_turn(Index things, Index shares);
 
 }  // namespace redblue

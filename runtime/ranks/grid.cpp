@@ -6,12 +6,16 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
+#include "kernels/units.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/share.hpp"
 #include "runtime/ranks/dealing.hpp"
 
 namespace redblue {
 namespace {
+
+// The keys of a block that stays.
+constexpr std::string_view kKeyBlock = "dKV.Bc";
 
 constexpr std::array kStageRows = {StageRows::place, StageRows::own_queries, StageRows::own_keys};
 
@@ -54,10 +58,61 @@ Index row_blocks_of(const Plan& plan) {
   return ceil_div(plan.problem.shape.n, plan.blocks[row_block_of(plan.blocks)]);
 }
 
+// Whether each block meets rows that follow each other.
+bool meet_in_runs(const Units& units) {
+  for (Index unit = 0; unit < units.size(); ++unit) {
+    if (units.met(unit).size() > 1) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Whether the queries that pass blocks of keys pass each in their order: kernels let those first
+// that no block before has met.
+bool pass_in_order(const Units& keys) {
+  Ranges before;
+  for (Index unit = 0; unit < keys.size(); ++unit) {
+    const Ranges met = keys.met(unit);
+    if (unit > 0 && !without(met, keys.met(unit - 1)).empty() && !common(met, before).empty()) {
+      return false;
+    }
+    before = united(before, met);
+  }
+  return true;
+}
+
+void check_ring(const Plan& live, const Grid& grid, const std::string& name) {
+  const auto check = [&](bool holds, const std::string& why) {
+    if (!holds) {
+      throw ShapeMismatch(name + " on a ring: " + why);
+    }
+  };
+  check(grid.columns == 1, "it has one column, and this grid has " + std::to_string(grid.columns));
+  for (const std::string_view groups : {kKeyGroups, kQueryGroups}) {
+    check(!live.blocks.contains(groups) || live.blocks[groups] == 1,
+          "rows pass one after the other: leave " + std::string(groups) + " out");
+  }
+  check(prefetch_of(live.blocks) == 1, "rows come as they pass: leave the prefetch out");
+  if (live.problem.mask.full()) {
+    return;
+  }
+  const Blocks& blocks = live.blocks;
+  check(meet_in_runs(Units::of_queries(live.problem, blocks[row_block_of(blocks)])),
+        "keys pass in one run, and under this mask some row block meets keys with others between");
+  if (blocks.contains(kKeyBlock)) {
+    const Units keys = Units::of_keys(live.problem, blocks[kKeyBlock]);
+    check(meet_in_runs(keys) && pass_in_order(keys),
+          "queries pass in their order, and under this mask some block of keys meets them in "
+          "another");
+  }
+}
+
 }  // namespace
 
 std::string to_string(const Grid& grid) {
-  return std::to_string(grid.rows) + "x" + std::to_string(grid.columns);
+  return std::to_string(grid.rows) + "x" + std::to_string(grid.columns) +
+         (grid.ring ? " as a ring" : "");
 }
 
 bool runs_on_grid(const Kernel& kernel) {
@@ -90,6 +145,10 @@ void check_grid(const Kernel& kernel, const Plan& plan, const Grid& grid) {
                         std::string(kClustered));
   }
   const Plan live = live_plan(plan);
+  if (grid.ring) {
+    check_ring(live, grid, name);
+    return;
+  }
   const auto check = [&](Index has, std::string_view sides, Index groups, const std::string& of,
                          std::string_view more) {
     if (has > groups) {
@@ -128,7 +187,7 @@ GridPlan::GridPlan(const Kernel& kernel, const Plan& plan, const Grid& grid, Ind
 void GridPlan::deal_row_blocks() {
   const Problem& problem = plan_.problem;
   const BlockRanges blocks(problem.shape.n, plan_.blocks[row_block_of(plan_.blocks)]);
-  const Index groups = query_groups_of(*kernel_, plan_);
+  const Index groups = grid_.ring ? 0 : query_groups_of(*kernel_, plan_);
   const Index things = groups > 0 ? groups : blocks.size();
   const auto blocks_of = [&](Index thing) {
     return groups > 0 ? keys_of_group(blocks.size(), groups, thing) : Range{thing, thing + 1};
@@ -142,7 +201,10 @@ void GridPlan::deal_row_blocks() {
     sizes.push_back(problem.mask.full() ? Words(1)
                                         : problem.pairs(queries_of(thing), {0, problem.shape.m}));
   }
-  for (const std::vector<Index>& share : dealt_out(sizes, grid_.rows)) {
+  // In a ring the running sum goes from each rank to the next: none between two is left out.
+  const bool turns = grid_.ring && (!problem.mask.full() || things < grid_.rows);
+  for (const std::vector<Index>& share :
+       turns ? dealt_in_turn(things, grid_.rows) : dealt_out(sizes, grid_.rows)) {
     Row& row = rows_.emplace_back();
     for (const Index thing : share) {
       for (Index block = blocks_of(thing).begin; block < blocks_of(thing).end; ++block) {
@@ -248,8 +310,23 @@ Range GridPlan::own_queries(Index row, Index column) const {
   return share_of(queries_of_place(row), column, grid_.columns);
 }
 
+// In a ring where keys stay, whole blocks of them.
 Range GridPlan::own_keys(Index row, Index column) const {
-  return share_of(keys_of_place(column), row, grid_.rows);
+  const Index keys = keys_of_place(column);
+  const Index block = grid_.ring && plan_.blocks.contains(kKeyBlock) ? plan_.blocks[kKeyBlock] : 1;
+  const Range own = share_of(ceil_div(keys, block), row, grid_.rows);
+  return {std::min(own.begin * block, keys), std::min(own.end * block, keys)};
+}
+
+// Of so many more keys than a block has there would be more units.
+bool GridPlan::keys_stay(const SplitStage& stage) const {
+  if (!grid_.ring || !plan_.blocks.contains(kKeyBlock) || stage.of != StageRows::place) {
+    return false;
+  }
+  Problem more = plan_.problem.with_mask({});
+  const Index units = stage.units(more, plan_.blocks);
+  more.shape.m += more.shape.m + plan_.blocks[kKeyBlock];
+  return stage.units(more, plan_.blocks) > units;
 }
 
 // All of them where keys stay, block by block, while queries pass.
@@ -289,7 +366,10 @@ bool GridPlan::merges(std::string_view matrix) const {
 RankPart::RankPart(const GridPlan& of, Index rank)
     : of_(&of), row_(of.row_of(rank)), column_(of.column_of(rank)) {
   for (const StageRows rows : kStageRows) {
-    plans_.push_back(works_on(rows) ? made_plan(rows) : Plan());
+    plans_.push_back(has_rows(rows) ? made_plan(rows) : Plan());
+  }
+  if (of.grid().ring && has_rows(StageRows::own_keys)) {
+    plan_of_keys_ = made_plan_of_keys();
   }
 }
 
@@ -297,14 +377,34 @@ Ranges RankPart::kept_keys() const {
   return united(of_->needed_keys(row_, column_), {own_keys()});
 }
 
-bool RankPart::works_on(StageRows rows) const {
+bool RankPart::works_on(const SplitStage& stage) const {
+  return has_rows(of_->keys_stay(stage) ? StageRows::own_keys : stage.of);
+}
+
+bool RankPart::has_rows(StageRows rows) const {
   return rows == StageRows::place         ? computes()
          : rows == StageRows::own_queries ? own_queries().size() > 0
                                           : own_keys().size() > 0;
 }
 
-const Plan& RankPart::plan_of(StageRows rows) const {
-  return plans_[static_cast<std::size_t>(rows)];
+const Plan& RankPart::plan_of(const SplitStage& stage) const {
+  return of_->keys_stay(stage) ? plan_of_keys_ : plans_[static_cast<std::size_t>(stage.of)];
+}
+
+const Plan& RankPart::plan_of_place() const {
+  return plans_[static_cast<std::size_t>(StageRows::place)];
+}
+
+// Its own keys with all queries.
+Plan RankPart::made_plan_of_keys() const {
+  Plan made = plan();
+  made.phases.clear();
+  Problem& problem = made.problem;
+  if (!problem.mask.full()) {
+    problem.mask = problem.mask.part({{0, problem.shape.n}}, {own_keys()});
+  }
+  problem.shape.m = own_keys().size();
+  return made;
 }
 
 Plan RankPart::made_plan(StageRows rows) const {

@@ -19,16 +19,18 @@ namespace redblue {
 
 struct Grid {
   Index rows = 1, columns = 1;
+  bool ring = false;  // a rank sends to the next one alone (ring.hpp)
   [[nodiscard]] Index ranks() const { return rows * columns; }
   friend bool operator==(const Grid&, const Grid&) = default;
 };
-std::string to_string(const Grid& grid);  // "4x2"
+std::string to_string(const Grid& grid);  // "4x2"; "4x1 as a ring"
 
 // Whether ranks may work on this kernel.
 bool runs_on_grid(const Kernel& kernel);
 // Throws: ShapeMismatch for a kernel or a plan that does not run on this grid: more columns than
 // groups of keys, or more rows than groups of queries where the plan has such; a mask of which no
-// pair lives, or under which rows are clustered.
+// pair lives, or under which rows are clustered. A ring has one column, a plan without groups and
+// without a prefetch, and a mask under which each block meets rows that follow each other.
 void check_grid(const Kernel& kernel, const Plan& plan, const Grid& grid);
 
 // The groups of keys of a plan.
@@ -74,6 +76,15 @@ class GridPlan {
   [[nodiscard]] Index row_of(Index rank) const { return (rank - first_) / grid_.columns; }
   [[nodiscard]] Index column_of(Index rank) const { return (rank - first_) % grid_.columns; }
   [[nodiscard]] Range ranks() const { return {first_, first_ + grid_.ranks()}; }
+  // In a ring: the rank from which a rank receives, and the one to which it sends.
+  [[nodiscard]] Index before(Index rank) const {
+    return rank_of((row_of(rank) + grid_.rows - 1) % grid_.rows, 0);
+  }
+  [[nodiscard]] Index after(Index rank) const {
+    return rank_of((row_of(rank) + 1) % grid_.rows, 0);
+  }
+  // Whether it is a ring and, in this stage, each rank has its own keys, and queries pass.
+  [[nodiscard]] bool keys_stay(const SplitStage& stage) const;
   // Of what lives: the plan, and the kernel's stages.
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] const Split& split() const { return *live_->schedule.split; }
@@ -179,15 +190,20 @@ class RankPart {
   [[nodiscard]] Ranges kept_keys() const;
 
   // Whether it has something to do in such a stage; and the plan for it. Requires: it has.
-  [[nodiscard]] bool works_on(StageRows rows) const;
-  [[nodiscard]] const Plan& plan_of(StageRows rows) const;
+  [[nodiscard]] bool works_on(const SplitStage& stage) const;
+  [[nodiscard]] const Plan& plan_of(const SplitStage& stage) const;
+  // The plan of the stages of its place. Requires: it computes.
+  [[nodiscard]] const Plan& plan_of_place() const;
 
  private:
+  [[nodiscard]] bool has_rows(StageRows rows) const;
   [[nodiscard]] Plan made_plan(StageRows rows) const;
+  [[nodiscard]] Plan made_plan_of_keys() const;
 
   const GridPlan* of_;
   Index row_, column_;
   std::vector<Plan> plans_;
+  Plan plan_of_keys_;  // of stages in which its keys stay
 };
 
 }  // namespace redblue

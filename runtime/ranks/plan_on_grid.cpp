@@ -9,6 +9,7 @@
 #include "kernels/masked.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/ranks/rank_kinds.hpp"
+#include "runtime/ranks/ring.hpp"
 
 namespace redblue {
 namespace {
@@ -33,15 +34,20 @@ Index usual_groups(const Problem& problem, const Grid& grid) {
 
 // Fitting is of one group, of which the peak is a little other than of several, and without the
 // mask, of which some words say what lives: then of less memory. Under a mask a row of ranks has at
-// least two row blocks, one that meets many pairs and one that meets few.
+// least two row blocks, one that meets many pairs and one that meets few. In a ring it has as few
+// as there may be, for all rows pass for each.
 Blocks blocks_on_grid(const Kernel& kernel, const Problem& problem, const Memory& memory,
                       Objective objective, const Grid& grid, Index groups) {
   const Problem live = problem.live_part();
   const bool masked = !live.mask.full();
   Problem share = live.with_mask({});
-  share.shape.n = ceil_div(live.shape.n, grid.rows * (masked ? 2 : 1));
+  share.shape.n = ceil_div(live.shape.n, grid.rows * (masked && !grid.ring ? 2 : 1));
   share.shape.m = ceil_div(live.shape.m, groups);
-  const bool groups_queries = takes_query_groups(kernel);
+  const bool groups_queries = takes_query_groups(kernel) && !grid.ring;
+  if (grid.ring) {  // a home has room for a few blocks; where keys stay, for a rank's own
+    share.shape.m =
+        ceil_div(live.shape.m, grid.rows * (takes_query_groups(kernel) ? 1 : kPiecesOfARank));
+  }
   for (Index M = memory.M;;) {
     Blocks blocks = kernel.blocks(share, {M, memory.prefetch}, objective);
     blocks.drop(kKeyGroups);
@@ -102,6 +108,11 @@ PlannedGrid on_grid(const Kernel& kernel, Plan plan, const Grid& grid) {
   }
   for (const auto& [_, count] : most) {
     on.path += count;
+  }
+  if (grid.ring) {
+    const Words sum =
+        most.contains(std::string(kg.name)) ? Words(most.at(std::string(kg.name)).words) : Words(0);
+    on.path.words = (ring_path(of) + sum).value();
   }
   return on;
 }

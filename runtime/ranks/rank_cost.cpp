@@ -6,31 +6,32 @@
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
 #include "runtime/observe/run_counts.hpp"
+#include "runtime/ranks/ring.hpp"
 #include "runtime/ranks/transfers.hpp"
 
 namespace redblue {
 namespace {
 
 // Words of a message. Of many ranks the other end is left open.
-void add(const GridPlan& of, Index rank, Link link, Index words, Links& links) {
+void add(const GridPlan& of, Index rank, Link link, LinkCount count, Links& links) {
   if (of.grid().ranks() > kLinksApart) {
     (link.from == rank ? link.to : link.from) = kOthers;
   }
-  links[std::move(link)] += count_of(words);
+  links[std::move(link)] += count;
 }
 void add(const RankPart& part, const RankTransfer& transfer, Links& links) {
   add(part.of(), part.rank(), {transfer.matrix, transfer.from, transfer.to},
-      transfer.sent.size() * transfer.cols, links);
+      count_of(transfer.sent.size() * transfer.cols), links);
 }
 
 std::vector<PhaseCost> arena_of(const RankPart& part) {
   std::vector<PhaseCost> phases;
   const bool sums = part.split().add_partials != nullptr;
   for (const SplitStage& stage : part.split().stages) {
-    if (!part.works_on(stage.of)) {
+    if (!part.works_on(stage)) {
       continue;
     }
-    const Plan& plan = part.plan_of(stage.of);
+    const Plan& plan = part.plan_of(stage);
     if (const Index units = stage.units(plan.problem, plan.blocks); units > 0) {
       add_costs(phases, stage.part_cost(plan.problem, plan.blocks, {0, units}, sums));
     }
@@ -38,7 +39,7 @@ std::vector<PhaseCost> arena_of(const RankPart& part) {
   const std::vector<Segment>& segments = part.of().segments();
   for (std::size_t k = 0; k < segments.size(); ++k) {
     if (segments[k].rank == part.rank()) {
-      const Plan& plan = part.plan_of(StageRows::place);
+      const Plan& plan = part.plan_of_place();
       add_costs(phases, part.split().add_partials_cost(plan.problem, plan.blocks,
                                                        segments[k].units.size(), k > 0));
     }
@@ -77,7 +78,7 @@ void add_left(const RankPart& part, const Split::Copies& left, std::vector<HomeM
   }
   Index copies = 0;
   if (part.computes()) {
-    const Plan& plan = part.plan_of(StageRows::place);
+    const Plan& plan = part.plan_of_place();
     for (const Split::Copies& here : part.split().left_of(plan.problem, plan.blocks)) {
       copies += here.matrix.name == matrix.name ? here.copies : 0;
     }
@@ -103,7 +104,8 @@ std::vector<HomeMatrix> home_of(const RankPart& part) {
           part.of().brings(operand.name) ? Range{0, part.queries()} : part.own_queries();
       all.push_back(of_place(part, operand, {all_or_own}));
     } else if (of_keys(operand)) {
-      all.push_back(of_place(part, operand, part.kept_keys()));
+      const bool ring = part.of().grid().ring;
+      all.push_back(of_place(part, operand, ring ? Ranges{part.own_keys()} : part.kept_keys()));
     } else {
       all.push_back(whole(std::string(operand.name), operand, shape, operand.rows_of(shape)));
     }
@@ -120,6 +122,13 @@ std::vector<HomeMatrix> home_of(const RankPart& part) {
     }
     if (const Index dead = size_of(part.of().dead_rows(result, part.rank())); dead > 0) {
       all.push_back(whole(dead_name(result.name), result, shape, dead));
+    }
+  }
+  if (part.of().grid().ranks() > 1) {
+    for (const RingPass& pass : ring_passes(part.of())) {
+      for (const Signature& matrix : pass.matrices) {
+        all.push_back(whole(passing_name(matrix.name), matrix, shape, pass.slots * pass.slot_rows));
+      }
     }
   }
   if (part.split().add_partials != nullptr && part.computes()) {
@@ -141,6 +150,9 @@ RankCost cost_of_rank(const RankPart& part) {
   for (const RankTransfer& transfer : transfers_of_sum(part)) {
     add(part, transfer, cost.links);
   }
+  for (const auto& [link, count] : ring_links(part.of(), part.rank())) {
+    add(part.of(), part.rank(), link, count, cost.links);
+  }
   for (const HomeMatrix& matrix : home_of(part)) {
     cost.home += matrix.words();
   }
@@ -155,14 +167,14 @@ RankCost cost_of_dealing(const GridPlan& plan, const GridPlan& forward, Index ra
     const Ranges made = forward.own_rows(result, rank);
     for (const GridPlan::Owned& in : forward.owners(plan.own_rows(result, rank))) {
       if (in.rank != rank) {
-        add(plan, rank, {std::string(result.name), in.rank, rank}, in.rows.size() * cols,
+        add(plan, rank, {std::string(result.name), in.rank, rank}, count_of(in.rows.size() * cols),
             cost.links);
       }
     }
     for (const GridPlan::Owned& out : plan.owners(made)) {
       if (out.rank != rank) {
-        add(plan, rank, {std::string(result.name), rank, out.rank}, out.rows.size() * cols,
-            cost.links);
+        add(plan, rank, {std::string(result.name), rank, out.rank},
+            count_of(out.rows.size() * cols), cost.links);
       }
     }
     cost.home += Words(size_of(made)) * cols;

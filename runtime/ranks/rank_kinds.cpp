@@ -38,12 +38,14 @@ std::vector<Index> ranks_of_each_kind(const GridPlan& of) {
   for (Index row = 0; row < grid.rows; ++row) {
     row_blocks += std::ssize(of.row_blocks(row));
   }
-  using Kind = std::tuple<Index, Index, Index, Index, Index, Index, Index, bool, bool>;
+  using Kind =
+      std::tuple<Index, Index, Index, Index, Index, Index, Index, Index, Index, bool, bool>;
   std::set<Kind> kinds;
   for (Index row = 0; row < grid.rows; ++row) {
     const Side queries = side_of(of.row_blocks(row), of.queries_of_place(row), row_blocks);
     for (Index column = 0; column < grid.columns; ++column) {
       const Side& keys = columns[static_cast<std::size_t>(column)];
+      const Index after = grid.ring ? of.row_of(of.after(of.rank_of(row, column))) : row;
       const Kind kind{queries.parts,
                       std::ssize(of.query_groups(row)),
                       queries.size,
@@ -51,6 +53,8 @@ std::vector<Index> ranks_of_each_kind(const GridPlan& of) {
                       keys.parts,
                       keys.size,
                       of.own_keys(row, column).size(),
+                      of.own_queries(after, column).size(),
+                      of.own_keys(after, column).size(),
                       queries.first && keys.first,
                       queries.last && keys.last};
       if (kinds.insert(kind).second) {

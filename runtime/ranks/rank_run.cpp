@@ -13,6 +13,7 @@
 #include "memsim/machine.hpp"
 #include "runtime/observe/run_counts.hpp"
 #include "runtime/ranks/home_messages.hpp"
+#include "runtime/ranks/ring_run.hpp"
 #include "runtime/ranks/transfers.hpp"
 #include "runtime/trace/phase_clock.hpp"
 
@@ -23,7 +24,9 @@ namespace {
 // with.
 class StageOperands {
  public:
-  StageOperands(const RankPart& part, RankHome& home, const SplitStage& stage) {
+  // `ring`: of rows that pass; or null.
+  StageOperands(const RankPart& part, RankHome& home, const SplitStage& stage, RingRun* ring)
+      : ring_(ring), keys_stay_(part.of().keys_stay(stage)) {
     const Problem& problem = part.plan().problem;
     for (const Signature& operand : part.of().kernel().given(problem)) {
       io_.give(add(home, operand, stage));
@@ -44,12 +47,17 @@ class StageOperands {
 
  private:
   SlowMatrix& add(RankHome& home, const Signature& matrix, const SplitStage& stage) {
+    if (ring_ != nullptr && ring_->passes(matrix.name)) {
+      return matrices_.emplace_back(ring_->as_matrix(matrix.name));
+    }
     const bool own = (stage.of == StageRows::own_queries && of_queries(matrix)) ||
-                     (stage.of == StageRows::own_keys && of_keys(matrix));
+                     ((stage.of == StageRows::own_keys || keys_stay_) && of_keys(matrix));
     return matrices_.emplace_back(own ? home.own_as_matrix(matrix.name)
                                       : home.as_matrix(matrix.name));
   }
 
+  RingRun* ring_;
+  bool keys_stay_;
   std::deque<SlowMatrix> matrices_;
   Operands io_;
 };
@@ -81,7 +89,9 @@ class Working {
           steps_->exchanged(stage + 1);
         }
       }
-      if (part_.works_on(stages[k].of) && (steps_ == nullptr || stage >= steps_->stage)) {
+      if (const auto pass = ring_pass(part_.of(), stages[k])) {
+        run_in_ring(stages[k], *pass);
+      } else if (part_.works_on(stages[k]) && (steps_ == nullptr || stage >= steps_->stage)) {
         run_stage(stages[k], stage);
       }
       finish_all();
@@ -139,11 +149,11 @@ class Working {
   // The units of the place come group by group: while one group of keys is worked with, those of
   // the next are on their way.
   void run_stage(const SplitStage& stage, Index number) {
-    const Plan& plan = part_.plan_of(stage.of);
+    const Plan& plan = part_.plan_of(stage);
     const Index units = stage.units(plan.problem, plan.blocks);
     const Index groups = stage.of == StageRows::place ? key_groups_of(plan) : 1;
     const Index done = steps_ != nullptr && number == steps_->stage ? steps_->units : 0;
-    const StageOperands operands(part_, home_, stage);
+    const StageOperands operands(part_, home_, stage, nullptr);
     std::optional<SlowMatrix> partials;
     if (home_.has(kPartials)) {
       partials = home_.as_matrix(kPartials);
@@ -162,6 +172,26 @@ class Working {
         }
       }
     }
+  }
+
+  // A unit a lap: all rows pass all ranks, those that have no unit left, too.
+  void run_in_ring(const SplitStage& stage, const RingPass& pass) {
+    RingRun ring(part_.of(), pass, home_, transport_);
+    const StageOperands operands(part_, home_, stage, &ring);
+    const Plan& plan = part_.plan_of(stage);
+    const Index units = part_.works_on(stage) ? stage.units(plan.problem, plan.blocks) : Index{0};
+    std::optional<SlowMatrix> partials;
+    if (home_.has(kPartials)) {
+      partials = home_.as_matrix(kPartials);
+    }
+    for (Index lap = 0; lap < pass.laps; ++lap) {
+      ring.begin_lap();
+      if (lap < units) {
+        stage.part(machine_, plan, operands.io(), {lap, lap + 1}, partials ? &*partials : nullptr);
+      }
+      ring.end_lap();
+    }
+    seconds_ += ring.seconds();
   }
 
   RunCounts so_far() {
@@ -215,8 +245,8 @@ class Working {
       }
       SlowMatrix g = home_.as_matrix(kg.name);
       const SlowMatrix partials = home_.as_matrix(kPartials);
-      part_.split().add_partials(machine_, part_.plan_of(StageRows::place), segments[k].units,
-                                 k > 0, partials, g);
+      part_.split().add_partials(machine_, part_.plan_of_place(), segments[k].units, k > 0,
+                                 partials, g);
       if (k + 1 < segments.size()) {
         begin({*next++});
         finish_all();

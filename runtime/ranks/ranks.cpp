@@ -6,6 +6,7 @@
 
 #include "kernels/attention.hpp"
 #include "runtime/observe/run_counts.hpp"
+#include "runtime/ranks/ring.hpp"
 #include "runtime/text/counts_json.hpp"
 #include "runtime/text/parse_json.hpp"
 
@@ -71,6 +72,7 @@ Ranks::Ranks(const Plan& plan, const Grid& on, const Plan* forward, Index heads,
     if (forward != nullptr) {
       makes.emplace(find_kernel(forward->kernel), *forward, grid, first);
     }
+    around = ring_path(of);
     for (Index rank = of.ranks().begin; rank < of.ranks().end; ++rank) {
       const RankPart part(of, rank);
       pairs.push_back(of.pairs(part.row(), part.column()) * (heads / sets));
@@ -134,9 +136,9 @@ Words Ranks::path() const {
   }
   Words all = *std::ranges::max_element(sums);
   for (const auto& [_, words] : most) {
-    all += words;
+    all += grid.ring ? Words(0) : words;
   }
-  return all;
+  return all + around;
 }
 
 double Ranks::imbalance() const {

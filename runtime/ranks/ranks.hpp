@@ -35,6 +35,7 @@ struct Ranks {
   Index sets;
   std::vector<RankCost> formula;
   std::vector<Words> pairs;         // that each rank meets
+  Words around;                     // of a ring: what passes, one message after the other
   std::vector<RankCounts> counted;  // of all ranks, or empty
 
   [[nodiscard]] Index size() const { return sets * grid.ranks(); }
@@ -43,7 +44,7 @@ struct Ranks {
   // The rank that receives most, and of these the one that moves most in its arena.
   [[nodiscard]] Index largest() const;
   // The sum over phases of the most words that one rank receives in them; the sum of g passes from
-  // rank to rank, and all its hops count.
+  // rank to rank, and all its hops count. Of a ring: ring_path(), and these hops.
   [[nodiscard]] Words path() const;
   // The most pairs that a rank meets, over the mean.
   [[nodiscard]] double imbalance() const;

@@ -22,7 +22,7 @@ GridChoice choice_of(const RanksAsked& asked, PlannedGrid on) {
   for (std::size_t k = 0; k < on.ranks.size(); ++k) {
     const RankPart part(of, on.ranks[k]);
     if (asked.rates && part.computes()) {
-      Plan its = part.plan_of(StageRows::place);
+      Plan its = part.plan_of_place();
       its.phases = on.costs[k].arena;
       computes = std::max(computes, seconds(its, *asked.rates));
     }
@@ -90,9 +90,11 @@ Cells choice_cells(const GridChoice& choice) {
       std::move(cells),
       {{in_json("grid"), Json{{"rows", on.grid.rows},
                               {"columns", on.grid.columns},
-                              {"groups", key_groups_of(on.plan)}}},
+                              {"groups", key_groups_of(on.plan)},
+                              {"ring", on.grid.ring}}},
        {in_csv("rows"), on.grid.rows},
        {in_csv("columns"), on.grid.columns},
+       {in_csv("ring"), on.grid.ring},
        {"received", on.received.value()},
        {{"bound counts", "", "counted"}, choice.beside.links.words},
        {{"over the bound", "", "ratio"}, decimals(choice.beside.largest_of_links().ratio(), 3)},
@@ -122,6 +124,13 @@ GridPlanReport report_grids(const RanksAsked& asked) {
   for (PlannedGrid& on :
        plans_on_grids(*asked.kernel, asked.problem, asked.M, objective, asked.ranks)) {
     all.push_back(choice_of(asked, std::move(on)));
+  }
+  if (asked.ring) {
+    PlannedGrid ring = plan_on_grid(*asked.kernel, asked.problem, asked.M, objective,
+                                    {.rows = asked.ranks, .columns = 1, .ring = true});
+    if (total(ring.plan.phases).peak <= Words(asked.M)) {
+      all.push_back(choice_of(asked, std::move(ring)));
+    }
   }
   if (all.empty()) {
     const PlannedGrid first =

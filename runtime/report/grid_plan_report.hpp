@@ -25,6 +25,7 @@ struct RanksAsked {
   Problem problem;
   Index M;
   Index ranks;
+  bool ring = false;                // as a ring, too
   std::optional<Index> home = {};   // the words that a rank has room for
   std::optional<Rates> rates = {};  // with links: least time first
   std::string said_home = "--home";

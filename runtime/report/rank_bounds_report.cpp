@@ -56,7 +56,7 @@ std::string counted_as(const Plan& plan, const Grid& grid) {
   if (grid.ranks() > 1 && find_operand(results, kg.name) != nullptr) {
     return ", without the running sum of g";
   }
-  const bool parts = std::ranges::any_of(results, [&](const Signature& result) {
+  const bool parts = !grid.ring && std::ranges::any_of(results, [&](const Signature& result) {
     return (of_queries(result) && grid.columns > 1) || (of_keys(result) && grid.rows > 1);
   });
   return parts ? ", parts of results where they are sent" : "";
@@ -129,6 +129,7 @@ BesideRankBounds beside_rank_bounds(const Plan& plan, const Grid& grid,
   BesideRankBounds beside;
   beside.links.row = beside.arena.row = plan.problem.shape.d;
   beside.counted = counted_as(plan, grid);
+  beside.ring = grid.ring;
   for (const MovedByRank& of : moved) {
     if (of.linked > beside.links.words) {
       beside.links.words = of.linked;
@@ -189,8 +190,15 @@ Json rank_bounds_json(const BesideRankBounds& beside) {
 }
 
 std::string to_words(const BesideRankBounds& beside) {
-  return line_of("links", "move", beside.largest_of_links(), beside.counted) +
-         line_of("arena", "moves", beside.arena);
+  const BesideBound& largest = beside.largest_of_links();
+  std::string text = line_of("links", "move", largest, beside.counted);
+  if (beside.ring) {
+    const bool small = &largest == &beside.small_homes;
+    text += line_of("links", "move", small ? beside.links : beside.small_homes, beside.counted);
+    text += fmt::format("small homes: at most {} words at a time, at home and in an arena\n",
+                        grouped(beside.at_a_time));
+  }
+  return text + line_of("arena", "moves", beside.arena);
 }
 
 }  // namespace redblue

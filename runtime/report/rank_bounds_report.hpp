@@ -45,6 +45,7 @@ struct BesideRankBounds {
   BesideBound small_homes;  // the same words, where no rank has more than so many at a time:
   Index at_a_time = 0;      // the largest home, and M
   BesideBound arena;
+  bool ring = false;  // a home is small, so that its bound is said beside the other
   // How words of links are counted, where that is not what a rank receives; for people.
   std::string counted;
 

@@ -215,7 +215,8 @@ Json ranks_json(const Part& part) {
            {{"rows", ranks.grid.rows},
             {"columns", ranks.grid.columns},
             {"sets", ranks.sets},
-            {"groups", key_groups_of(part.plan)}}},
+            {"groups", key_groups_of(part.plan)},
+            {"ring", ranks.grid.ring}}},
           {"ranks", std::move(all)},
           {"largest", rank_json(ranks, ranks.largest())},
           {"path", ranks.path().value()},
@@ -232,12 +233,13 @@ std::string to_words_of_ranks(const Part& part) {
   const Links links = ranks.links(largest);
   const PhaseCost arena = total(ranks.formula[static_cast<std::size_t>(largest)].arena);
   std::string text = fmt::format(
-      "{}, {}{} by {}: rank {} receives most, {} words, sends {}, moves {} in its arena, and "
+      "{}, {}{}: rank {} receives most, {} words, sends {}, moves {} in its arena, and "
       "has a home of {}\n{} words one after the other on the longest path\n",
       counted(ranks.size(), "rank"), ranks.sets == 1 ? "" : fmt::format("{} sets of ", ranks.sets),
-      ranks.grid.rows, ranks.grid.columns, largest, grouped(received(links, largest).value()),
-      grouped(sent(links, largest).value()), grouped((arena.reads + arena.writes).value()),
-      grouped(ranks.home(largest).value()), grouped(ranks.path().value()));
+      ranks.grid.ring ? "in a ring" : fmt::format("{} by {}", ranks.grid.rows, ranks.grid.columns),
+      largest, grouped(received(links, largest).value()), grouped(sent(links, largest).value()),
+      grouped((arena.reads + arena.writes).value()), grouped(ranks.home(largest).value()),
+      grouped(ranks.path().value()));
   if (!part.plan.problem.mask.full()) {
     text += fmt::format("the rank of most pairs has {:.3f} of their mean\n", ranks.imbalance());
   }

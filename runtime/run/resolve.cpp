@@ -786,6 +786,14 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
   if (!on.grid) {
     return;
   }
+  if (on.grid->ring && request.store) {
+    throw RequestError(fmt::format("{}: rows of a ring pass through homes in memory: leave {} out",
+                                   said, request.said("--store")));
+  }
+  if (on.grid->ring && request.prefetch > 1) {
+    throw RequestError(fmt::format("{}: rows of a ring come as they pass: leave {} out", said,
+                                   request.said("--prefetch")));
+  }
   const std::string grid =
       said + " " + to_string(*on.grid) + (on.groups > 0 ? fmt::format(":{}", on.groups) : "");
   const Index groups = std::max(on.grid->columns, on.groups);
@@ -1018,6 +1026,10 @@ std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
     Request same = request;
     same.blocks.clear();
     same.on_ranks->grid = grid_of(request, kernel, problem).grid;
+    if (same.on_ranks->grid->ring) {  // of the same row blocks: O and L stay where they are made
+      const Blocks blocks = plan_of(request, kernel, problem).blocks;
+      same.blocks = {{"Br", blocks[row_block_of(blocks)]}};
+    }
     return plan_of(same, forward, problem.wanting_all());
   }
   const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, problem) : 0;

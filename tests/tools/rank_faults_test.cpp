@@ -103,6 +103,32 @@ TEST_F(Cli, AWaitOfAnMpiRankThatFailsIsSaidByFinish) {
   EXPECT_EQ(job.out, "2\n") << job.err;
 }
 
+// A rank of a ring that is killed, or whose message is changed, ends the others.
+TEST_F(Cli, ARankOfARingThatFailsEndsTheJob) {
+  if (const std::string why = why_no_mpi_jobs(); !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  const std::string line =
+      "run attention/rows --n 61 --m 43 --d 7 --M 900 --ring --patience 60 --out O=out.npy";
+  std::vector<std::string> well = split(line).words;
+  well.insert(well.begin(), REDBLUE_COMMAND);
+  for (const auto& [fault, message] :
+       {std::pair("killed:1", "rank 1 with PID|to rank 1|from rank 1"),
+        std::pair("changed:1", "rank 2 received from rank 1, message 1 .*: its words changed")}) {
+    std::vector<std::string> faulty = split(line).words;
+    faulty.insert(faulty.begin(),
+                  {"/usr/bin/env", fmt::format("REDBLUE_FAULT={}", fault), kFaultyRank});
+    const Outcome job =
+        mpi_job({{1, well}, {1, faulty}, {1, well}}, directory_.path(), false).run();
+    EXPECT_NE(job.code, 0) << fault;
+    EXPECT_EQ(job.out, "");
+    EXPECT_TRUE(std::regex_search(job.err, std::regex(message))) << job.err;
+    EXPECT_LT(job.seconds, 20 * kSlowdown);
+    EXPECT_TRUE(files().empty()) << files().begin()->first;
+    EXPECT_EQ(left_running_in(directory_.path()), std::vector<int>());
+  }
+}
+
 TEST_P(FaultsOfARank, NoneIsASuccess) {
   const std::vector<std::string> words = {kFaultyRank, "run",    GetParam(), "--n",      "61",
                                           "--m",       "43",     "--d",      "7",        "--M",

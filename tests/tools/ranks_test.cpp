@@ -49,6 +49,67 @@ TEST_F(RanksCommand, MoveWhatCountSaysAndReturnTheBitsOfOneMachine) {
   }
 }
 
+// A ring moves what count says, from each rank to the next alone, and has the bits of one machine
+// with its blocks: of a kernel that makes O and L first, given the same.
+TEST_F(RanksCommand, MoveAroundARing) {
+  for (const std::string kernel :
+       {"forward/rows", "attention/rows", "backward/rows", "backward/rows-onepass",
+        "gradients/rows-keys", "gradients/rows-keys-onepass", "attention/rows-shared"}) {
+    const std::string result = kernel.starts_with("backward")    ? "g"
+                               : kernel.starts_with("gradients") ? "dK"
+                                                                 : "O";
+    for (const std::string more : {"--grid 3x1", "--ranks 7", "--grid 5x1 --mask causal"}) {
+      const std::string problem = fmt::format("{} --n 61 --m 43 --d 7 --M 900", kernel);
+      const std::string on = fmt::format("{} {} --ring", problem, more);
+      SCOPED_TRACE(on);
+      const Json counted = json("count " + on);
+      const Json ran = json(fmt::format("run {} --verify --out {}=a.npy", on, result));
+      EXPECT_EQ(words_of_ranks(ran), words_of_ranks(counted));
+      EXPECT_TRUE(ran["error"]["ok"].get<bool>());
+      EXPECT_EQ(ran["grid"]["ring"], true);
+      const auto ranks = static_cast<Index>(ran["ranks"].size());
+      for (const Json& rank : ran["ranks"]) {
+        EXPECT_EQ(rank["received"], rank["formula"]["received"]);
+        EXPECT_EQ(rank["home"], rank["formula"]["home"]);
+        EXPECT_LE(rank["arena"]["peak"], 900);
+        for (const Json& link : rank["links"]) {
+          EXPECT_EQ(link["to"], (link["from"].get<Index>() + 1) % ranks);
+        }
+      }
+      for (const std::string bound : {"links", "small_homes", "arena"}) {
+        const Json& its = counted["rank_bounds"][bound];
+        EXPECT_LE(its["lower_bound"]["words"], its["words"]) << bound;
+      }
+      if (!ran.contains("forward")) {
+        const std::string mask = more.ends_with("causal") ? " --mask causal" : "";
+        static_cast<void>(data(fmt::format("run {}{} --blocks {} --out {}=b.npy", problem, mask,
+                                           blocks_of(ran), result)));
+        EXPECT_EQ(content_of(directory_.path() / "a.npy"), content_of(directory_.path() / "b.npy"));
+      }
+    }
+  }
+}
+
+// The two bounds on links stand beside what a rank of a ring moves, and the size of the home.
+TEST_F(RanksCommand, SayWhatARingCosts) {
+  const std::string on = "attention/rows --n 64K --d 64 --M 256K --grid 64x1 --ring";
+  const Json report = json("count " + on);
+  const Index n = 64 << 10, d = 64;
+  EXPECT_EQ(report["largest"]["received"], 2 * d * (n - n / 64));
+  EXPECT_EQ(report["largest"]["sent"], 2 * d * (n - n / 64));
+  const std::string text = data("count " + on);
+  EXPECT_NE(text.find("64 ranks, in a ring: rank 0 receives most"), std::string::npos) << text;
+  EXPECT_NE(text.find("(bound: links); here"), std::string::npos) << text;
+  EXPECT_NE(text.find("(bound: small homes); here"), std::string::npos) << text;
+  // Q, O and L, K and V, and two pieces of K and V.
+  EXPECT_LE(report["largest"]["home"], n / 64 * (4 * d + 1) + 2 * (2 * d * n / 256));
+  // A plan lists the ring beside the grids.
+  const Json plan = json("plan attention/rows --n 64K --d 64 --M 256K --ranks 64 --ring");
+  const Json& others = plan["runners_up"];
+  EXPECT_TRUE(std::ranges::any_of(others, [](const Json& its) { return its["grid"]["ring"]; }));
+  EXPECT_FALSE(plan["plan"]["grid"]["ring"].get<bool>());
+}
+
 // With the same O, L and blocks the bits of g do not depend on the grid.
 TEST_F(RanksCommand, ReturnTheSameGradientOnEveryGrid) {
   const std::string shape = "--n 61 --m 43 --d 7 --M 900";
@@ -248,6 +309,24 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
        "heads of ranks share no keys: leave --kv-heads out"},
       {"run attention/rows " + problem + " --ranks 2 --heads 2 --store file:s --resume",
        "ranks keep checkpoints of one head: leave --resume out"},
+      {"count backward/rows " + problem + " --ring",
+       "--ring: how many ranks. Give --grid Px1 or --ranks P, too"},
+      {"count backward/rows " + problem + " --grid 2x2 --ring",
+       "--ring: --grid 2x2: a ring has one column and one group of keys: give 2x1"},
+      {"count backward/rows " + problem + " --grid 2x1:2 --ring",
+       "--ring: --grid 2x1:2: a ring has one column and one group of keys: give 2x1"},
+      {"run backward/small " + problem + " --grid 2x1 --ring", "does not run on ranks"},
+      {"count backward/rows " + problem + " --grid 2x1 --ring --blocks groups=2",
+       "backward/rows on a ring: rows pass one after the other: leave groups out"},
+      {"count attention/rows " + problem + " --grid 2x1 --ring --mask window:0,0|prefix:2",
+       "on a ring: keys pass in one run, and under this mask some row block meets keys with"},
+      {"count gradients/rows-keys " + problem + " --grid 2x1 --ring --mask window:2,2",
+       "on a ring: queries pass in their order, and under this mask"},
+      {"run attention/rows " + problem + " --grid 2x1 --ring --prefetch 2",
+       "rows of a ring come as they pass: leave --prefetch out"},
+      {"run attention/rows " + problem + " --ranks 2 --ring --store file:s",
+       "rows of a ring pass through homes in memory: leave --store out"},
+      {"plan attention/rows --n 20 --d 4 --M 900 --ring", "expected a KERNEL and --ranks"},
       {"run backward/rows " + problem + " --patience 3", "--patience: only of runs on ranks"},
       {"count backward/rows --n 20 --d 4 --M 20 --grid 2x2", "does not fit in M = 20"},
   };
@@ -291,6 +370,22 @@ TEST_F(MpiJobs, DoWhatRanksOfOneProcessDo) {
       EXPECT_EQ(words_of_ranks(of_job), words_of_ranks(of_threads));
       EXPECT_EQ(content_of(directory_.path() / "a.npy"), content_of(directory_.path() / "b.npy"));
     }
+  }
+}
+
+TEST_F(MpiJobs, DoWhatARingOfOneProcessDoes) {
+  for (const std::string kernel : {"attention/rows", "gradients/rows-keys-onepass"}) {
+    const std::string result = kernel.starts_with("gradients") ? "dV" : "O";
+    const std::string problem = fmt::format("run {} --n 61 --m 43 --d 7 --M 900 --ring", kernel);
+    SCOPED_TRACE(kernel);
+    const Outcome job =
+        mpirun(3, fmt::format("{} --verify --out {}=a.npy --format json", problem, result));
+    ASSERT_EQ(job.code, 0) << job.err;
+    EXPECT_EQ(job.err, "");
+    const Json of_threads =
+        json(fmt::format("{} --ranks 3 --verify --out {}=b.npy", problem, result));
+    EXPECT_EQ(words_of_ranks(Json::parse(job.out)), words_of_ranks(of_threads));
+    EXPECT_EQ(content_of(directory_.path() / "a.npy"), content_of(directory_.path() / "b.npy"));
   }
 }
 

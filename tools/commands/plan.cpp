@@ -153,6 +153,7 @@ GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
        .problem = problem,
        .M = request.M,
        .ranks = *on.ranks(),
+       .ring = on.ring(),
        .home = on.home(),
        .rates = by_time ? std::optional(rates_with_links(links, objective)) : std::nullopt,
        .said_home = on.said_home()});

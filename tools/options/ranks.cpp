@@ -66,12 +66,35 @@ RanksOptions::RanksOptions(CLI::App& app)
             "RxC[:G]"),
       ranks_(app, "--ranks",
              "so many ranks, on the grid that sends the fewest words; they share out heads first",
-             "NUMBER") {}
+             "NUMBER"),
+      ring_(app, "--ring",
+            "ranks in a ring (--grid Px1, or --ranks P): keys pass from each rank to the next, and "
+            "a home has room for its own rows and a few that pass") {}
+
+namespace {
+
+// All ranks are one ring.
+void make_ring(Request::OnRanks& on, const std::string& said, const std::string& said_grid) {
+  if (on.grid && (on.grid->columns > 1 || on.groups > 0)) {
+    throw UsageError(
+        fmt::format("{}: {}{}: a ring has one column and one group of keys: give {}x1", said,
+                    said_grid, on.groups > 0 ? fmt::format(":{}", on.groups) : "", on.grid->rows));
+  }
+  if (!on.grid) {
+    on.grid = Grid{on.ranks, 1};
+  }
+  on.grid->ring = true;
+}
+
+}  // namespace
 
 void RanksOptions::fill(Request& request, Transport* transport) const {
   const auto grid = grid_.get();
   const auto ranks = ranks_.get();
   if (!grid && !ranks && transport == nullptr) {
+    if (const auto ring = ring_.from()) {
+      throw UsageError(fmt::format("{}: how many ranks? Give --grid Px1 or --ranks P, too", *ring));
+    }
     return;
   }
   Request::OnRanks& on = *(request.on_ranks = Request::OnRanks{});
@@ -94,6 +117,12 @@ void RanksOptions::fill(Request& request, Transport* transport) const {
     if (!ranks) {
       request.said_as["--ranks"] = "mpirun";
     }
+  }
+  if (const auto ring = ring_.from()) {
+    if (!grid && !request.said_as.contains("--grid")) {
+      request.said_as["--grid"] = *ring;
+    }
+    make_ring(on, *ring, on.grid ? fmt::format("{} {}", grid->from, to_string(*on.grid)) : "");
   }
   if (grid && on.ranks % on.grid->ranks() != 0) {
     throw UsageError(
@@ -127,6 +156,7 @@ std::optional<Index> RanksOption::get() const {
 
 RanksToPlanOptions::RanksToPlanOptions(CLI::App& app)
     : ranks_(app, "the grids of so many ranks for a KERNEL, each rank with M words and a home"),
+      ring_(app, "--ring", "beside the grids: the same ranks as a ring"),
       home_(app, "--home", "words of the home of a rank, at most; no limit where left out", "SIZE"),
       link_costs_(app, "--link-costs",
                   "seconds of a message between ranks, and of each of its words, for --objective "
@@ -156,6 +186,9 @@ std::optional<LinkCosts> RanksToPlanOptions::link_costs(bool by_time) const {
 }
 
 std::optional<Given> RanksToPlanOptions::given() const {
+  if (const auto ring = ring_.from(); ring && !ranks_.option().get()) {
+    return Given{.text = "", .from = *ring};
+  }
   for (const TextOption* option : {&ranks_.option(), &home_, &link_costs_}) {
     if (const std::vector<Given> given = option->all(); !given.empty()) {
       return given.front();

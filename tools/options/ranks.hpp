@@ -10,7 +10,7 @@
 
 namespace redblue {
 
-// --grid and --ranks.
+// --grid, --ranks and --ring.
 class RanksOptions {
  public:
   explicit RanksOptions(CLI::App& app);
@@ -19,6 +19,7 @@ class RanksOptions {
 
  private:
   TextOption grid_, ranks_;
+  Switch ring_;
 };
 
 // Throws: UsageError with the kernels that run on ranks, where this one does not.
@@ -36,21 +37,23 @@ class RanksOption {
   TextOption ranks_;
 };
 
-// Of a plan: --ranks, --home and --link-costs.
+// Of a plan: --ranks, --ring, --home and --link-costs.
 class RanksToPlanOptions {
  public:
   explicit RanksToPlanOptions(CLI::App& app);
   // Throw (all): UsageError.
   [[nodiscard]] std::optional<Index> ranks() const { return ranks_.get(); }
+  [[nodiscard]] bool ring() const { return ring_.get(); }
   [[nodiscard]] std::optional<Index> home() const;
   // Also thrown for costs where the objective is not time.
   [[nodiscard]] std::optional<LinkCosts> link_costs(bool by_time) const;
   [[nodiscard]] std::string said_home() const { return home_.said(); }
-  // The first of the three that is given, for messages.
+  // The first of them that is given, for messages.
   [[nodiscard]] std::optional<Given> given() const;
 
  private:
   RanksOption ranks_;
+  Switch ring_;
   TextOption home_, link_costs_;
 };
 

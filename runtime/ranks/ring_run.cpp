@@ -1,0 +1,149 @@
+#include "runtime/ranks/ring_run.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace redblue {
+
+// A matrix whose rows are there while they pass.
+class RingRun::Passing final : public Backing {
+ public:
+  Passing(RingRun& ring, const Signature& matrix) : ring_(ring), matrix_(matrix) {}
+
+  void read(Range rows, Range columns, std::span<float> to) const override {
+    ring_.read(matrix_, rows, columns, to);
+  }
+  // The kernel reads the rows of a tile from one matrix after the other, and none before them any
+  // more.
+  void read_tile(Range rows, Range columns, Orientation orientation,
+                 std::span<float> to) const override {
+    ring_.bring(rows);
+    Backing::read_tile(rows, columns, orientation, to);
+  }
+  void write(Range, Range, std::span<const float>) override {
+    throw std::logic_error(std::string(matrix_.name) + " passes a rank, and is not written");
+  }
+
+ private:
+  RingRun& ring_;
+  const Signature& matrix_;
+};
+
+RingRun::RingRun(const GridPlan& of, const RingPass& pass, RankHome& home, Transport& transport)
+    : of_(of), pass_(pass), home_(home), transport_(transport), rank_(transport.rank()) {
+  for (Index slot = 0; slot < pass.slots; ++slot) {
+    free_.push_back(slot);
+  }
+}
+
+bool RingRun::passes(std::string_view matrix) const {
+  return std::ranges::find(pass_.matrices, matrix, &Signature::name) != pass_.matrices.end();
+}
+
+SlowMatrix RingRun::as_matrix(std::string_view matrix) {
+  const auto its = std::ranges::find(pass_.matrices, matrix, &Signature::name);
+  const Shape& shape = of_.plan().problem.shape;
+  return SlowMatrix(std::string(matrix), its->rows_of(shape), its->cols_of(shape),
+                    std::make_unique<Passing>(*this, *its))
+      .holding(its->holds);
+}
+
+void RingRun::end_lap() {
+  constexpr Index kEnd = std::numeric_limits<Index>::max();
+  bring({kEnd, kEnd});
+}
+
+void RingRun::bring(Range rows) {
+  let_go_before(rows.begin);
+  while (next_ < pass_.pieces.size() && pass_.pieces[next_].rows.begin < rows.end) {
+    take();
+    let_go_before(rows.begin);
+  }
+}
+
+void RingRun::let_go_before(Index row) {
+  while (!here_.empty() && pass_.pieces[here_.front().piece].rows.end <= row) {
+    let_go();
+  }
+}
+
+std::span<float> RingRun::words_of(const Signature& matrix, const Here& here) {
+  const Index cols = matrix.cols_of(of_.plan().problem.shape);
+  const Range rows = pass_.pieces[here.piece].rows;
+  const bool own = here.slot < 0;
+  const Index row = of_.row_of(rank_);
+  const Index first = !own                 ? here.slot * pass_.slot_rows
+                      : of_queries(matrix) ? NumbersWithin(of_.queries(row)).below(rows.begin)
+                                           : rows.begin - of_.own_keys(row, 0).begin;
+  return home_.in_memory(own ? std::string(matrix.name) : passing_name(matrix.name),
+                         {first * cols, (first + rows.size()) * cols});
+}
+
+void RingRun::take() {
+  const auto start = std::chrono::steady_clock::now();
+  const RingPass::Piece& piece = pass_.pieces[next_];
+  Here here{.piece = next_, .slot = -1};
+  if (piece.rank != rank_) {
+    if (free_.empty()) {
+      throw std::logic_error("a rank of a ring reads more rows at a time than pass it");
+    }
+    here.slot = free_.back();
+    free_.pop_back();
+    std::vector<std::unique_ptr<Fetch>> come;
+    for (const Signature& matrix : pass_.matrices) {
+      come.push_back(
+          transport_.begin_receive(matrix.name, of_.before(rank_), words_of(matrix, here)));
+    }
+    for (const auto& message : come) {
+      message->finish();
+    }
+  }
+  if (of_.after(rank_) != piece.rank) {
+    for (const Signature& matrix : pass_.matrices) {
+      here.sends.push_back(
+          transport_.begin_send(matrix.name, of_.after(rank_), words_of(matrix, here)));
+    }
+  }
+  here_.push_back(std::move(here));
+  ++next_;
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void RingRun::let_go() {
+  const auto start = std::chrono::steady_clock::now();
+  Here& first = here_.front();
+  for (const auto& message : first.sends) {
+    message->finish();
+  }
+  if (first.slot >= 0) {
+    free_.push_back(first.slot);
+  }
+  here_.pop_front();
+  seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void RingRun::read(const Signature& matrix, Range rows, Range columns, std::span<float> to) {
+  const Index cols = matrix.cols_of(of_.plan().problem.shape);
+  transport_.progress();
+  Index row = rows.begin;
+  for (const Here& here : here_) {
+    const Range there = pass_.pieces[here.piece].rows;
+    const std::span<const float> words = words_of(matrix, here);
+    for (; row < rows.end && there.begin <= row && row < there.end; ++row) {
+      const Index first = (row - there.begin) * cols + columns.begin;
+      std::ranges::copy(
+          words.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(columns.size())),
+          to.begin());
+      to = to.subspan(static_cast<std::size_t>(columns.size()));
+    }
+  }
+  if (row < rows.end) {
+    throw std::logic_error(std::string(matrix.name) + " of a ring: row " + std::to_string(row) +
+                           " has passed");
+  }
+}
+
+}  // namespace redblue
