@@ -11,7 +11,7 @@
 namespace redblue {
 
 inline Event phase_without_room() {
-  volatile std::size_t size = std::numeric_limits<std::size_t>::max() / 2;  // not a constant
+  volatile std::size_t size = std::numeric_limits<std::size_t>::max() - 1;  // not a constant
   return {.kind = Event::Kind::enter_phase, .name = std::string_view("", size)};
 }
 

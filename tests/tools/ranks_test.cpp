@@ -318,7 +318,8 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
       {"run backward/small " + problem + " --grid 2x1 --ring", "does not run on ranks"},
       {"count backward/rows " + problem + " --grid 2x1 --ring --blocks groups=2",
        "backward/rows on a ring: rows pass one after the other: leave groups out"},
-      {"count attention/rows " + problem + " --grid 2x1 --ring --mask window:0,0|prefix:2",
+      {"count attention/rows --n 20 --d 4 --M 900 --grid 2x1 --ring --blocks Br=4,Bc=2 --mask "
+       "window:0,0|prefix:2",
        "on a ring: keys pass in one run, and under this mask some row block meets keys with"},
       {"count gradients/rows-keys " + problem + " --grid 2x1 --ring --mask window:2,2",
        "on a ring: queries pass in their order, and under this mask"},
