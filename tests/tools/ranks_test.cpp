@@ -327,7 +327,10 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
        "rows of a ring come as they pass: leave --prefetch out"},
       {"run attention/rows " + problem + " --ranks 2 --ring --store file:s",
        "rows of a ring pass through homes in memory: leave --store out"},
-      {"plan attention/rows --n 20 --d 4 --M 900 --ring", "expected a KERNEL and --ranks"},
+      {"plan attention/rows --n 20 --d 4 --M 900 --ring",
+       "attention/rows: one kernel is planned on ranks: --ranks, "},
+      {"plan gradients/rows-keys --n 20 --d 4 --M 900 --ranks 2 --ring --mask window:2,2",
+       "on a ring: queries pass in their order, and under this mask"},
       {"run backward/rows " + problem + " --patience 3", "--patience: only of runs on ranks"},
       {"count backward/rows --n 20 --d 4 --M 20 --grid 2x2", "does not fit in M = 20"},
   };

@@ -205,6 +205,7 @@ TEST_F(Schemas, OfWhatIsPlanned) {
                        "plan backward/rows" + levels});
   expect_keep("grids",
               {"plan backward/rows --n 90 --m 70 --d 8 --M 900 --ranks 6",
+               "plan backward/rows --n 90 --m 70 --d 8 --M 900 --ranks 6 --ring",
                "plan forward/rows-shared --n 90 --m 70 --d 8 --M 900 --ranks 1 --home 1M",
                "plan attention/rows --n 90 --d 8 --M 900 --ranks 4 --objective time --link-costs "
                "1e-6,3e-9"});
@@ -220,9 +221,10 @@ TEST_F(Schemas, OfDividingPoints) {
 
 TEST_F(Schemas, OfRanks) {
   const std::string size = " --n 40 --m 30 --d 5 --M 900";
-  expect_keep("run",
-              {"count backward/rows --grid 2x2" + size, "count forward/rows --grid 2x2:4" + size,
-               "run attention/rows --ranks 3" + size});
+  expect_keep(
+      "run",
+      {"count backward/rows --grid 2x2" + size, "count forward/rows --grid 2x2:4" + size,
+       "count backward/rows --grid 3x1 --ring" + size, "run attention/rows --ranks 3" + size});
   expect_valid("run", data("count backward/rows --format json --grid 20x20" + size));
   directory_.write("run.json", data("run backward/rows --format json --ranks 4" + size));
   expect_keep("scaling", {"plot ranks backward/rows --ranks 9 --runs run.json" + size,
