@@ -1,7 +1,11 @@
 #pragma once
-// What makes f of a score: the softmax of its row; or a function phi of the score alone.
+// The activations turn a score into f: by the softmax of its row, or by a function phi of the score
+// alone.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "memsim/cxx20.hpp"
@@ -11,6 +15,44 @@ namespace redblue {
 // relu: max(s, 0), with phi'(0) = 0; sigmoid: 1 / (1 + exp(-s)); silu: s sigmoid(s).
 enum class Activation : std::uint8_t { softmax, relu, sigmoid, silu };
 
+// The name in options, messages and files; empty for a value that is no activation.
+constexpr std::string_view name_of(Activation activation) {
+  switch (activation) {
+    case Activation::softmax:
+      return "softmax";
+    case Activation::relu:
+      return "relu";
+    case Activation::sigmoid:
+      return "sigmoid";
+    case Activation::silu:
+      return "silu";
+  }
+  return {};
+}
+
+// Every activation, in the order of the enumeration. The compiler counts the names, so that this
+// list cannot miss one.
+inline constexpr auto kActivations = [] {
+  constexpr std::size_t kCount = [] {
+    std::size_t count = 0;
+    while (!name_of(static_cast<Activation>(count)).empty()) {
+      ++count;
+    }
+    return count;
+  }();
+  std::array<Activation, kCount> all{};
+  for (std::size_t k = 0; k < kCount; ++k) {
+    all[k] = static_cast<Activation>(k);
+  }
+  return all;
+}();
+
+// Throws: ShapeMismatch for a value that is no activation.
 std::string_view to_string(Activation activation);
+std::optional<Activation> parse_activation(std::string_view name);
+
+// For code that knows the functions of a score alone, and was given something else. Throws:
+// ShapeMismatch.
+[[noreturn]] void refuse_activation(Activation activation);
 
 }  // namespace redblue

@@ -1,6 +1,7 @@
 #include "kernels/kernel.hpp"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "kernels/attention.hpp"
@@ -168,15 +169,45 @@ void check_level_blocks(const Kernel& kernel, const Blocks& blocks, const Memory
 }  // namespace
 
 std::string_view to_string(Activation activation) {
-  constexpr std::string_view names[] = {"softmax", "relu", "sigmoid", "silu"};
-  return names[static_cast<std::size_t>(activation)];
+  const std::string_view name = name_of(activation);
+  if (name.empty()) {
+    throw ShapeMismatch("there is no activation number " +
+                        std::to_string(static_cast<int>(activation)));
+  }
+  return name;
+}
+
+std::optional<Activation> parse_activation(std::string_view name) {
+  const auto* const found = std::ranges::find(kActivations, name, name_of);
+  return found == kActivations.end() ? std::nullopt : std::optional(*found);
+}
+
+void refuse_activation(Activation activation) {
+  throw ShapeMismatch(std::string(to_string(activation)) + " is no function of a score alone");
 }
 
 std::string_view to_string(Pass pass) {
-  constexpr std::string_view names[] = {"product",  "logsumexp", "forward",
-                                        "backward", "attention", "gradients",
-                                        "layer",    "linear",    "linear-gradient"};
-  return names[static_cast<std::size_t>(pass)];
+  switch (pass) {
+    case Pass::product:
+      return "product";
+    case Pass::logsumexp:
+      return "logsumexp";
+    case Pass::forward:
+      return "forward";
+    case Pass::backward:
+      return "backward";
+    case Pass::attention:
+      return "attention";
+    case Pass::gradients:
+      return "gradients";
+    case Pass::layer:
+      return "layer";
+    case Pass::linear:
+      return "linear";
+    case Pass::linear_gradient:
+      return "linear-gradient";
+  }
+  throw ShapeMismatch("there is no pass number " + std::to_string(static_cast<int>(pass)));
 }
 
 const SlowMatrix& Operands::in(std::string_view name) const {

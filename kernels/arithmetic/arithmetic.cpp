@@ -8,6 +8,7 @@
 #include <span>
 #include <type_traits>
 
+#include "kernels/arithmetic/register_tile.hpp"
 #include "kernels/arithmetic/telling.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/unchecked.hpp"
@@ -35,30 +36,23 @@ constexpr Index kWidth = hn::MaxLanes(kLanes);
 constexpr int kVectors = kPanel / kWidth;  // to a row of a panel
 
 // The tile of a product that registers hold: rows_of(G) rows of G panels, which are at most
-// kPanels. As many accumulators as the registers take beside a row of b and a broadcast word of
-// a, in the shape that loads the fewest words for them. A sanitizer checks each access of each
-// unrolled shape, which takes minutes to compile: its builds define REDBLUE_FEW_SHAPES. The bits of
-// a result do not depend on the shape, in which each sum has its terms in the same order.
+// kPanels. A sanitizer checks each access of each unrolled shape, which takes minutes to compile:
+// its builds define REDBLUE_FEW_SHAPES. The bits of a result do not depend on the shape, in which
+// each sum has its terms in the same order.
 #if defined(REDBLUE_FEW_SHAPES)
 constexpr int kPanels = 1;
 constexpr int rows_of(int) {
   return 2;
 }
-#elif HWY_TARGET == HWY_AVX3
-constexpr int kPanels = 4;
+#else
+// AVX-512 and 64-bit ARM have 32 vector registers, in every version of them: on x86 a better
+// instruction set has a lower bit. Others count as 16.
+constexpr bool kManyRegisters =
+    HWY_ARCH_X86 ? HWY_TARGET <= HWY_AVX3 : HWY_ARCH_ARM_A64 && HWY_TARGET != HWY_EMU128;
+constexpr RegisterTile kTile{.registers = kManyRegisters ? 32 : 16, .vectors = kVectors};
+constexpr int kPanels = kTile.panels();
 constexpr int rows_of(int panels) {
-  return panels == kPanels ? 6 : 8;
-}
-#else
-constexpr int kPanels = 1;
-constexpr int rows_of(int) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_NEON
-  return 6;
-#elif HWY_TARGET == HWY_SCALAR
-  return 1;
-#else
-  return 2;
-#endif
+  return kTile.rows(panels);
 }
 #endif
 
@@ -96,14 +90,15 @@ HWY_INLINE Vector load(const float* row, int v) {
 HWY_INLINE void store(Vector value, float* row, int v, Index lanes) {
   if (HWY_LIKELY(lanes == kWidth)) {
     hn::StoreU(value, kLanes, row + v * kWidth);
-  } else if constexpr (HWY_TARGET == HWY_NEON) {
-    // It has no masked store: what lies behind may belong to a thread that fetches ahead.
+  } else if constexpr (HWY_ARCH_X86) {
+    hn::BlendedStore(value, hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), kLanes,
+                     row + v * kWidth);
+  } else {
+    // ARM has no masked store: Highway reads the words behind and writes them back. They may belong
+    // to a thread that fetches ahead.
     float words[kWidth];
     hn::StoreU(value, kLanes, words);
     std::copy_n(words, lanes, row + v * kWidth);
-  } else {
-    hn::BlendedStore(value, hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), kLanes,
-                     row + v * kWidth);
   }
 }
 
@@ -824,22 +819,32 @@ HWY_INLINE void gradient_as(const ConstView& s, const ConstView& q, const View& 
   });
 }
 
+// Calls work with a value of the function's type.
+template <class Work>
+HWY_INLINE void with_function(Activation phi, const Work& work) {
+  switch (phi) {
+    case Activation::relu:
+      return work(Relu());
+    case Activation::sigmoid:
+      return work(Sigmoid());
+    case Activation::silu:
+      return work(Silu());
+    case Activation::softmax:
+      break;
+  }
+  refuse_activation(phi);
+}
+
 void activate(Activation phi, const ConstView& s, const View& f) {
-  phi == Activation::relu      ? activate_as<Relu>(s, f)
-  : phi == Activation::sigmoid ? activate_as<Sigmoid>(s, f)
-                               : activate_as<Silu>(s, f);
+  with_function(phi, [&](auto of) HWY_ATTR { activate_as<decltype(of)>(s, f); });
 }
 
 void activation_slope(Activation phi, const ConstView& s, const View& slope) {
-  phi == Activation::relu      ? slope_as<Relu>(s, slope)
-  : phi == Activation::sigmoid ? slope_as<Sigmoid>(s, slope)
-                               : slope_as<Silu>(s, slope);
+  with_function(phi, [&](auto of) HWY_ATTR { slope_as<decltype(of)>(s, slope); });
 }
 
 void activation_gradient(Activation phi, const ConstView& s, const ConstView& q, const View& p) {
-  phi == Activation::relu      ? gradient_as<Relu>(s, q, p)
-  : phi == Activation::sigmoid ? gradient_as<Sigmoid>(s, q, p)
-                               : gradient_as<Silu>(s, q, p);
+  with_function(phi, [&](auto of) HWY_ATTR { gradient_as<decltype(of)>(s, q, p); });
 }
 
 }  // namespace
@@ -1223,11 +1228,17 @@ struct ActivationOperations {
   std::string_view value_name, slope_name, gradient_name;
 };
 ActivationOperations operations_of(Activation phi) {
-  require(phi != Activation::softmax, "phi: a function of each score alone");
-  return phi == Activation::relu ? ActivationOperations{1, 1, "relu", "relu_slope", "relu_gradient"}
-         : phi == Activation::sigmoid
-             ? ActivationOperations{4, 5, "sigmoid", "sigmoid_slope", "sigmoid_gradient"}
-             : ActivationOperations{5, 7, "silu", "silu_slope", "silu_gradient"};
+  switch (phi) {
+    case Activation::relu:
+      return {1, 1, "relu", "relu_slope", "relu_gradient"};
+    case Activation::sigmoid:
+      return {4, 5, "sigmoid", "sigmoid_slope", "sigmoid_gradient"};
+    case Activation::silu:
+      return {5, 7, "silu", "silu_slope", "silu_gradient"};
+    case Activation::softmax:
+      break;
+  }
+  refuse_activation(phi);
 }
 
 }  // namespace

@@ -20,9 +20,10 @@ bool writable(std::string_view name, DagFormat format) {
       return is_word();
     case DagFormat::dot:
       return name.find_first_of("\r\n") == name.npos;
-    default:
-      return false;
+    case DagFormat::mtx:
+      break;
   }
+  return false;
 }
 
 NamesInFile::NamesInFile(const Dag& dag, DagFormat format)
@@ -63,9 +64,10 @@ Dag parse_dag(std::string_view text, const std::filesystem::path& file, DagForma
       return parse_dot(text, file);
     case DagFormat::mtx:
       return parse_mtx_dag(text, file);
-    default:
-      return parse_text_dag(text, file);
+    case DagFormat::text:
+      break;
   }
+  return parse_text_dag(text, file);
 }
 
 std::string to_text(const Dag& dag, DagFormat format) {
@@ -76,9 +78,10 @@ std::string to_text(const Dag& dag, DagFormat format) {
       return to_dot(dag);
     case DagFormat::mtx:
       return to_mtx(dag);
-    default:
-      return to_text_dag(dag);
+    case DagFormat::text:
+      break;
   }
+  return to_text_dag(dag);
 }
 
 }  // namespace redblue

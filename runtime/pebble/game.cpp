@@ -14,9 +14,10 @@ std::string_view to_string(Game game) {
       return "sliding";
     case Game::once:
       return "once";
-    default:
-      return "fma";
+    case Game::fma:
+      break;
   }
+  return "fma";
 }
 
 Rules::Rules(const Dag& dag, Game game) : dag_(dag), game_(game), without_(dag.vertices.size()) {
@@ -98,7 +99,7 @@ class Board {
       case Act::remove:
         require(red_[at(move.vertex)], "{} is not red", move.vertex);
         return take(move.vertex);
-      default:
+      case Act::compute:
         return compute(move);
     }
   }

@@ -94,11 +94,8 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
   if (document.contains("mask") && document.at("mask").at("spec") != "full") {
     measured.mask = document.at("mask").at("spec").get<std::string>();
   }
-  for (const Activation other : {Activation::relu, Activation::sigmoid, Activation::silu}) {
-    if (document.value("activation", "") == to_string(other)) {
-      measured.activation = other;
-    }
-  }
+  measured.activation = parse_activation(document.value("activation", "").get<std::string>())
+                            .value_or(Activation::softmax);
   for (const auto& [name, size] : part.at("blocks").items()) {
     measured.blocks.add(name, size.get<Index>());
   }

@@ -234,9 +234,12 @@ std::string to_string(const Rule& rule) {
       const std::uint64_t common = std::gcd(rule.parts, rule.whole);
       return fmt::format("{}:{}/{}", name, rule.parts / common, rule.whole / common);
     }
-    default:
-      return fmt::format("{}:{}", name, rule.entries);
+    case Kind::random:
+    case Kind::banded:
+    case Kind::powerlaw:
+      break;
   }
+  return fmt::format("{}:{}", name, rule.entries);
 }
 
 void check_extents(const Rule& rule, Index rows, Index cols) {

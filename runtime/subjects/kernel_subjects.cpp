@@ -246,6 +246,14 @@ std::map<std::string, std::string> fingerprints(const Arguments& arguments) {
   return found;
 }
 
+std::vector<std::string> activation_names() {
+  std::vector<std::string> names;
+  for (const Activation activation : kActivations) {
+    names.emplace_back(to_string(activation));
+  }
+  return names;
+}
+
 Subject subject(const std::string& name, const std::string& summary, const Takes& takes,
                 MemoryBudget* memory, Sparsities* sparsities, const std::function<void()>& stop) {
   const Pass pass = takes.pass;
@@ -297,7 +305,7 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
     made.parameters.push_back({.name = std::string(kActivation),
                                .help = "f of a score",
                                .otherwise = "softmax",
-                               .words = {"softmax", "relu", "sigmoid", "silu"}});
+                               .words = activation_names()});
   }
   const bool masked = takes.dense && pass != Pass::product;
   if (masked) {
@@ -401,10 +409,10 @@ bool has_files(const Arguments& arguments) {
 }
 
 Activation activation_of(const Arguments& arguments) {
-  for (const Activation other : {Activation::relu, Activation::sigmoid, Activation::silu}) {
+  for (const Activation activation : kActivations) {
     if (arguments.contains(kActivation) &&
-        arguments.value(kActivation) == Value(std::string(to_string(other)))) {
-      return other;
+        arguments.value(kActivation) == Value(std::string(to_string(activation)))) {
+      return activation;
     }
   }
   return Activation::softmax;

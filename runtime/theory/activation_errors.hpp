@@ -26,26 +26,34 @@ inline double sigmoid(double s) {
   return (s < 0 ? e : 1) / (1 + e);
 }
 
+// Throws: ShapeMismatch for softmax, which is no function of a score alone.
 inline Phi phi(Activation activation, double s) {
   switch (activation) {
     case Activation::relu:
       return {std::max(s, 0.0), s > 0 ? 1.0 : 0.0};
     case Activation::sigmoid:
       return {sigmoid(s), sigmoid(s) * sigmoid(-s)};
-    default:
+    case Activation::silu:
       return {s * sigmoid(s), sigmoid(s) * (1 + s * sigmoid(-s))};
+    case Activation::softmax:
+      break;
   }
+  refuse_activation(activation);
 }
 
+// Throws: as phi().
 inline PhiErrors errors_of(Activation activation) {
   switch (activation) {
     case Activation::relu:
       return {1, 0, 1, 0, 0, 0};
     case Activation::sigmoid:
       return {0.25, 0.0963, 0.25, 7, 14, 0.25};
-    default:
+    case Activation::silu:
       return {1.1, 0.5, 1.2, 8, 17, 1.1};
+    case Activation::softmax:
+      break;
   }
+  refuse_activation(activation);
 }
 
 // Whether an error of s may take it to the other side of 0, where relu has its edge.

@@ -16,6 +16,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
+#include "runtime/theory/activation_errors.hpp"
 #include "tests/kernels/contract.hpp"
 #include "tests/support/run_kernel.hpp"
 
@@ -86,6 +87,47 @@ TEST(Activations, AreTheFunctionsOfTheirDefinition) {
     near(Activation::sigmoid, sigmoid, slope);
     near(Activation::silu, at * sigmoid, sigmoid + at * slope);
   }
+}
+
+// Each member of the list has a name of its own, by which it is found; and the arithmetic, the
+// reference and its error bounds know it, or refuse it: softmax is no function of a score alone.
+TEST(Activations, OfTheListAreKnownEverywhere) {
+  std::set<std::string_view> names;
+  for (const Activation activation : kActivations) {
+    const std::string_view name = to_string(activation);
+    EXPECT_TRUE(names.insert(name).second) << name;
+    EXPECT_EQ(parse_activation(name), activation);
+    if (activation == Activation::softmax) {
+      EXPECT_THROW(phi(activation, 1), ShapeMismatch);
+      EXPECT_THROW(errors_of(activation), ShapeMismatch);
+      EXPECT_THROW(of_score(activation, 1), ShapeMismatch);
+      continue;
+    }
+    for (const float s : {-2.5F, -0.5F, 0.75F, 3.0F}) {
+      const auto [f, p] = of_score(activation, s);
+      EXPECT_NEAR(f, phi(activation, s).value, 1e-6) << name;
+      EXPECT_NEAR(p, phi(activation, s).slope, 1e-6) << name;
+      EXPECT_LE(std::abs(phi(activation, s).slope), errors_of(activation).lipschitz) << name;
+    }
+  }
+  EXPECT_EQ(parse_activation("Relu"), std::nullopt);
+  EXPECT_EQ(parse_activation(""), std::nullopt);
+}
+
+// A value outside of the list is an error, and not the last function that somebody thought of.
+TEST(Activations, OutsideOfTheListAreRefused) {
+  const auto none = static_cast<Activation>(kActivations.size());
+  EXPECT_THROW(to_string(none), ShapeMismatch);
+  EXPECT_THROW(phi(none, 1), ShapeMismatch);
+  EXPECT_THROW(errors_of(none), ShapeMismatch);
+  Machine machine(64);
+  Tile s = machine.initialize("s", 3, 5, 1);
+  Tile q = machine.initialize("q", 3, 5, 1);
+  EXPECT_THROW(activate(none, s, s), ShapeMismatch);
+  EXPECT_THROW(activation_slope(none, s, s), ShapeMismatch);
+  EXPECT_THROW(activation_gradient(none, s, q, q), ShapeMismatch);
+  EXPECT_EQ(s(0, 0), 1) << "nothing was computed";
+  EXPECT_EQ(q(0, 0), 1) << "nothing was computed";
 }
 
 TEST(Activations, ThatAreNotANumberStaySo) {

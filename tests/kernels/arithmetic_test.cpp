@@ -21,6 +21,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/arithmetic/register_tile.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
 
@@ -44,6 +45,34 @@ float largest_of_row(const Tile& tile, Index i) {
     largest = std::max(largest, tile(i, j));
   }
   return largest;
+}
+
+// rows x panels of the tile that sums of a product fill, by registers and vectors of a row of a
+// panel. The sums, a row of one factor and a word of the other fit the registers.
+TEST(RegisterTile, FillsTheRegistersOfEachInstructionSet) {
+  struct Case {
+    RegisterTile tile;
+    int panels, rows, rows_of_one;
+  };
+  constexpr Case kCases[] = {
+      {{.registers = 32, .vectors = 1}, 4, 6, 8},   // AVX-512: 16 floats to a vector
+      {{.registers = 16, .vectors = 2}, 1, 6, 6},   // AVX2
+      {{.registers = 32, .vectors = 4}, 1, 6, 6},   // NEON of 64 bits
+      {{.registers = 16, .vectors = 4}, 1, 2, 2},   // SSE4
+      {{.registers = 16, .vectors = 16}, 1, 1, 1},  // no vectors: registers hold no row
+  };
+  for (const Case& is : kCases) {
+    const RegisterTile& tile = is.tile;
+    SCOPED_TRACE(testing::Message() << tile.registers << ", " << tile.vectors);
+    EXPECT_EQ(tile.panels(), is.panels);
+    EXPECT_EQ(tile.rows(is.panels), is.rows);
+    EXPECT_EQ(tile.rows(1), is.rows_of_one);
+    for (int panels = 1; panels <= tile.panels() && tile.vectors < tile.registers; ++panels) {
+      const int wide = panels * tile.vectors;
+      EXPECT_LE((tile.rows(panels) + 1) * wide + 1, tile.registers);
+      EXPECT_LE(tile.rows(panels) * panels * kPanel, kRegisterCharge);
+    }
+  }
 }
 
 class Arithmetic : public testing::Test {

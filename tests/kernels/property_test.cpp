@@ -138,7 +138,8 @@ class Audit final : public Listener {
       case Event::Kind::write:
         sound_ = tiles_.contains(event.tile) && sound_;
         break;
-      default:
+      case Event::Kind::enter_phase:
+      case Event::Kind::leave_phase:
         break;
     }
     const Index live = live_ + tally_.ahead;

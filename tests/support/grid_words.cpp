@@ -86,10 +86,15 @@ PassWords pass_words(const GridTask& task) {
       words.row_owned += d;
       words.key_owned += key;
       return words;
-    default:
-      throw ShapeMismatch("there is no grid for " + std::string(to_string(task.pass)) +
-                          ": ask for forward, attention, backward or gradients");
+    case Pass::product:
+    case Pass::logsumexp:
+    case Pass::layer:
+    case Pass::linear:
+    case Pass::linear_gradient:
+      break;
   }
+  throw ShapeMismatch("there is no grid for " + std::string(to_string(task.pass)) +
+                      ": ask for forward, attention, backward or gradients");
 }
 
 Range keys_of_groups(Range groups, const GridTask& task) {

@@ -94,6 +94,26 @@ TEST_F(ActivationOption, InASuite) {
   expect_line("record t.json", 1, "matmul/blocked takes no 'activation'");
 }
 
+// The help, its error and the schemas name every activation of the list.
+TEST_F(ActivationOption, TheListIsWhatPeopleRead) {
+  std::string all, bars;
+  for (const Activation activation : kActivations) {
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", to_string(activation));
+    bars += fmt::format("{}{}", bars.empty() ? "" : "|", to_string(activation));
+    for (const char* const schema : {"suite", "common"}) {
+      const std::string text = content_of(std::filesystem::path(REDBLUE_SOURCE_DIR) /
+                                          "docs/schemas" / fmt::format("{}.schema.json", schema));
+      EXPECT_TRUE((schema == std::string("common") && activation == Activation::softmax) ||
+                  text.find(fmt::format("\"{}\"", to_string(activation))) != std::string::npos)
+          << schema << " lacks " << to_string(activation);
+    }
+  }
+  const std::string help = redblue("run --help").out;
+  EXPECT_NE(help.find(bars), std::string::npos) << help;
+  expect_line("run forward/rows --n 8 --d 4 --M 900 --activation gelu", 2,
+              "--activation 'gelu': expected one of " + all);
+}
+
 TEST_F(ActivationOption, Refusals) {
   const std::string size = " --n 8 --d 4 --M 900 --activation ";
   const std::vector<std::pair<std::string, std::string>> cases = {

@@ -22,30 +22,13 @@ namespace {
 
 // As troff takes it: letters for themselves, and no line that is a request.
 std::string troff(std::string_view text) {
+  constexpr std::pair<char, std::string_view> kEscapes[] = {
+      {'\\', "\\e"}, {'-', "\\-"}, {'\'', "\\(aq"}, {'`', "\\(ga"}, {'^', "\\(ha"}, {'~', "\\(ti"}};
   std::string result;
   for (const char c : text) {
-    switch (c) {
-      case '\\':
-        result += "\\e";
-        break;
-      case '-':
-        result += "\\-";
-        break;
-      case '\'':
-        result += "\\(aq";
-        break;
-      case '`':
-        result += "\\(ga";
-        break;
-      case '^':
-        result += "\\(ha";
-        break;
-      case '~':
-        result += "\\(ti";
-        break;
-      default:
-        result += c;
-    }
+    const auto* const escaped =
+        std::ranges::find(kEscapes, c, &std::pair<char, std::string_view>::first);
+    result += escaped == std::end(kEscapes) ? std::string(1, c) : std::string(escaped->second);
   }
   return result.starts_with('.') ? "\\&" + result : result;
 }

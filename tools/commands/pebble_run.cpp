@@ -198,7 +198,7 @@ int run(const RunOptions& options) {
       print(json.document());
       return 0;
     }
-    default:
+    case Format::table:
       break;
   }
   print(fmt::format(

@@ -443,10 +443,24 @@ void MaskOption::fill(Request& request) const {
   }
 }
 
+namespace {
+
+std::string activations(std::string_view between) {
+  std::string all;
+  for (const Activation activation : kActivations) {
+    all += fmt::format("{}{}", all.empty() ? "" : between, to_string(activation));
+  }
+  return all;
+}
+
+}  // namespace
+
 ActivationOption::ActivationOption(CLI::App& app)
     : activation_(app, "--activation",
-                  "f of a score: softmax, by rows; or relu, sigmoid or silu of it alone; softmax",
-                  "softmax|relu|sigmoid|silu") {}
+                  fmt::format("f of a score: {} by rows, or another function of the score alone; "
+                              "{} where left out",
+                              to_string(Activation::softmax), to_string(Activation::softmax)),
+                  activations("|")) {}
 
 void ActivationOption::fill(Request& request) const {
   const auto given = activation_.get();
@@ -454,15 +468,12 @@ void ActivationOption::fill(Request& request) const {
     return;
   }
   request.said_as[activation_.flag()] = given->from;
-  constexpr Activation all[] = {Activation::softmax, Activation::relu, Activation::sigmoid,
-                                Activation::silu};
-  const auto* const found = std::ranges::find_if(
-      all, [&](Activation activation) { return to_string(activation) == given->text; });
-  if (found == std::end(all)) {
+  const auto activation = parse_activation(given->text);
+  if (!activation) {
     throw UsageError(
-        fmt::format("{} '{}': expected softmax, relu, sigmoid or silu", given->from, given->text));
+        fmt::format("{} '{}': expected one of {}", given->from, given->text, activations(", ")));
   }
-  request.activation = *found;
+  request.activation = *activation;
 }
 
 WantedOption::WantedOption(CLI::App& app)
