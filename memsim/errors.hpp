@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include "memsim/words.hpp"
 
@@ -32,6 +33,12 @@ class CountOverflow : public std::overflow_error {
  public:
   using std::overflow_error::overflow_error;
 };
+
+// The system refuses a thread. `purpose` says which one: "rank 7 of 64".
+inline std::system_error no_thread(const std::string& purpose, std::error_code reason) {
+  return {reason, "no thread can be started for " + purpose +
+                      ": ask for fewer, or raise the limit of processes (ulimit -u)"};
+}
 
 // Throws: ShapeMismatch naming `what` unless `holds`.
 inline void require(bool holds, const char* what) {

@@ -10,6 +10,8 @@
 #include <thread>
 #include <utility>
 
+#include "memsim/ranks/together.hpp"
+
 namespace redblue {
 namespace {
 
@@ -296,14 +298,7 @@ void run_ranks(Index ranks, const std::function<void(Transport& transport)>& wor
       transport.abandon(error.what());
     }
   };
-  std::vector<std::thread> others;
-  for (Index rank = 1; rank < ranks; ++rank) {
-    others.emplace_back(run, rank);
-  }
-  run(0);
-  for (std::thread& other : others) {
-    other.join();
-  }
+  run_together(ranks, "rank", run);
   if (first) {
     std::rethrow_exception(first);
   }

@@ -20,7 +20,7 @@ struct LocalOptions {
 };
 
 // Calls work(transport) for each rank, on a thread each, and returns when all have ended. Throws:
-// the first failure.
+// the first failure; or as run_together(), and then no rank has begun.
 void run_ranks(Index ranks, const std::function<void(Transport& transport)>& work,
                const LocalOptions& options = {});
 

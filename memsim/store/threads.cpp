@@ -1,6 +1,9 @@
 #include "memsim/store/threads.hpp"
 
+#include <system_error>
 #include <utility>
+
+#include "memsim/errors.hpp"
 
 namespace redblue {
 
@@ -12,13 +15,19 @@ Threads::~Threads() {
   }
 }
 
-// Each task calls an idle thread or starts one. At the limit the busy threads take it: they look
-// for more tasks before they become idle.
+// Each task calls an idle thread or starts one. At the limit, ours or the system's, the busy
+// threads take it: they look for more tasks before they become idle.
 void Threads::give(std::function<void()> task) {
   const std::lock_guard lock(mutex_);
   if (idle_.empty() && threads_.size() < most_) {
     idle_.reserve(threads_.size() + 1);  // so that becoming idle cannot fail
-    threads_.emplace_back([this] { serve(); });
+    try {
+      threads_.emplace_back([this] { serve(); });
+    } catch (const std::system_error& error) {
+      if (threads_.empty()) {
+        throw no_thread("transfers of words", error.code());
+      }
+    }
   }
   tasks_.push_back(std::move(task));  // after the thread, whose start may throw
   if (!idle_.empty()) {

@@ -23,8 +23,8 @@ class Threads {
   // Waits until all tasks are done.
   ~Threads();
 
-  // Requires: the task does not throw. Throws: std::system_error if no thread can be started; the
-  // task is then not taken.
+  // Requires: the task does not throw. Throws: std::system_error if not even one thread can be
+  // started; the task is then not taken.
   void give(std::function<void()> task);
 
  private:

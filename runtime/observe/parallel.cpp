@@ -5,6 +5,8 @@
 
 #include <sched.h>
 
+#include "memsim/ranks/together.hpp"
+
 namespace redblue {
 
 std::string in_parallel(Index workers, const Topology& topology,
@@ -18,6 +20,9 @@ std::string in_parallel(Index workers, const Topology& topology,
   std::mutex mutex;
   cpu_set_t before;
   const bool known = sched_getaffinity(0, sizeof(before), &before) == 0;
+  // OpenMP ends the process where the system refuses a thread. So the threads are started once
+  // before, which throws.
+  run_together(workers, "worker", [](Index) {});
 #pragma omp parallel for num_threads(static_cast <int>(workers)) schedule(static, 1)
   for (Index worker = 0; worker < workers; ++worker) {
     try {

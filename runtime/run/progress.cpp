@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -65,7 +66,7 @@ void Progress::during(const Part& part,
                        part.formula[shown.phase.load(std::memory_order_relaxed)].path,
                        std::chrono::floor<std::chrono::seconds>(Clock::now() - start_).count());
   };
-  const std::jthread printer([&](const std::stop_token& stop) {
+  const auto print = [&](const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any never;
     std::unique_lock lock(mutex);
@@ -80,7 +81,12 @@ void Progress::during(const Part& part,
       sink_(line());
     } while (!stopped_before(Clock::now() + kInterval));
     sink_("");
-  });
+  };
+  std::jthread printer;
+  try {
+    printer = std::jthread(print);
+  } catch (const std::system_error&) {  // the system has no more threads: the run is not shown
+  }
   work([&](Machine& machine, const Plan&, const std::function<void()>& kernel) {
     const ProgressListener listener(machine, part.formula, shown);
     kernel();

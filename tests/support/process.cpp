@@ -107,6 +107,10 @@ void become(const Process& process, char* const* words, char* const* environment
   if (process.without_root && ::geteuid() == 0) {
     ok = ok && ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0;
   }
+  if (process.most_threads) {  // only now: a user with too many processes may not exec after setuid
+    const rlimit limit{*process.most_threads, *process.most_threads};
+    ok = ok && ::setrlimit(RLIMIT_NPROC, &limit) == 0;
+  }
   if (ok) {
     ::execve(words[0], words, environment);
   }

@@ -31,7 +31,9 @@ struct Process {
   std::string standard_output = {};  // a file in place of a capture, such as /dev/full
   std::optional<long> largest_file = {};
   bool without_root = false;  // as nobody, if the test is root
-  bool terminal = false;      // standard error is one, which changes no byte
+  // Of all processes of its user, and so none that root has; for the user `nobody`.
+  std::optional<unsigned> most_threads = {};
+  bool terminal = false;  // standard error is one, which changes no byte
 
   // Waits for the program's end. Throws: std::system_error if it cannot be started.
   [[nodiscard]] Outcome run() const;

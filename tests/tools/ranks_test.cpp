@@ -1,11 +1,13 @@
 // redblue count and run on ranks: threads of one process, and processes of an MPI job.
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "memsim/words.hpp"
 #include "tests/support/cli.hpp"
@@ -339,6 +341,48 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
     expect_refused(process(line), 2, message);
   }
   expect_refused(process("REDBLUE_GRID=2 count backward/rows " + problem), 2, "REDBLUE_GRID '2'");
+}
+
+// Where the system refuses a thread, that is one line, and those that did start are joined.
+TEST_F(RanksCommand, ThatCannotBeStartedAreAnError) {
+  const std::string run = "run forward/rows --n 32 --d 8 --M 1K ";
+  for (const std::string kind : {"rank", "worker"}) {
+    for (const unsigned most : {1U, 20U}) {
+      SCOPED_TRACE(fmt::format("{} of {}", kind, most));
+      Process process = this->process(run + (kind == "rank" ? "--ranks 32" : "--threads 32"));
+      process.without_root = true;
+      process.most_threads = most;
+      expect_refused(process, 1, "no thread can be started for " + kind + " ");
+    }
+  }
+  // One thread needs no other.
+  Process alone = process(run);
+  alone.without_root = true;
+  alone.most_threads = 1;
+  EXPECT_EQ(alone.run().code, 0);
+}
+
+// As a rank of a job redblue becomes redblue-mpi beside it. Without /proc it does not know where
+// that is, and takes no program of that name from the working directory.
+TEST_F(RanksCommand, DoNotBecomeAProgramOfTheWorkingDirectory) {
+  const auto without_proc = [&](const std::string& line) {
+    Process process = this->process("OMPI_COMM_WORLD_SIZE=2");
+    const char* const own_mounts = ::geteuid() == 0 ? "-m" : "-rm";
+    process.words = {"/usr/bin/unshare", own_mounts, "/bin/sh", "-c",
+                     "mount -t tmpfs none /proc && " + line};
+    return process.run();
+  };
+  if (const Outcome tried = without_proc("echo hidden"); tried.out != "hidden\n") {
+    GTEST_SKIP() << "/proc cannot be hidden: " << tried.err;
+  }
+  directory_.write("redblue-mpi", "#!/bin/sh\necho executed\n");
+  std::filesystem::permissions(directory_ / "redblue-mpi", std::filesystem::perms::owner_all);
+  const Outcome run =
+      without_proc(REDBLUE_COMMAND " run forward/rows --n 8 --d 4 --M 900 --ranks 2");
+  EXPECT_EQ(run.code, 1);
+  EXPECT_EQ(run.out, "");
+  EXPECT_TRUE(run.err.starts_with("redblue: mpirun started this, but /proc does not say"))
+      << run.err;
 }
 
 // ---- an MPI job ----------------------------------------------------------------------------

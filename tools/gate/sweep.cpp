@@ -14,6 +14,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -124,7 +125,7 @@ std::jthread ending_soon(std::function<std::string()> ending, const std::atomic<
   if (caller() != nullptr) {  // the process is the caller's, and points end when it asks
     return {};
   }
-  return std::jthread([ending = std::move(ending), &on_disks](const std::stop_token& done) {
+  const auto watch = [ending = std::move(ending), &on_disks](const std::stop_token& done) {
     using Clock = std::chrono::steady_clock;
     std::mutex mutex;
     std::condition_variable_any never;
@@ -141,7 +142,12 @@ std::jthread ending_soon(std::function<std::string()> ending, const std::atomic<
         std::_Exit(1);
       }
     }
-  });
+  };
+  try {
+    return std::jthread(watch);
+  } catch (const std::system_error&) {  // the system has no more threads: points end first
+    return {};
+  }
 }
 
 int sweep(const std::string& suite_path, const std::filesystem::path& directory,

@@ -7,14 +7,19 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "runtime/system/sanitized.hpp"
 
@@ -137,6 +142,48 @@ TEST(Threads, AreAtMostSoMany) {
   }
   EXPECT_EQ(most, kThreads);
   EXPECT_EQ(static_cast<int>(seen.size()), kThreads);
+}
+
+// Where the system has no more threads, those that there are do all the work; where there is none,
+// that is an error. In a process of its own, which may have no more threads than it has.
+TEST(Threads, ThatCannotBeStartedAreDoneWithout) {
+  const auto refuse_more = [] {
+    constexpr unsigned kNobody = 65534;  // the limit does not hold for root
+    const rlimit none{0, 0};
+    if ((::geteuid() == 0 && (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)) ||
+        ::setrlimit(RLIMIT_NPROC, &none) != 0) {
+      std::exit(3);
+    }
+  };
+  const auto with_one = [&] {
+    std::atomic<int> done = 0;
+    {
+      Threads threads;
+      threads.give([&] {
+        std::this_thread::sleep_for(20ms);
+        ++done;
+      });
+      refuse_more();
+      for (int k = 0; k < 50; ++k) {
+        threads.give([&] { ++done; });
+      }
+    }
+    std::exit(done == 51 ? 0 : 1);
+  };
+  EXPECT_EXIT(with_one(), testing::ExitedWithCode(0), "");
+  const auto with_none = [&] {
+    refuse_more();
+    Threads threads;
+    try {
+      threads.give([] {});
+    } catch (const std::system_error& error) {
+      std::fputs(error.what(), stderr);
+      std::exit(0);
+    }
+    std::exit(1);
+  };
+  EXPECT_EXIT(with_none(), testing::ExitedWithCode(0),
+              "no thread can be started for transfers of words: .*Resource temporarily");
 }
 
 TEST(Threads, HaveDoneAllWhenTheyDie) {
