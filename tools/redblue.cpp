@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -13,11 +12,13 @@
 
 #include <unistd.h>
 
+#include "runtime/system/environment.hpp"
+
 namespace {
 
 // mpirun says so to each process that it starts.
 bool is_rank_of_a_job() {
-  return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+  return redblue::variable("OMPI_COMM_WORLD_SIZE") != nullptr;
 }
 
 // What is printed without a run is the same on each rank: the first one prints it.
@@ -34,25 +35,37 @@ bool is_printed_once(std::span<char* const> words) {
 }
 
 bool is_first_rank() {
-  const char* const rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  const char* const rank = redblue::variable("OMPI_COMM_WORLD_RANK");
   return rank == nullptr || std::string_view(rank) == "0";
+}
+
+// Returns where it cannot become that program. Of the working directory it takes none.
+void become_rank(char** argv) {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (!own.is_absolute()) {
+    redblue::say_it(
+        "mpirun started this, but /proc does not say where redblue is, and redblue-mpi beside it: "
+        "mount /proc, or start redblue-mpi itself");
+    return;
+  }
+  const std::string with_mpi = own.parent_path() / "redblue-mpi";
+  execv(with_mpi.c_str(), argv);
+  redblue::say_it("mpirun started this, but there is no " + with_mpi +
+                  ": configure with -DREDBLUE_WITH_MPI=ON");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  redblue::prepare_environment();
   const std::string_view subcommand = argc > 1 ? argv[1] : "";
   const bool once = is_printed_once({argv + std::min(argc, 1), argv + argc});
   if (once && is_rank_of_a_job() && !is_first_rank()) {
     return 0;
   }
   if (!once && (subcommand == "run" || subcommand == "calibrate") && is_rank_of_a_job()) {
-    std::error_code none;
-    const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", none);
-    const std::string with_mpi = own.parent_path() / "redblue-mpi";
-    execv(with_mpi.c_str(), argv);
-    redblue::say_it("mpirun started this, but there is no " + with_mpi +
-                    ": configure with -DREDBLUE_WITH_MPI=ON");
+    become_rank(argv);
     return 1;
   }
   return redblue::run_redblue(argc, argv);

@@ -23,6 +23,7 @@ bool all_failed_at_start(redblue::MpiJob& job) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  redblue::prepare_environment();
   redblue::MpiJob job;
   const redblue::Index rank = job.transport().rank();
   std::optional<std::string> failure;

@@ -14,13 +14,13 @@
 #include <cxxabi.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/system/read_text.hpp"
+#include "runtime/system/subprocess.hpp"
 #include "runtime/system/system_call.hpp"
 #include "runtime/text/counts_json.hpp"
 #include "runtime/text/parse_json.hpp"
@@ -147,9 +147,8 @@ Json in_a_child(const Work& work) {
     fail("fork");
   }
   if (child == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
-      if (::getppid() == parent) {  // else it died before that
+      if (dies_with(parent)) {
         write_all(said.get(), outcome_of(work).dump(Json::BadText::replaced));
         std::fflush(nullptr);
       }

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/system/environment.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/system_call.hpp"
@@ -27,9 +28,9 @@ std::vector<std::string> environment_with(std::vector<std::string> variables) {
       return old.starts_with(variable.substr(0, variable.find('=') + 1));
     });
   };
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!replaced(*entry)) {
-      variables.emplace_back(*entry);
+  for (const std::string& entry : environment().all()) {
+    if (!replaced(entry)) {
+      variables.push_back(entry);
     }
   }
   return variables;
@@ -63,11 +64,11 @@ class HeldSignals {
 
 // Runs in the child, where only functions that are safe in a signal handler may be called.
 [[noreturn]] void become(char* const* words, char* const* environment, const sigset_t& signals,
-                         int out, int err) {
+                         pid_t parent, int out, int err) {
   constexpr int kCannotStart = 127;
   const int in = ::open("/dev/null", O_RDONLY);
   if (::dup2(in, STDIN_FILENO) >= 0 && ::dup2(out, STDOUT_FILENO) >= 0 &&
-      ::dup2(err, STDERR_FILENO) >= 0 && ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
+      ::dup2(err, STDERR_FILENO) >= 0 && dies_with(parent) &&
       ::signal(SIGPIPE, SIG_DFL) != SIG_ERR &&  // this process may ignore it
       ::pthread_sigmask(SIG_SETMASK, &signals, nullptr) == 0) {
     ::execve(words[0], words, environment);
@@ -94,9 +95,13 @@ class File {
 
 }  // namespace
 
+bool dies_with(pid_t parent) {
+  return ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == parent;
+}
+
 std::filesystem::path temporary_directory() {
   std::error_code error;
-  std::filesystem::path directory = std::filesystem::temp_directory_path(error);
+  std::filesystem::path directory = temporary_directory(error);
   if (error) {
     throw InputError("there is no directory for temporary files: set TMPDIR to one that is there");
   }
@@ -135,20 +140,21 @@ Ended run_program(const std::vector<std::string>& words, const std::vector<std::
                   const std::filesystem::path& scratch) {
   std::vector<std::string> replaced = variables;
   replaced.emplace_back("LC_ALL=C.UTF-8");
-  const std::vector<std::string> environment = environment_with(std::move(replaced));
+  const std::vector<std::string> all = environment_with(std::move(replaced));
   const std::vector<char*> word_pointers = pointers(words);
-  const std::vector<char*> environment_pointers = pointers(environment);
+  const std::vector<char*> environment_pointers = pointers(all);
   Ended ended;
   {
     const File out(scratch / "standard_output");
     const File err(scratch / "standard_error");
     const HeldSignals signals;
+    const pid_t parent = ::getpid();
     const pid_t child = ::fork();
     if (child < 0) {
       fail("fork");
     }
     if (child == 0) {
-      become(word_pointers.data(), environment_pointers.data(), signals.before(), out.get(),
+      become(word_pointers.data(), environment_pointers.data(), signals.before(), parent, out.get(),
              err.get());
     }
     int status = 0;

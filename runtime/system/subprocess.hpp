@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 namespace redblue {
 
-// The system's directory for temporary files, as TMPDIR has it. Throws: InputError where it is
-// none.
+// The directory for temporary files (environment.hpp). Throws: InputError where it is none.
 std::filesystem::path temporary_directory();
 
 // A fresh directory, removed with its content.
@@ -30,6 +31,10 @@ class ScratchDirectory {
 
 // The program that a shell would run; `search` is a PATH. Nothing if the PATH does not have it.
 std::optional<std::filesystem::path> find_program(std::string_view name, std::string_view search);
+
+// For a forked child: it is killed when its parent ends. False where that cannot be arranged, or
+// where the parent ended before: the child should end, too. Safe in a signal handler.
+bool dies_with(pid_t parent);
 
 struct Ended {
   int code = 0;    // the exit code; 0 after a signal

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/system/environment.hpp"
 #include "runtime/system/system_call.hpp"
 
 namespace redblue {
@@ -142,7 +143,7 @@ WholeFile::WholeFile(path target) : target_(std::move(target)) {
   is_stream_ = stream_.get() >= 0;
   file_path_ = place.file;
   std::error_code error;
-  directory_ = is_stream_                     ? std::filesystem::temp_directory_path(error)
+  directory_ = is_stream_                     ? temporary_directory(error)
                : file_path_.has_parent_path() ? file_path_.parent_path()
                                               : path(".");
   if (error) {

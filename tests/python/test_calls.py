@@ -74,6 +74,42 @@ def test_interrupt_ends_a_call(what, tmp_path, monkeypatch):
     assert left_on_disk <= {"suite.json", "swept"}  # a sweep keeps its points
 
 
+def test_the_environment_may_change_meanwhile():
+    """Three threads call for 3 s while a fourth changes os.environ. The process lives, and each call counts what
+    it counts alone: `M="L1"` reads the machine, by hwloc, which reads the environment itself."""
+    calls = in_fresh_interpreter("""
+        import os, threading, time
+        import redblue
+        words = redblue.count("forward/flash", n=64, d=8, M="L1").total.io
+        over, wrong, calls = False, 0, 0
+        def change():
+            k = 0
+            while not over:
+                os.environ[f"CHANGED_{k % 5000}"] = "x" * (k % 900)
+                if k % 7 == 0:
+                    os.environ.pop(f"CHANGED_{k * 31 % 5000}", None)
+                k += 1
+        def call():
+            global wrong, calls
+            end = time.monotonic() + 3
+            while time.monotonic() < end:
+                wrong += redblue.count("forward/flash", n=64, d=8, M="L1").total.io != words
+                calls += 1
+        changing = threading.Thread(target=change)
+        changing.start()
+        calling = [threading.Thread(target=call) for _ in range(3)]
+        for thread in calling:
+            thread.start()
+        for thread in calling:
+            thread.join()
+        over = True
+        changing.join()
+        assert wrong == 0
+        print(calls)
+    """)
+    assert int(calls) > 3
+
+
 def test_handlers_of_python_are_called_meanwhile():
     """A handler that raises nothing is called while a kernel runs, which keeps running."""
     beats = []

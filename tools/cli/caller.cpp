@@ -19,4 +19,16 @@ Caller* caller() {
   return the_caller;
 }
 
+UnchangedEnvironment::UnchangedEnvironment() {
+  if (the_caller != nullptr && the_caller->hold_environment) {
+    the_caller->hold_environment();
+  }
+}
+
+UnchangedEnvironment::~UnchangedEnvironment() {
+  if (the_caller != nullptr && the_caller->release_environment) {
+    the_caller->release_environment();
+  }
+}
+
 }  // namespace redblue

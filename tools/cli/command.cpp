@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
 
 #include "runtime/system/build_info.hpp"
+<<<<<<< HEAD
 #include "runtime/text/shell_word.hpp"
+=======
+#include "runtime/system/environment.hpp"
+>>>>>>> 2e1d4f19 (Read the environment once, and let a child whose parent has ended not run on)
 #include "tools/cli/sizes.hpp"
 
 namespace redblue {
@@ -52,7 +55,7 @@ std::string flag_of(const CLI::Option& option) {
 
 std::optional<Given> from_environment(const CLI::Option& option) {
   const std::string name = twin_of(option);
-  const char* text = std::getenv(name.c_str());
+  const char* text = variable(name);
   if (text == nullptr || *text == '\0') {
     return std::nullopt;
   }

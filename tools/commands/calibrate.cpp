@@ -530,7 +530,7 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
       });
       calibration.rates.links = {pinged.at(0).get<std::string>(), pinged.at(1).get<double>(),
                                  pinged.at(2).get<double>()};
-      const Counters counters(calibration.topology);
+      const Counters counters = machine_counters(calibration.topology, {});
       for (CalibratedCache& cache : calibration.levels) {
         measure_traffic(cache, calibration.topology, counters, status, kept);
       }

@@ -155,7 +155,7 @@ Action add_info(CLI::App& app) {
     const Format chosen = parse_format(*format);
     simd->apply();
     const Topology topology = machine_topology();
-    const Counters counters(topology, counter_names());
+    const Counters counters = machine_counters(topology, counter_names());
     const auto text = [&] { return info_text(topology, counters); };
     print(chosen, text, text, [&] { return info_json(topology, counters); });
     return 0;

@@ -2,7 +2,6 @@
 // its event counters, or a simulated one's, by callgrind. Several levels of fast memory stand for
 // as many caches.
 
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "runtime/observe/callgrind.hpp"
 #include "runtime/report/measurement.hpp"
 #include "runtime/run/run.hpp"
+#include "runtime/system/environment.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
@@ -202,7 +202,7 @@ Action add_measure(CLI::App& app) {
             format);
       return 0;
     }
-    const char* inside = std::getenv(kInsideCallgrind);
+    const char* inside = variable(kInsideCallgrind);
     return inside == nullptr ? by_callgrind(app, request, level, format)
                              : inside_callgrind(request, inside);
   };

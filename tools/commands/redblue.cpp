@@ -5,6 +5,7 @@
 
 #include "runtime/run/sparse_operands.hpp"
 #include "runtime/subjects/kernel_subjects.hpp"
+#include "runtime/system/environment.hpp"
 #include "runtime/system/memory.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/interruption.hpp"
@@ -56,6 +57,11 @@ std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays
   });
   subcommands.insert(subcommands.end(), gate.begin(), gate.end());
   return subcommands;
+}
+
+void prepare_environment() {
+  set_by_default("HWLOC_HIDE_ERRORS", "2");
+  static_cast<void>(environment());
 }
 
 int run_redblue(int argc, char** argv, Transport* transport, const Complaint& complain) {

@@ -19,6 +19,10 @@ inline constexpr const char* kDescription =
 // `run`; null: none. They must outlive what is made here.
 std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays);
 
+// For the first line of main(), before any thread: reads the environment, which later is that of
+// this moment, and hides what hwloc says of what it cannot find out, unless the user wants that.
+void prepare_environment();
+
 // `transport`: of the job of which this process is a rank; null: of none. Returns the exit code.
 int run_redblue(int argc, char** argv, Transport* transport = nullptr,
                 const Complaint& complain = say_it);

@@ -1,14 +1,15 @@
 #include "tools/gate/git.hpp"
 
 #include <csignal>
-#include <cstdlib>
 #include <stdexcept>
+
+#include "runtime/system/environment.hpp"
 
 namespace redblue {
 
 std::optional<Ended> run_git(const std::vector<std::string>& words,
                              const std::filesystem::path& directory) {
-  const char* const search = std::getenv("PATH");
+  const char* const search = variable("PATH");
   const auto git = find_program("git", search == nullptr ? "" : search);
   if (!git) {
     return std::nullopt;

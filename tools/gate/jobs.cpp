@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/gate/baseline.hpp"
+#include "runtime/system/environment.hpp"
 #include "runtime/system/sanitized.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"
@@ -40,7 +41,9 @@ void each_point(std::size_t count, unsigned jobs, std::string_view done,
                 const std::function<void(std::size_t k)>& work) {
   StatusLine status;
   const std::function<void()> stop = stop_if_caller_asks();
+  const Environment& callers = environment();
   const auto unless_asked = [&](std::size_t k) {
+    const WithEnvironment with(callers);
     if (stop) {
       stop();
     }

@@ -1,18 +1,18 @@
 #include "tools/gate/picture.hpp"
 
 #include <csignal>
-#include <cstdlib>
 #include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "runtime/system/environment.hpp"
 #include "runtime/system/subprocess.hpp"
 #include "tools/cli/sizes.hpp"
 
 namespace redblue {
 
 Gnuplot::Gnuplot() {
-  const char* search = std::getenv("PATH");
+  const char* search = variable("PATH");
   const auto found = find_program("gnuplot", search == nullptr ? "/usr/bin:/bin" : search);
   if (!found) {
     throw std::runtime_error(

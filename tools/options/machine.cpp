@@ -1,6 +1,5 @@
 #include "tools/options/machine.hpp"
 
-#include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -8,19 +7,22 @@
 #include <fmt/format.h>
 
 #include "runtime/report/calibration.hpp"
+#include "runtime/system/environment.hpp"
+#include "tools/cli/caller.hpp"
 #include "tools/cli/sizes.hpp"
 
 namespace redblue {
 
 Topology machine_topology() {
-  // A value that hwloc cannot find out is absent from the topology. hwloc's messages about it would
-  // mix with ours on standard error. A user who wants them has set this variable otherwise.
-  setenv("HWLOC_HIDE_ERRORS", "2", 0);
-  Topology topology = read_topology();
+  Topology topology;
+  {
+    const UnchangedEnvironment unchanged;  // hwloc reads HWLOC_ variables itself
+    topology = read_topology();
+  }
   // A description may be declared to be this system's.
-  if (topology.this_system && std::getenv("HWLOC_THISSYSTEM") == nullptr) {
+  if (topology.this_system && variable("HWLOC_THISSYSTEM") == nullptr) {
     for (const char* name : {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE"}) {
-      const char* text = std::getenv(name);
+      const char* text = variable(name);
       if (text != nullptr && *text != '\0') {
         throw UsageError(fmt::format("{} '{}': hwloc makes nothing of it", name, text));
       }
@@ -29,9 +31,14 @@ Topology machine_topology() {
   return topology;
 }
 
+Counters machine_counters(const Topology& topology, const std::vector<std::string>& names) {
+  const UnchangedEnvironment unchanged;  // PAPI reads PAPI_ variables itself
+  return Counters(topology, names);
+}
+
 std::vector<std::string> counter_names() {
   std::vector<std::string> names;
-  const char* text = std::getenv("PAPI_EVENTS");
+  const char* text = variable("PAPI_EVENTS");
   std::istringstream list(text == nullptr ? "" : text);
   for (std::string name; std::getline(list, name, ',');) {
     if (!name.empty()) {
@@ -45,13 +52,13 @@ namespace {
 
 // Nothing if the environment has neither place.
 std::optional<std::filesystem::path> calibration_place() {
-  const auto variable = [](const char* name) -> std::filesystem::path {
-    const char* text = std::getenv(name);
+  const auto path_in = [](const char* name) -> std::filesystem::path {
+    const char* text = variable(name);
     return text == nullptr ? "" : text;
   };
-  std::filesystem::path caches = variable("XDG_CACHE_HOME");
+  std::filesystem::path caches = path_in("XDG_CACHE_HOME");
   if (!caches.is_absolute()) {
-    const std::filesystem::path home = variable("HOME");
+    const std::filesystem::path home = path_in("HOME");
     if (home.empty()) {
       return std::nullopt;
     }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/observe/counters.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/theory/rates.hpp"
 
@@ -13,6 +14,9 @@ namespace redblue {
 // As read_topology(). Throws: UsageError if HWLOC_SYNTHETIC or HWLOC_XMLFILE is set and hwloc makes
 // nothing of it; hwloc would silently take this system instead.
 Topology machine_topology();
+
+// The counters of these events.
+Counters machine_counters(const Topology& topology, const std::vector<std::string>& names);
 
 // The events of PAPI_EVENTS, separated by commas; none if it is not set.
 std::vector<std::string> counter_names();

@@ -1,7 +1,6 @@
 #include "tools/options/measuring.hpp"
 
 #include <csignal>
-#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
@@ -9,7 +8,9 @@
 
 #include "kernels/arithmetic/simd.hpp"
 #include "runtime/observe/counters.hpp"
+#include "runtime/system/environment.hpp"
 #include "tools/cli/print.hpp"
+#include "tools/options/machine.hpp"
 
 namespace redblue {
 namespace {
@@ -17,10 +18,9 @@ namespace {
 // An empty value for each twin that is set; an empty twin counts as not set.
 std::vector<std::string> without_twins() {
   std::vector<std::string> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view variable(*entry);
-    if (variable.starts_with("REDBLUE_")) {
-      variables.emplace_back(variable.substr(0, variable.find('=') + 1));
+  for (const std::string& entry : environment().all()) {
+    if (entry.starts_with("REDBLUE_")) {
+      variables.push_back(entry.substr(0, entry.find('=') + 1));
     }
   }
   return variables;
@@ -31,7 +31,7 @@ std::string this_command() {
   if (caller() == nullptr) {
     return std::filesystem::read_symlink("/proc/self/exe").string();
   }
-  const char* search = std::getenv("PATH");
+  const char* search = variable("PATH");
   const auto found = find_program("redblue", search == nullptr ? "/usr/bin:/bin" : search);
   if (!found) {
     throw std::runtime_error(
@@ -65,7 +65,7 @@ MeasuredPart measured_part(const Part& part, std::size_t events) {
 Measurement measure_by_papi(const Request& request, const Topology& topology,
                             const std::vector<std::string>& names,
                             const std::vector<CacheLevel>& caches) {
-  const Counters counters(topology, names);
+  const Counters counters = machine_counters(topology, names);
   if (!counters.unavailable().empty()) {
     throw std::runtime_error(
         fmt::format("event counters are unavailable: {}{}", counters.unavailable(),
@@ -121,7 +121,7 @@ Measurement measure_by_papi(const Request& request, const Topology& topology,
 }
 
 std::optional<std::filesystem::path> find_valgrind() {
-  const char* search = std::getenv("PATH");
+  const char* search = variable("PATH");
   return find_program("valgrind", search == nullptr ? "/usr/bin:/bin" : search);
 }
 
@@ -131,7 +131,7 @@ Measurement measure_by_callgrind(const std::vector<std::string>& command, const 
   if (!valgrind) {
     throw std::runtime_error(std::string("callgrind is unavailable: ") + kNoValgrind);
   }
-  const char* named = std::getenv("TMPDIR");
+  const char* named = variable("TMPDIR");
   const std::filesystem::path temporary = named == nullptr || *named == '\0' ? "/tmp" : named;
   std::vector<std::string> words = {this_command()};
   words.insert(words.end(), command.begin(), command.end());

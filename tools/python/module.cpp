@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <map>
@@ -17,6 +16,7 @@
 #include <set>
 #include <shared_mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -28,9 +28,11 @@
 
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/kernel.hpp"
+#include "memsim/errors.hpp"
 #include "runtime/run/arrays.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/system/build_info.hpp"
+#include "runtime/system/environment.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/text/printable.hpp"
 #include "tools/cli/caller.hpp"
@@ -81,45 +83,93 @@ bool is_main_thread() {
   return main.attr("ident").cast<unsigned long>() == PyThread_get_thread_ident();
 }
 
+// How a thread that must not ask for the lock of Python has its caller hold it. With that lock
+// nobody changes os.environ, and with it the environment of the process.
+class Lending {
+ public:
+  // By the thread that works.
+  void take() {
+    turn_.lock();
+    std::unique_lock lock(mutex);
+    wanted_ = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return lent_; });
+  }
+  void give_back() {
+    {
+      const std::lock_guard lock(mutex);
+      wanted_ = lent_ = false;
+      changed.notify_all();
+    }
+    turn_.unlock();
+  }
+  // By its caller, with the mutex.
+  [[nodiscard]] bool is_wanted() const { return wanted_; }
+  // By its caller, with the lock of Python and the mutex: until it is given back.
+  void lend(std::unique_lock<std::mutex>& lock) {
+    lent_ = wanted_;
+    changed.notify_all();
+    changed.wait(lock, [&] { return !lent_; });
+  }
+
+  std::mutex mutex;
+  std::condition_variable changed;
+
+ private:
+  std::mutex turn_;
+  bool wanted_ = false, lent_ = false;
+};
+
 // Does the work on another thread. Throws: what it throws; py::error_already_set where a signal's
 // handler raises, after `stop` was set and the work has ended.
-void work_aside(std::atomic<bool>& stop, const std::function<void()>& work) {
+void work_aside(std::atomic<bool>& stop, Lending& lending, const std::function<void()>& work) {
   constexpr std::chrono::milliseconds kBetweenLooks{20};
   std::exception_ptr failure;
-  std::mutex mutex;
-  std::condition_variable ended;
   bool has_ended = false, signalled = false;
   // Another thread must not ask for the lock of Python: where Python ends meanwhile, it is never
   // given.
   const bool hears_signals = is_main_thread();
   {
     const py::gil_scoped_release released;
-    std::thread worker([&] {
-      try {
-        work();
-      } catch (...) {
-        failure = std::current_exception();
-      }
-      const std::lock_guard lock(mutex);
+    std::thread worker;
+    try {
+      worker = std::thread([&] {
+        try {
+          work();
+        } catch (...) {
+          failure = std::current_exception();
+        }
+        const std::lock_guard lock(lending.mutex);
+        has_ended = true;
+        lending.changed.notify_all();
+      });
+    } catch (const std::system_error& error) {
+      failure = std::make_exception_ptr(no_thread("a call of redblue", error.code()));
       has_ended = true;
-      ended.notify_one();
-    });
-    std::unique_lock lock(mutex);
-    const auto is_over = [&] { return has_ended; };
-    if (!hears_signals) {
-      ended.wait(lock, is_over);
     }
-    while (!ended.wait_for(lock, kBetweenLooks, is_over)) {
-      if (!signalled) {
+    std::unique_lock lock(lending.mutex);
+    const auto calls = [&] { return has_ended || lending.is_wanted(); };
+    while (!has_ended) {
+      if (!hears_signals) {
+        lending.changed.wait(lock, calls);
+      } else {
+        lending.changed.wait_for(lock, kBetweenLooks, calls);
+      }
+      if (!has_ended && (lending.is_wanted() || !signalled)) {
         lock.unlock();
         const py::gil_scoped_acquire held;
-        signalled = PyErr_CheckSignals() != 0;
-        stop = signalled;
+        if (hears_signals && !signalled) {
+          signalled = PyErr_CheckSignals() != 0;
+          stop = signalled;
+        }
         lock.lock();
+        lending.lend(lock);
       }
     }
     lock.unlock();
-    worker.join();
+    if (worker.joinable()) {
+      worker.join();
+    }
   }
   if (signalled) {
     throw py::error_already_set();
@@ -132,8 +182,8 @@ void work_aside(std::atomic<bool>& stop, const std::function<void()>& work) {
 
 // Calls run at the same time, but for those that choose the vector instructions of the whole
 // process, or open its counters: these are alone.
-bool must_be_alone(const Words& words) {
-  const char* simd = std::getenv("REDBLUE_SIMD");
+bool must_be_alone(const Words& words, const Environment& environment) {
+  const char* simd = environment.find("REDBLUE_SIMD");
   bool alone = simd != nullptr && *simd != '\0';
   for (const std::string& word : words) {
     alone = alone || word == "info" || word == "measure" || word == "calibrate" ||
@@ -209,11 +259,16 @@ Called call(const Words& words, const std::map<std::string, FloatArray>& in,
   const int argc = static_cast<int>(argv.size());
   argv.push_back(nullptr);
 
+  const Environment present = Environment::present();  // with the lock of Python
+  Lending lending;
   Caller caller;
+  caller.hold_environment = [&] { lending.take(); };
+  caller.release_environment = [&] { lending.give_back(); };
   int code = 0;
-  work_aside(caller.stop, [&] {
+  work_aside(caller.stop, lending, [&] {
     const CalledBy called(caller);
-    in_turn(must_be_alone(words), caller.stop, [&] {
+    const WithEnvironment with(present);
+    in_turn(must_be_alone(words, present), caller.stop, [&] {
       code = execute_command(argc, argv.data(), "redblue", kDescription,
                              redblue_subcommands(nullptr, returns ? &arrays : nullptr));
     });
@@ -275,8 +330,11 @@ py::array_t<bool> pairs_of(const std::string& spec, const std::string& n_text,
                            const std::string& m_text) {
   Index n = 0, m = 0;
   Mask mask;
+  const Environment present = Environment::present();
   std::atomic<bool> never = false;
-  work_aside(never, [&] {
+  Lending lending;
+  work_aside(never, lending, [&] {
+    const WithEnvironment with(present);
     n = parse_size(n_text, "n");
     m = parse_size(m_text, "m");
     mask = parse_mask(spec, {n, m, 1, 1}, "mask '" + spec + "'");

@@ -9,6 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/system/environment.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace redblue {
@@ -35,6 +39,8 @@ TEST(Subprocess, MoreOutputThanAPipeHolds) {
 TEST(Subprocess, VariablesReplaceThoseOfTheEnvironment) {
   ::setenv("REDBLUE_TEST_OLD", "old", 1);
   ::setenv("REDBLUE_TEST_KEPT", "kept", 1);
+  const Environment now = Environment::present();
+  const WithEnvironment with(now);
   const Ended ended = shell("echo $REDBLUE_TEST_OLD $REDBLUE_TEST_KEPT $REDBLUE_TEST_NEW",
                             {"REDBLUE_TEST_OLD=other", "REDBLUE_TEST_NEW=new"});
   ::unsetenv("REDBLUE_TEST_OLD");
@@ -47,6 +53,8 @@ TEST(Subprocess, ItsLocaleIsOurChoice) {
   const char* before = std::getenv("LC_ALL");
   const std::string kept = before == nullptr ? "" : before;
   ::setenv("LC_ALL", "POSIX", 1);
+  const Environment now = Environment::present();
+  const WithEnvironment with(now);
   const Ended ended = shell("echo $LC_ALL; locale charmap 2>/dev/null");
   if (before == nullptr) {
     ::unsetenv("LC_ALL");
@@ -54,6 +62,30 @@ TEST(Subprocess, ItsLocaleIsOurChoice) {
     ::setenv("LC_ALL", kept.c_str(), 1);
   }
   EXPECT_EQ(ended.out, "C.UTF-8\nUTF-8\n");
+}
+
+// dies_with() answers false to a process whose parent ended before it asked: no signal will come.
+TEST(Subprocess, AChildWhoseParentEndedBeforeIsTold) {
+  int said[2];
+  ASSERT_EQ(::pipe(said), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    const pid_t me = ::getpid();
+    if (::fork() == 0) {
+      while (::getppid() == me) {
+        ::usleep(1000);
+      }
+      const char answer = dies_with(me) ? 'y' : 'n';
+      ::_exit(::write(said[1], &answer, 1) == 1 ? 0 : 1);
+    }
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(parent, nullptr, 0), parent);
+  ::close(said[1]);
+  char answer = '?';
+  EXPECT_EQ(::read(said[0], &answer, 1), 1);
+  ::close(said[0]);
+  EXPECT_EQ(answer, 'n');
 }
 
 // The signal of its end may go to another thread, which discards it.
