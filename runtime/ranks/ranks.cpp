@@ -72,7 +72,7 @@ Ranks::Ranks(const Plan& plan, const Grid& on, const Plan* forward, Index heads,
     if (forward != nullptr) {
       makes.emplace(find_kernel(forward->kernel), *forward, grid, first);
     }
-    around = ring_path(of);
+    around = ring_path(of) * (heads / sets);
     for (Index rank = of.ranks().begin; rank < of.ranks().end; ++rank) {
       const RankPart part(of, rank);
       pairs.push_back(of.pairs(part.row(), part.column()) * (heads / sets));

@@ -11,7 +11,7 @@ namespace redblue {
 // A matrix whose rows are there while they pass.
 class RingRun::Passing final : public Backing {
  public:
-  Passing(RingRun& ring, const Signature& matrix) : ring_(ring), matrix_(matrix) {}
+  Passing(RingRun& ring, std::size_t matrix) : ring_(ring), matrix_(matrix) {}
 
   void read(Range rows, Range columns, std::span<float> to) const override {
     ring_.read(matrix_, rows, columns, to);
@@ -21,15 +21,16 @@ class RingRun::Passing final : public Backing {
   void read_tile(Range rows, Range columns, Orientation orientation,
                  std::span<float> to) const override {
     ring_.bring(rows);
+    ring_.transport_.progress();
     Backing::read_tile(rows, columns, orientation, to);
   }
   void write(Range, Range, std::span<const float>) override {
-    throw std::logic_error(std::string(matrix_.name) + " passes a rank, and is not written");
+    throw std::logic_error("a matrix passes a rank, and is not written");
   }
 
  private:
   RingRun& ring_;
-  const Signature& matrix_;
+  std::size_t matrix_;
 };
 
 RingRun::RingRun(const GridPlan& of, const RingPass& pass, RankHome& home, Transport& transport)
@@ -39,16 +40,22 @@ RingRun::RingRun(const GridPlan& of, const RingPass& pass, RankHome& home, Trans
   }
 }
 
+std::size_t RingRun::number_of(std::string_view matrix) const {
+  const auto its = std::ranges::find(pass_.matrices, matrix, &Signature::name);
+  return static_cast<std::size_t>(its - pass_.matrices.begin());
+}
+
 bool RingRun::passes(std::string_view matrix) const {
-  return std::ranges::find(pass_.matrices, matrix, &Signature::name) != pass_.matrices.end();
+  return number_of(matrix) < pass_.matrices.size();
 }
 
 SlowMatrix RingRun::as_matrix(std::string_view matrix) {
-  const auto its = std::ranges::find(pass_.matrices, matrix, &Signature::name);
+  const std::size_t number = number_of(matrix);
+  const Signature& its = pass_.matrices[number];
   const Shape& shape = of_.plan().problem.shape;
-  return SlowMatrix(std::string(matrix), its->rows_of(shape), its->cols_of(shape),
-                    std::make_unique<Passing>(*this, *its))
-      .holding(its->holds);
+  return SlowMatrix(std::string(matrix), its.rows_of(shape), its.cols_of(shape),
+                    std::make_unique<Passing>(*this, number))
+      .holding(its.holds);
 }
 
 void RingRun::end_lap() {
@@ -86,26 +93,27 @@ void RingRun::take() {
   const auto start = std::chrono::steady_clock::now();
   const RingPass::Piece& piece = pass_.pieces[next_];
   Here here{.piece = next_, .slot = -1};
-  if (piece.rank != rank_) {
+  const bool comes = piece.rank != rank_;
+  if (comes) {
     if (free_.empty()) {
-      throw std::logic_error("a rank of a ring reads more rows at a time than pass it");
+      throw std::logic_error("a rank of a ring reads more rows at a time than it has room for");
     }
     here.slot = free_.back();
     free_.pop_back();
-    std::vector<std::unique_ptr<Fetch>> come;
-    for (const Signature& matrix : pass_.matrices) {
-      come.push_back(
-          transport_.begin_receive(matrix.name, of_.before(rank_), words_of(matrix, here)));
-    }
-    for (const auto& message : come) {
-      message->finish();
+  }
+  std::vector<std::unique_ptr<Fetch>> come;
+  for (const Signature& matrix : pass_.matrices) {
+    here.words.push_back(words_of(matrix, here));
+    if (comes) {
+      come.push_back(transport_.begin_receive(matrix.name, of_.before(rank_), here.words.back()));
     }
   }
-  if (of_.after(rank_) != piece.rank) {
-    for (const Signature& matrix : pass_.matrices) {
-      here.sends.push_back(
-          transport_.begin_send(matrix.name, of_.after(rank_), words_of(matrix, here)));
-    }
+  for (const auto& message : come) {
+    message->finish();
+  }
+  const Index after = of_.after(rank_);
+  for (std::size_t k = 0; k < here.words.size() && piece.rank != after; ++k) {
+    here.sends.push_back(transport_.begin_send(pass_.matrices[k].name, after, here.words[k]));
   }
   here_.push_back(std::move(here));
   ++next_;
@@ -125,24 +133,22 @@ void RingRun::let_go() {
   seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void RingRun::read(const Signature& matrix, Range rows, Range columns, std::span<float> to) {
-  const Index cols = matrix.cols_of(of_.plan().problem.shape);
-  transport_.progress();
+void RingRun::read(std::size_t matrix, Range rows, Range columns, std::span<float> to) const {
+  const Index cols = pass_.matrices[matrix].cols_of(of_.plan().problem.shape);
   Index row = rows.begin;
   for (const Here& here : here_) {
     const Range there = pass_.pieces[here.piece].rows;
-    const std::span<const float> words = words_of(matrix, here);
     for (; row < rows.end && there.begin <= row && row < there.end; ++row) {
       const Index first = (row - there.begin) * cols + columns.begin;
-      std::ranges::copy(
-          words.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(columns.size())),
-          to.begin());
+      std::ranges::copy(here.words[matrix].subspan(static_cast<std::size_t>(first),
+                                                   static_cast<std::size_t>(columns.size())),
+                        to.begin());
       to = to.subspan(static_cast<std::size_t>(columns.size()));
     }
   }
   if (row < rows.end) {
-    throw std::logic_error(std::string(matrix.name) + " of a ring: row " + std::to_string(row) +
-                           " has passed");
+    throw std::logic_error(std::string(pass_.matrices[matrix].name) + " of a ring: row " +
+                           std::to_string(row) + " has passed");
   }
 }
 

@@ -7,9 +7,11 @@
 // taken as many, so it waits for the rank before it. That one has taken as many and not more, and
 // waits in the same way, back to the rank that begins with the next piece and waits for none.
 
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +44,8 @@ class RingRun {
   class Passing;
   struct Here {
     std::size_t piece;
-    Index slot;  // -1: at home
+    Index slot;                                // -1: the rank begins with it
+    std::vector<std::span<float>> words = {};  // of each matrix
     std::vector<std::unique_ptr<Fetch>> sends = {};
   };
   // Takes pieces up to these rows; lets go of pieces before a row.
@@ -50,8 +53,9 @@ class RingRun {
   void let_go_before(Index row);
   void take();
   void let_go();
-  void read(const Signature& matrix, Range rows, Range columns, std::span<float> to);
+  void read(std::size_t matrix, Range rows, Range columns, std::span<float> to) const;
   [[nodiscard]] std::span<float> words_of(const Signature& matrix, const Here& here);
+  [[nodiscard]] std::size_t number_of(std::string_view matrix) const;
 
   const GridPlan& of_;
   const RingPass& pass_;

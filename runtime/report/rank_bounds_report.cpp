@@ -192,7 +192,7 @@ Json rank_bounds_json(const BesideRankBounds& beside) {
 std::string to_words(const BesideRankBounds& beside) {
   const BesideBound& largest = beside.largest_of_links();
   std::string text = line_of("links", "move", largest, beside.counted);
-  if (beside.ring) {
+  if (beside.ring && beside.small_homes.bound) {
     const bool small = &largest == &beside.small_homes;
     text += line_of("links", "move", small ? beside.links : beside.small_homes, beside.counted);
     text += fmt::format("small homes: at most {} words at a time, at home and in an arena\n",

@@ -105,6 +105,10 @@ TEST_F(RanksCommand, SayWhatARingCosts) {
   EXPECT_NE(text.find("(bound: small homes); here"), std::string::npos) << text;
   // Q, O and L, K and V, and two pieces of K and V.
   EXPECT_LE(report["largest"]["home"], n / 64 * (4 * d + 1) + 2 * (2 * d * n / 256));
+  // Heads make their laps one after the other.
+  const Json heads = json("count " + on + " --heads 3");
+  EXPECT_EQ(heads["path"], 3 * report["path"].get<Index>());
+  EXPECT_EQ(heads["largest"]["received"], 3 * report["largest"]["received"].get<Index>());
   // A plan lists the ring beside the grids.
   const Json plan = json("plan attention/rows --n 64K --d 64 --M 256K --ranks 64 --ring");
   const Json& others = plan["runners_up"];
