@@ -7,11 +7,8 @@
 #include <CLI/CLI.hpp>
 
 #include "runtime/system/build_info.hpp"
-<<<<<<< HEAD
 #include "runtime/text/shell_word.hpp"
-=======
 #include "runtime/system/environment.hpp"
->>>>>>> 2e1d4f19 (Read the environment once, and let a child whose parent has ended not run on)
 #include "tools/cli/sizes.hpp"
 
 namespace redblue {
