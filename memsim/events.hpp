@@ -24,7 +24,10 @@ struct Event {
   Orientation orientation = Orientation::straight;
   bool unset = false;  // initialized without values
   float value = 0;     // otherwise, with this one
-  Index live = 0;      // words in fast memory after the move, with those of reads in flight
+  // In words by their weight (Machine::weigh):
+  Index words = 0;  // the tile's share of M
+  Index moved = 0;  // the count of a read or a write
+  Index live = 0;   // in fast memory after the move, reads in flight included
 };
 
 enum class Hears { moves, moves_and_arithmetic };

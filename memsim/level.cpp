@@ -72,12 +72,15 @@ std::string Level::contents() const {
 }
 
 void Level::tell_all(Event::Kind kind, const Part& part) {
+  const bool moves = kind == Event::Kind::read || kind == Event::Kind::write;
   for (Listener* listener : listeners_) {
     listener->on({.kind = kind,
                   .name = part.name_,
                   .tile = part.tile_,
                   .rows = part.rows_.size(),
                   .cols = part.columns_.size(),
+                  .words = part.charged_,
+                  .moved = moves ? part.words() : 0,
                   .live = live()});
   }
 }

@@ -179,8 +179,9 @@ void Machine::end_read(Stream::Held& held, Orientation orientation) {
 }
 
 void Machine::count_read(const Tile& tile, const ConstBlock& block, Orientation orientation) {
-  meter_.read((Words(block.words()) * weights_[block.holds()]).value(), block.holds());
-  tell(Event::Kind::read, tile, block, orientation);
+  const Index words = weight_of(block);
+  meter_.read(words, block.holds());
+  tell(Event::Kind::read, tile, block, orientation, words);
 }
 
 template <class Fill>
@@ -225,8 +226,9 @@ void Machine::write(const Tile& tile, const Block& block, Orientation orientatio
 }
 
 void Machine::count_write(const Tile& tile, const ConstBlock& block, Orientation orientation) {
-  meter_.write((Words(block.words()) * weights_[block.holds()]).value(), block.holds());
-  tell(Event::Kind::write, tile, block, orientation);
+  const Index words = weight_of(block);
+  meter_.write(words, block.holds());
+  tell(Event::Kind::write, tile, block, orientation, words);
 }
 
 template <class V>
@@ -328,12 +330,12 @@ Arena::Slot* Machine::place(std::string_view name, Index rows, Index cols, Holds
 
 Tile Machine::charge(Arena::Slot* slot, Index rows, Index cols, CutEvery cut) {
   require(cut.columns > 0, "a tile has at least one column between two cuts");
-  meter_.charge(slot->words * weights_[slot->holds], slot->holds);
+  meter_.charge(weight_of(*slot), slot->holds);
   return {*this, slot, rows, cols, cut};
 }
 
 void Machine::discharge(const Arena::Slot& slot) noexcept {
-  meter_.discharge(slot.words * weights_[slot.holds], slot.holds);
+  meter_.discharge(weight_of(slot), slot.holds);
 }
 
 void Machine::remove(Tile& tile) noexcept {
@@ -370,8 +372,7 @@ void Machine::leave(Phase& phase) noexcept {
 std::string Machine::contents() const {
   std::string all;
   for (const Arena::Slot* slot : arena_.living()) {
-    all += (all.empty() ? "" : ", ") + slot->name + " " +
-           std::to_string(slot->words * weights_[slot->holds]);
+    all += (all.empty() ? "" : ", ") + slot->name + " " + std::to_string(weight_of(*slot));
   }
   return all;
 }

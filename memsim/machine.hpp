@@ -91,6 +91,8 @@ class Machine {
   // Adds the operations to the innermost open phase.
   void computed(Operations operations) { meter_.computed(operations); }
 
+  // Whether anybody is told of moves.
+  [[nodiscard]] bool is_told() const { return !listeners_.empty(); }
   // Whether anybody hears arithmetic. If so it is told, operation after operation; what nobody
   // hears need not be found out.
   [[nodiscard]] bool is_heard() const { return !hearing_.empty(); }
@@ -109,8 +111,10 @@ class Machine {
   [[nodiscard]] Index span() const { return arena_.span(); }
   // The living tiles and what they weigh: "A 81, b 9"; empty if none lives.
   [[nodiscard]] std::string contents() const;
-  // The path of the innermost open phase; empty if none is open.
+  // The path of the innermost open phase, empty if none is open; and all words that it has moved.
+  // Both may also be asked from another thread, while the machine works.
   [[nodiscard]] std::string open_phase() const { return meter_.phase().path(); }
+  [[nodiscard]] Index moved() const { return meter_.moved(); }
   // The counts so far as a tree of phases, for leaves() and total().
   [[nodiscard]] const PhaseNode& phases() const { return meter_.root(); }
   // The inner levels, from the innermost out.
@@ -161,6 +165,13 @@ class Machine {
   [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols, CutEvery cut);
   // Words that live no longer.
   void discharge(const Arena::Slot& slot) noexcept;
+  // The words of M that a tile takes, and those that a move of a block counts.
+  [[nodiscard]] Index weight_of(const Arena::Slot& slot) const {
+    return slot.words * weights_[slot.holds];
+  }
+  [[nodiscard]] Index weight_of(const ConstBlock& block) const {
+    return (Words(block.words()) * weights_[block.holds()]).value();
+  }
   void remove(Tile& tile) noexcept;
   void forget(Tile& tile) noexcept;  // removes one that no listener was told of
   [[nodiscard]] float* address(const Arena::Slot& slot) const { return arena_.address(slot); }
@@ -172,12 +183,14 @@ class Machine {
       tell(event(kind, tile));
     }
   }
-  void tell(Event::Kind kind, const Tile& tile, const ConstBlock& block, Orientation orientation) {
+  void tell(Event::Kind kind, const Tile& tile, const ConstBlock& block, Orientation orientation,
+            Index moved) {
     if (!listeners_.empty()) {
-      Event moved = event(kind, tile);
-      moved.block = &block;
-      moved.orientation = orientation;
-      tell(moved);
+      Event move = event(kind, tile);
+      move.block = &block;
+      move.orientation = orientation;
+      move.moved = moved;
+      tell(move);
     }
   }
   [[nodiscard]] Event event(Event::Kind kind, const Tile& tile) const {
@@ -186,6 +199,7 @@ class Machine {
             .tile = tile.slot_->id,
             .rows = tile.rows(),
             .cols = tile.cols(),
+            .words = weight_of(*tile.slot_),
             .live = live()};
   }
   void tell(const Event& event) {

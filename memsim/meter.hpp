@@ -1,7 +1,9 @@
 #pragma once
 // The counts of one level of fast memory: the words that live in it and those that moved, by phase.
+// It belongs to one thread. Others may ask which phase is open and how many words have moved.
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <string_view>
 
@@ -23,39 +25,50 @@ class Meter {
   void leave() noexcept;
 
   void read(Index words, Holds holds) {
-    phase_->io.reads += words;
-    phase_->kinds[holds].io.reads += words;
+    now().io.reads += words;
+    now().kinds[holds].io.reads += words;
+    add_moved(words);
   }
   void write(Index words, Holds holds) {
-    phase_->io.writes += words;
-    phase_->kinds[holds].io.writes += words;
+    now().io.writes += words;
+    now().kinds[holds].io.writes += words;
+    add_moved(words);
   }
   void charge(Index words, Holds holds) {
     live_ += words;
     live_of_[holds] += words;
-    phase_->peak = std::max(phase_->peak, live_);
-    phase_->kinds[holds].peak = std::max(phase_->kinds[holds].peak, live_of_[holds]);
+    raise(now().peak, live_);
+    raise(now().kinds[holds].peak, live_of_[holds]);
   }
   void discharge(Index words, Holds holds) noexcept {
     live_ -= words;
     live_of_[holds] -= words;
   }
-  void computed(Operations operations) { phase_->operations += operations; }
+  void computed(Operations operations) { now().operations += operations; }
 
   [[nodiscard]] Index live() const { return live_; }
-  [[nodiscard]] const PhaseNode& phase() const { return *phase_; }
+  // Both from any thread. A phase's name and the phases around it never change.
+  [[nodiscard]] const PhaseNode& phase() const { return *phase_.load(std::memory_order_acquire); }
+  [[nodiscard]] Index moved() const { return moved_.load(std::memory_order_relaxed); }
   [[nodiscard]] const PhaseNode& root() const { return root_; }
   // What is said where `words` of a name do not fit in what is left of M; `contents` are there.
   [[nodiscard]] std::string refusal(std::string_view name, Index words, Index M,
                                     const std::string& contents) const;
 
  private:
+  // For the thread of this meter.
+  [[nodiscard]] PhaseNode& now() const { return *phase_.load(std::memory_order_relaxed); }
+  void set_phase(PhaseNode* phase) { phase_.store(phase, std::memory_order_release); }
+  // No other thread adds to it.
+  void add_moved(Index words) { moved_.store(moved() + words, std::memory_order_relaxed); }
+  static void raise(Index& peak, Index words) { peak = std::max(peak, words); }
   void raise_peaks() noexcept;
 
   Index live_ = 0;
   ByKind<Index> live_of_;
   PhaseNode root_;
-  PhaseNode* phase_ = &root_;
+  std::atomic<PhaseNode*> phase_ = &root_;
+  std::atomic<Index> moved_ = 0;
 };
 
 }  // namespace redblue

@@ -20,7 +20,7 @@ class Words {
  public:
   constexpr Words() = default;
   // Implicit, so that `Words(n) * d + m` reads like the formula. Throws: ShapeMismatch if n < 0,
-  // which does not compile where n is constant.
+  // which does not compile in a constant expression.
   constexpr Words(Index n) : count_(static_cast<std::uint64_t>(n)) {
     if (n < 0) [[unlikely]] {
       refuse_negative(n);

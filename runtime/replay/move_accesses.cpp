@@ -26,28 +26,30 @@ void MoveAccesses::follow(const Event& event) {
     path_.follow(event);
     return;
   }
-  if (event.block == nullptr) {
+  if (event.moved == 0) {
     return;
   }
   const ConstBlock& block = *event.block;
   const SlowMatrix& matrix = block.matrix();
+  const Index weight = event.moved / block.words();
   const Index most = most_accesses(1);
-  if (std::ssize(found_.in_order) + block.words() > most ||
-      Words(matrix.rows()) * matrix.cols() > Words(most)) {
+  if (std::ssize(found_.in_order) + event.moved > most ||
+      Words(matrix.rows()) * matrix.cols() * weight > Words(most)) {
     throw InputError(
         fmt::format("a run of more than {} accesses: take smaller extents", grouped(most)));
   }
   if (found_.stretches.empty() || found_.stretches.back().phase != path_.path()) {
     found_.stretches.push_back({found_.in_order.size(), path_.path()});
   }
-  std::vector<std::uint32_t>& units = units_[{matrix.name(), matrix.rows(), matrix.cols()}];
-  units.resize(static_cast<std::size_t>(matrix.rows() * matrix.cols()), kUnknown);
+  const Index words_of_row = matrix.cols() * weight;
+  std::vector<std::uint32_t>& units = units_[{matrix.name(), matrix.rows(), words_of_row, weight}];
+  units.resize(static_cast<std::size_t>(matrix.rows() * words_of_row), kUnknown);
   const Access::Kind kind =
       event.kind == Event::Kind::read ? Access::Kind::need : Access::Kind::overwrite;
   for (Index row = block.row_range().begin; row < block.row_range().end; ++row) {
     for (const Range columns : block.stored(row)) {
-      for (Index column = columns.begin; column < columns.end; ++column) {
-        std::uint32_t& unit = units[static_cast<std::size_t>(row * matrix.cols() + column)];
+      for (Index word = columns.begin * weight; word < columns.end * weight; ++word) {
+        std::uint32_t& unit = units[static_cast<std::size_t>(row * words_of_row + word)];
         if (unit == kUnknown) {
           unit = static_cast<std::uint32_t>(found_.widths.size());
           found_.widths.push_back(1);

@@ -59,25 +59,23 @@ void ChromeTrace::follow(const Event& event) {
 
 void ChromeTrace::follow_in(FastMemory& memory, const Event& event) {
   memory.peak = std::max(memory.peak, event.live);
-  const Index words = event.rows * event.cols;
-  const Index moved = event.block != nullptr ? event.block->words() : words;
   switch (event.kind) {
     case Event::Kind::read:
-      live(memory, event, words);
+      live(memory, event, event.words);
       move(memory, event, "read");
-      memory.io.reads += moved;
-      clock_ += moved;
+      memory.io.reads += event.moved;
+      clock_ += event.moved;
       break;
     case Event::Kind::write:
       move(memory, event, "write");
-      memory.io.writes += moved;
-      clock_ += moved;
+      memory.io.writes += event.moved;
+      clock_ += event.moved;
       break;
     case Event::Kind::initialize:
-      live(memory, event, words);
+      live(memory, event, event.words);
       break;
     case Event::Kind::remove:
-      live(memory, event, -words);
+      live(memory, event, -event.words);
       break;
     case Event::Kind::enter_phase:
       enter(event);
@@ -119,24 +117,22 @@ void ChromeTrace::move(FastMemory& memory, const Event& event, const char* kind)
     return;
   }
   if (event.block == nullptr) {
-    const Index words = event.rows * event.cols;
     put(fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":1,"tid":{},"args":{{)"
                     R"("name":{},"rows":{},"cols":{},"words":{}}}}})",
-                    literal(fmt::format("{} {}", kind, event.name)), kind, clock_, words,
-                    memory.track, literal(event.name), event.rows, event.cols, words));
+                    literal(fmt::format("{} {}", kind, event.name)), kind, clock_, event.moved,
+                    memory.track, literal(event.name), event.rows, event.cols, event.moved));
     return;
   }
   const ConstBlock& block = *event.block;
   const Range rows = block.row_range();
   const Range cols = block.column_range();
-  const Index words = block.words();
   const std::string matrix = literal(block.matrix().name());
   put(fmt::format(R"({{"name":{},"cat":"{}","ph":"X","ts":{},"dur":{},"pid":1,"tid":{},"args":{{)"
                   R"("name":{},"rows":{},"cols":{},"words":{},"block":{{)"
                   R"("matrix":{},"rows":[{},{}],"columns":[{},{}]}}}}}})",
-                  literal(fmt::format("{} {}", kind, block.matrix().name())), kind, clock_, words,
-                  memory.track, literal(event.name), event.rows, event.cols, words, matrix,
-                  rows.begin, rows.end, cols.begin, cols.end));
+                  literal(fmt::format("{} {}", kind, block.matrix().name())), kind, clock_,
+                  event.moved, memory.track, literal(event.name), event.rows, event.cols,
+                  event.moved, matrix, rows.begin, rows.end, cols.begin, cols.end));
 }
 
 void ChromeTrace::live(FastMemory& memory, const Event& event, Index words) {

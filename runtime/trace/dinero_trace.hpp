@@ -10,6 +10,9 @@
 // address that is a multiple of a page, in the order in which the matrices are met. The format has
 // no comments; matrices() has the addresses. A matrix that dies and is made again keeps its
 // address.
+//
+// An element of weight w (Machine::weigh) has w lines, of adjacent words. A matrix may hold partial
+// sums first and results later, of another weight: it then lies in two places, one for each weight.
 
 #include <string>
 #include <vector>
@@ -29,6 +32,7 @@ class DineroTrace final : public Follower {
     std::string name;
     Index rows = 0;
     Index cols = 0;
+    Index weight = 1;  // words of an element
     Index address = 0;
   };
 
@@ -42,8 +46,8 @@ class DineroTrace final : public Follower {
 
  private:
   void follow(const Event& event) override;
-  void put(const ConstBlock& block, char label);
-  Index address_of(const SlowMatrix& matrix);
+  void put(const ConstBlock& block, Index weight, char label);
+  Index address_of(const SlowMatrix& matrix, Index weight);
 
   TextFile& file_;
   Index most_;

@@ -8,20 +8,19 @@ Occupancy::Occupancy(Machine& machine, Index most_columns)
     : Follower(machine), most_(static_cast<std::size_t>(most_columns)), columns_(1) {}
 
 void Occupancy::follow(const Event& event) {
-  const Index words = event.rows * event.cols;
   switch (event.kind) {
     case Event::Kind::read:
-      change(event, words);
-      move(event.block->words());
+      change(event, event.words);
+      move(event.moved);
       break;
     case Event::Kind::write:
-      move(event.block->words());
+      move(event.moved);
       break;
     case Event::Kind::initialize:
-      change(event, words);
+      change(event, event.words);
       break;
     case Event::Kind::remove:
-      change(event, -words);
+      change(event, -event.words);
       break;
     case Event::Kind::enter_phase:
     case Event::Kind::leave_phase:

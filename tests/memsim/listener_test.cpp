@@ -126,35 +126,46 @@ TEST(Listener, IsOneOfSeveralUntilItIsSilenced) {
   EXPECT_EQ(second.lines(), (std::vector<std::string>{b[0], b[1], c[0], c[1]}));
 }
 
-// Called after the move is counted: the machine's own figures agree with the event.
+// Called after the move is counted: the machine's own figures agree with the event, where words
+// weigh more than one, too.
 TEST(Listener, SeesTheCountersOfItsOwnMove) {
   class Checker final : public Listener {
    public:
     explicit Checker(const Machine& machine) : machine_(machine) {}
     void on(const Event& event) noexcept override {
-      const auto words = event.rows * event.cols;
-      counted_ += event.kind == Event::Kind::read ? words : 0;
-      agrees_ =
-          agrees_ && event.live == machine_.live() && counted_ == total(machine_.phases()).io.reads;
+      const bool reads = event.kind == Event::Kind::read;
+      counted_.reads += reads ? event.moved : 0;
+      counted_.writes += event.kind == Event::Kind::write ? event.moved : 0;
+      live_ += reads || event.kind == Event::Kind::initialize ? event.words
+               : event.kind == Event::Kind::remove            ? -event.words
+                                                              : 0;
+      agrees_ = agrees_ && live_ == event.live && event.live == machine_.live() &&
+                counted_ == total(machine_.phases()).io && counted_.io() == machine_.moved();
     }
     [[nodiscard]] bool agrees() const { return agrees_; }
 
    private:
     const Machine& machine_;
-    Index counted_ = 0;
+    IoCount counted_;
+    Index live_ = 0;
     bool agrees_ = true;
   };
-  const SlowMatrix A("A", 4, 4);
-  Machine machine(32);
+  SlowMatrix A("A", 4, 4);
+  Machine machine(64);
+  machine.weigh(Holds::sums, 2);
   Checker checker(machine);
   machine.listen(checker);
   const Phase phase(machine, "p");
   {
-    const Tile a = machine.read(A.whole());
-    const Tile b = machine.read(A.row_block({1, 2}));
+    const Tile a = machine.read(std::as_const(A).whole());
+    const Tile b = machine.read(std::as_const(A).row_block({1, 2}));
+    const Tile sums = machine.initialize("sums", 2, 4);
+    machine.write(sums, A.row_block({0, 2}).holding(Holds::sums));  // as partial results
+    machine.write(sums, A.row_block({0, 2}));
+    const Tile again = machine.read(std::as_const(A).row_block({0, 2}).holding(Holds::sums));
   }
   EXPECT_TRUE(checker.agrees());
-  EXPECT_EQ(total(machine.phases()).io.reads, 20);
+  EXPECT_EQ(total(machine.phases()).io, (IoCount{36, 24}));
   machine.silence(checker);
 }
 

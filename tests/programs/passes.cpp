@@ -54,6 +54,29 @@ void once(Machine& machine, const Arguments& given) {
   read_rows(machine, from, &to);
 }
 
+// Sums of two words each are made of rows, and read again.
+void weighed(Machine& machine, const Arguments& given) {
+  machine.weigh(Holds::sums, 2);
+  const SlowMatrix from("from", given["n"], given["m"]);
+  SlowMatrix to = SlowMatrix("to", given["n"], given["m"]).holding(Holds::sums);
+  {
+    const Phase phase(machine, "made");
+    for (const Range I : blocks(from.rows(), 1)) {
+      const Tile row = machine.read(from.row_block(I));
+      const Tile sum = machine.initialize("sum", 1, from.cols());
+      machine.write(sum, to.row_block(I));
+    }
+  }
+  const Phase phase(machine, "read");
+  read_rows(machine, to, nullptr);
+}
+
+std::vector<PhaseCost> words_of_weighed(const Arguments& given) {
+  const Index m = given["m"];
+  const Words all = Words(given["n"]) * m;
+  return {{"made", all, 2 * all, 3 * m, 0}, {"read", 2 * all, 0, 2 * m, 0}};
+}
+
 void crashes(Machine& machine, const Arguments& given) {
   once(machine, given);
   if (given["n"] == 7) {
@@ -75,6 +98,7 @@ void levels_of_rows(Machine& machine, const Arguments& given) {
 
 REDBLUE_KERNEL("passes/twice", twice, "n", "m").formula(words).summary("row by row, two times");
 REDBLUE_KERNEL("passes/once", once, "n", "m");
+REDBLUE_KERNEL("passes/weighed", weighed, "n", "m").formula(words_of_weighed);
 REDBLUE_KERNEL("passes/wrong", twice, "n", "m").formula(a_word_more);
 REDBLUE_KERNEL("passes/crash", crashes, "n", "m");
 REDBLUE_KERNEL("passes/speaks", speaks, "n", "m");

@@ -22,13 +22,26 @@ inline Request request(const std::string& kernel, const Shape& shape, Index M, I
   return request;
 }
 
+// A word of sums weighs two.
+inline Request with_wide_sums(Request request) {
+  request.word_bytes = 2;
+  request.sum_bytes = 4;
+  return request;
+}
+
 // Sizes that no block divides.
 inline std::vector<Request> requests() {
-  return {
-      request("backward/small", {37, 29, 11}, 100), request("backward/small", {7, 5, 3}, 20),
-      request("backward/rows", {50, 41, 7}, 700),   request("backward/rows", {50, 41, 7}, 900, 3),
-      request("backward/large", {33, 21, 5}, 400),  request("forward/flash", {45, 31, 6}, 300),
-      request("backward/rows-q", {40, 33, 9}, 300), request("matmul/blocked", {13, 17, 10}, 50)};
+  return {request("backward/small", {37, 29, 11}, 100),
+          request("backward/small", {7, 5, 3}, 20),
+          request("backward/rows", {50, 41, 7}, 700),
+          request("backward/rows", {50, 41, 7}, 900, 3),
+          request("backward/large", {33, 21, 5}, 400),
+          request("forward/flash", {45, 31, 6}, 300),
+          request("backward/rows-q", {40, 33, 9}, 300),
+          request("matmul/blocked", {13, 17, 10}, 50),
+          with_wide_sums(request("backward/small", {37, 29, 11}, 150)),
+          with_wide_sums(request("backward/columns", {50, 41, 7}, 900)),
+          with_wide_sums(request("forward/columns", {50, 41, 7}, 500))};
 }
 
 // A run that is followed into a file: the part of its kernel, and the text of the file.

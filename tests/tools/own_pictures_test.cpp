@@ -263,6 +263,57 @@ TEST_F(OwnProgram, TracesHaveEveryWord) {
   EXPECT_NE(cut.err.find("is cut: it has the first 7 of 120 words"), std::string::npos) << cut.err;
 }
 
+// Where a word of sums weighs two, whatever follows a run has the words that the machine counts:
+// passes/weighed reads n m words of operands, writes 2 n m of sums, and reads these.
+TEST_F(OwnProgram, WhatFollowsARunWeighsItsWords) {
+  const std::string point = "passes/weighed --n 6 --m 10 --M 32";
+  const Json total = json_of("run " + point)["total"];
+  EXPECT_EQ(total["reads"], 3 * kWords);
+  EXPECT_EQ(total["writes"], 2 * kWords);
+  EXPECT_EQ(total["peak"], 30);
+
+  const Outcome traced = own("trace " + point + " -o t.json --din t.din");
+  EXPECT_EQ(traced.code, 0) << traced.err;
+  EXPECT_EQ(traced.err,
+            "redblue: from (6 x 10) lies at 0x1000\n"
+            "redblue: to (6 x 10, 2 words an element) lies at 0x2000\n");
+  const Json trace = Json::parse(read("t.json"));
+  Index moved = 0, most = 0;
+  for (const Json& event : trace["traceEvents"]) {
+    moved += event["ph"] == "X" && event["cat"] != "phase" ? event["dur"].get<Index>() : 0;
+    Index live = 0;
+    for (const Json& words : event["ph"] == "C" ? event["args"] : Json::array()) {
+      live += words.get<Index>();
+    }
+    most = std::max(most, live);
+  }
+  EXPECT_EQ(moved, 5 * kWords);
+  EXPECT_EQ(most, 30);
+  EXPECT_EQ(trace["otherData"]["total"], (Json{{"reads", total["reads"]},
+                                               {"writes", total["writes"]},
+                                               {"io", total["io"]},
+                                               {"peak", total["peak"]}}));
+  const std::string din = read("t.din");
+  EXPECT_EQ(std::ranges::count(din, '\n'), 5 * kWords);
+  for (const char* address : {"\n1 2000\n1 2004\n", "\n1 21dc\n0 2000\n"}) {  // 2 n m words
+    EXPECT_NE(din.find(address), std::string::npos) << address;
+  }
+
+  const std::string replay = "replay " + point + " --at 1,180";
+  const Json replayed = json_of(replay);
+  EXPECT_EQ(replayed["accesses"], 5 * kWords);
+  EXPECT_EQ(replayed["addresses"], 3 * kWords);
+  EXPECT_EQ(
+      replayed["schedule"],
+      (Json{{"peak", total["peak"]}, {"reads", total["reads"]}, {"writes", total["writes"]}}));
+  EXPECT_EQ(replayed["curve"][0]["lru"]["reads"], total["reads"]) << "a word finds nothing";
+  EXPECT_EQ(replayed["curve"][0]["lru"]["writes"], total["writes"]);
+  EXPECT_EQ(replayed["curve"][1]["lru"]["reads"], kWords) << "all words find the sums";
+  for (const CsvRow& row : parse_csv(out_of(replay + " --per-phase --format csv"))) {
+    EXPECT_EQ(row.at("kernel_reads"), row.at("phase") == "made" ? "60" : "120");
+  }
+}
+
 TEST_F(OwnProgram, TracesOfACrashLeaveNothing) {
   expect_own_refused("trace passes/crash --n 7 --m 10 --M 16 -o t.json", 1,
                      "passes/crash n=7 m=10 M=16: it ended");
@@ -335,6 +386,7 @@ TEST_F(OwnProgramPictures, AreDrawn) {
         {"Where the words of passes/twice go", "first", "second"});
   drawn("plot occupancy passes/twice" + kSize,
         {"Fast memory of passes/twice: n = 6, m = 10, at most 10 of M = 16 words", "from"});
+  drawn("plot occupancy passes/weighed --n 6 --m 10 --M 32", {"at most 30 of M = 32 words"});
   drawn("plot replay passes/twice" + kSize,
         {"passes/twice and caches: n = 6, m = 10", "LRU", "Belady"});
   const Outcome report = own("report d");

@@ -12,8 +12,9 @@ namespace redblue {
 namespace {
 
 void note_where(const DineroTrace& trace, std::vector<std::string>& notes) {
-  for (const auto& [name, rows, cols, address] : trace.matrices()) {
-    notes.push_back(fmt::format("{} ({} x {}) lies at 0x{:x}", name, rows, cols, address));
+  for (const auto& [name, rows, cols, weight, address] : trace.matrices()) {
+    const std::string wide = weight > 1 ? fmt::format(", {} words an element", weight) : "";
+    notes.push_back(fmt::format("{} ({} x {}{}) lies at 0x{:x}", name, rows, cols, wide, address));
   }
 }
 

@@ -42,10 +42,10 @@ TEST(DineroTrace, IsALineForEachWord) {
     SCOPED_TRACE(request.kernel);
     const Dinero found = dinero(request);
     Index last = 0;
-    for (const auto& [name, rows, cols, address] : found.matrices) {
+    for (const auto& [name, rows, cols, weight, address] : found.matrices) {
       EXPECT_EQ(address % DineroTrace::kPage, 0);
       EXPECT_GT(address, last) << "they do not meet";
-      last = address + rows * cols * DineroTrace::kWord - 1;
+      last = address + rows * cols * weight * DineroTrace::kWord - 1;
     }
     Index counts[2] = {0, 0};
     std::set<std::uint64_t> read;
@@ -58,7 +58,8 @@ TEST(DineroTrace, IsALineForEachWord) {
       ++counts[label];
       const auto inside = [&](const DineroTrace::Placed& placed) {
         const auto at = static_cast<Index>(address) - placed.address;
-        return at >= 0 && at < placed.rows * placed.cols * DineroTrace::kWord && at % 4 == 0;
+        return at >= 0 && at % 4 == 0 &&
+               at < placed.rows * placed.cols * placed.weight * DineroTrace::kWord;
       };
       ASSERT_TRUE(std::ranges::any_of(found.matrices, inside)) << address;
       read.insert(address);
@@ -71,7 +72,7 @@ TEST(DineroTrace, IsALineForEachWord) {
     for (const Signature& given : tested_kernel(request.kernel).given) {
       const auto placed = std::ranges::find(found.matrices, given.name, &DineroTrace::Placed::name);
       ASSERT_NE(placed, found.matrices.end()) << given.name;
-      for (Index word = 0; word < placed->rows * placed->cols; ++word) {
+      for (Index word = 0; word < placed->rows * placed->cols * placed->weight; ++word) {
         ASSERT_TRUE(read.contains(static_cast<std::uint64_t>(placed->address + 4 * word)))
             << given.name << " " << word;
       }
