@@ -1,7 +1,6 @@
 #include "runtime/run/progress.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
@@ -11,42 +10,71 @@
 
 #include <fmt/format.h>
 
-#include "runtime/trace/follower.hpp"
-#include "runtime/trace/phase_path.hpp"
+#include "memsim/machine.hpp"
 
 namespace redblue {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{200};
 
-// What the line says of the run. All workers write it.
-struct Shown {
-  std::atomic<Index> words = 0;        // so far
-  std::atomic<std::size_t> phase = 0;  // of the plan: the one that was entered last
-};
-
-class ProgressListener final : public Follower {
+// Sums up the words of all machines. The workers and the thread that shows the line share it.
+class Watch {
  public:
-  ProgressListener(Machine& machine, const std::vector<PhaseCost>& phases, Shown& shown)
-      : Follower(machine), phases_(phases), shown_(shown) {}
+  explicit Watch(const std::vector<PhaseCost>& phases) : phases_(phases) {}
 
- private:
-  void follow(const Event& event) override {
-    if (event.kind == Event::Kind::read || event.kind == Event::Kind::write) {
-      shown_.words.fetch_add(event.block->words(), std::memory_order_relaxed);
-    } else if (PhasePath::changes(event)) {
-      path_.follow(event);
-      const auto found = std::ranges::find(phases_, path_.path(), &PhaseCost::path);
-      if (found != phases_.end()) {
-        shown_.phase.store(static_cast<std::size_t>(found - phases_.begin()),
-                           std::memory_order_relaxed);
-      }
-    }
+  void begin(const Machine& machine) {
+    const std::lock_guard lock(mutex_);
+    at_work_.push_back({&machine, machine.moved()});
+  }
+  void end(const Machine& machine) {
+    const std::lock_guard lock(mutex_);
+    const auto its = std::ranges::find(at_work_, &machine, &AtWork::machine);
+    ended_ += words_of(*its);
+    at_work_.erase(its);
   }
 
+  struct Seen {
+    Index words;             // so far
+    std::string_view phase;  // of the plan: one that a machine is in, or the last one seen
+  };
+  Seen look() {
+    const std::lock_guard lock(mutex_);
+    Index words = ended_;
+    for (const AtWork& its : at_work_) {
+      words += words_of(its);
+      const auto known = std::ranges::find(phases_, its.machine->open_phase(), &PhaseCost::path);
+      phase_ = known == phases_.end() ? phase_ : static_cast<std::size_t>(known - phases_.begin());
+    }
+    return {words, phases_[phase_].path};
+  }
+
+ private:
+  struct AtWork {
+    const Machine* machine;
+    Index before;  // words that it had moved when this work began
+  };
+  static Index words_of(const AtWork& its) { return its.machine->moved() - its.before; }
+
   const std::vector<PhaseCost>& phases_;
-  Shown& shown_;
-  PhasePath path_;
+  std::mutex mutex_;
+  std::vector<AtWork> at_work_;
+  Index ended_ = 0;
+  std::size_t phase_ = 0;
+};
+
+// A machine is at work while this lives.
+class Watched {
+ public:
+  Watched(Watch& watch, const Machine& machine) : watch_(watch), machine_(machine) {
+    watch_.begin(machine_);
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
+  ~Watched() { watch_.end(machine_); }
+
+ private:
+  Watch& watch_;
+  const Machine& machine_;
 };
 
 }  // namespace
@@ -58,12 +86,11 @@ void Progress::during(const Part& part,
                       const std::function<void(const RunHook& hook)>& work) const {
   const Plan& plan = part.plan;
   const auto all = static_cast<double>(part.io());  // by the formula: nothing is counted yet
-  Shown shown;
+  Watch watch(part.formula);
   const auto line = [&] {
-    const auto words = static_cast<double>(shown.words.load(std::memory_order_relaxed));
+    const auto [words, phase] = watch.look();
     return fmt::format("{}: {}% of words, {}, {} s", spelled(plan),
-                       static_cast<int>(100 * words / all),
-                       part.formula[shown.phase.load(std::memory_order_relaxed)].path,
+                       static_cast<int>(100 * static_cast<double>(words) / all), phase,
                        std::chrono::floor<std::chrono::seconds>(Clock::now() - start_).count());
   };
   const auto print = [&](const std::stop_token& stop) {
@@ -88,7 +115,7 @@ void Progress::during(const Part& part,
   } catch (const std::system_error&) {  // the system has no more threads: the run is not shown
   }
   work([&](Machine& machine, const Plan&, const std::function<void()>& kernel) {
-    const ProgressListener listener(machine, part.formula, shown);
+    const Watched watched(watch, machine);
     kernel();
   });
 }

@@ -7,8 +7,8 @@
 #include <CLI/CLI.hpp>
 
 #include "runtime/system/build_info.hpp"
-#include "runtime/text/shell_word.hpp"
 #include "runtime/system/environment.hpp"
+#include "runtime/text/shell_word.hpp"
 #include "tools/cli/sizes.hpp"
 
 namespace redblue {

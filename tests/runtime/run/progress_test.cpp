@@ -4,8 +4,11 @@
 #include "runtime/run/progress.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -141,6 +144,52 @@ TEST(Progress, NobodyHearsOfAShortRun) {
   const Progress progress(screen.sink(), std::chrono::hours(1));
   progress.during(part, [](const RunHook&) { std::this_thread::sleep_for(milliseconds(300)); });
   EXPECT_TRUE(screen.lines().empty());
+}
+
+// A run that is watched does what it does unwatched: no listener is told of its moves, and the
+// thread that shows the line looks at the machine. Seconds are then those of the run alone.
+TEST_F(ProgressTest, PutsNoListenerIntoWhatIsTimed) {
+  progress_.during(part_, [&](const RunHook& around) {
+    Machine machine(100);
+    around(machine, part_.plan, [&] {
+      EXPECT_FALSE(machine.is_told());
+      static_cast<void>(machine.read(matrix_.block({0, 5}, {0, 4})));
+      screen_.expect("some/kernel: 20% of words");
+      EXPECT_FALSE(machine.is_told());
+    });
+    // A worker's machine comes again, for another part of its work.
+    around(machine, part_.plan, [&] {
+      static_cast<void>(machine.read(matrix_.block({0, 5}, {0, 4})));
+      screen_.expect("some/kernel: 40% of words");
+    });
+  });
+}
+
+// Nor does what shows the line hold up the run, however slow it is: this sink waits until the run
+// has ended.
+TEST(Progress, ASlowScreenHoldsUpNothing) {
+  std::promise<void> ended;
+  std::atomic<bool> shows = false;
+  const Part part = some_part();
+  const Progress progress(
+      [&, ended = std::make_shared<std::shared_future<void>>(ended.get_future())](auto) {
+        shows = true;
+        ended->wait();
+      },
+      milliseconds(0));
+  Index moved = 0;
+  progress.during(part, [&](const RunHook& around) {
+    while (!shows) {
+      std::this_thread::yield();
+    }
+    std::vector<float> words(100);
+    const SlowMatrix matrix = borrow("A", words.data(), 10, 10);
+    Machine machine(100);
+    around(machine, part.plan, [&] { static_cast<void>(machine.read(matrix.whole())); });
+    moved = machine.moved();
+    ended.set_value();
+  });
+  EXPECT_EQ(moved, 100);
 }
 
 // Watched or not: the same counts, the same speed to tell.
