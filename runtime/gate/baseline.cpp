@@ -264,15 +264,6 @@ void check_once(const Recording& recording, const std::string& from) {
   }
 }
 
-// Refuses a formula with a peak over M. A formula that a user wrote need not know M.
-void check_peaks(const RunCounts& counts, Index M) {
-  const auto largest = std::ranges::max_element(counts.phases, {}, &PhaseCounts::peak);
-  if (counts.total.peak > M) {
-    throw FastMemoryTooSmall(fmt::format("by its formula {} holds {} words, and M = {}",
-                                         largest->path, largest->peak, M));
-  }
-}
-
 }  // namespace
 
 std::string_view to_string(How how) {
@@ -444,8 +435,8 @@ RecordedPoint record(const Subject& subject, const Arguments& arguments, How how
       RunCounts formula = predicted(subject.formula(arguments),
                                     subject.inner_formulas ? subject.inner_formulas(arguments)
                                                            : std::vector<std::vector<PhaseCost>>());
-      check_peaks(formula, arguments["M"]);
-      return formula;
+      recorded.why = why_not_in(arguments["M"], formula);
+      return recorded.why.empty() ? std::optional(formula) : std::nullopt;
     } catch (const FastMemoryTooSmall& error) {
       return too_large(error);
     } catch (const FastMemoryOverflow& error) {
@@ -457,6 +448,15 @@ RecordedPoint record(const Subject& subject, const Arguments& arguments, How how
     recorded.counts = redblue::recorded(recorded.point, *counts).counts;
   }
   return recorded;
+}
+
+std::string why_not_in(Index M, const RunCounts& formula) {
+  if (formula.total.peak <= M) {
+    return "";
+  }
+  const auto largest = std::ranges::max_element(formula.phases, {}, &PhaseCounts::peak);
+  return fmt::format("by its formula {} holds {} words, and M = {}", largest->path, largest->peak,
+                     M);
 }
 
 void in_any_order(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work,

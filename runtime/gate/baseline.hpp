@@ -81,6 +81,10 @@ inline const std::string kOutside = "(outside)";
 
 RecordedPoint recorded(const Point& point, const RunCounts& counts);
 
+// The reason why the counts of a formula do not fit in M; empty where they do. A formula that a
+// user wrote need not know M.
+std::string why_not_in(Index M, const RunCounts& formula);
+
 // A number of the point, or of a phase of it: of Metric, kWords or kLeastM; the sum of words at
 // most 2^63 - 1. Nothing where there is none: no such phase, no counts, an unknown least M.
 std::optional<Index> number_of(const RecordedPoint& recorded, std::string_view phase,

@@ -189,6 +189,48 @@ TEST(OwnKernels, RunAndCountSayTheSame) {
   EXPECT_EQ(Json::parse(own("run copy/plain --n 4 --m 3 --M 1KiB --format json").out)["M"], 256);
 }
 
+// A formula need not know M. What it says is told all the same, with what is wrong: of a row of 3
+// words none fits in M = 2.
+TEST(OwnKernels, CountSaysWhatDoesNotFit) {
+  for (const std::string format : {"table", "json", "csv"}) {
+    const std::string line = "count copy/rows --n 4 --m 3 --format " + format;
+    const Outcome none = own(line + " --M 2");
+    EXPECT_EQ(none.code, 1);
+    EXPECT_EQ(
+        none.err,
+        "redblue: copy/rows n=4 m=3 M=2: by its formula copy holds 3 words, and M = 2: take a "
+        "larger M\n");
+    const Outcome fits = own(line + " --M 3");
+    EXPECT_EQ(fits.code, 0);
+    EXPECT_EQ(fits.err, "");
+    if (format == "json") {
+      EXPECT_EQ(Json::parse(none.out)["fits"], false);
+      EXPECT_EQ(Json::parse(none.out)["total"]["peak"], 3);
+      EXPECT_EQ(Json::parse(fits.out)["fits"], true);
+    }
+  }
+}
+
+// So do recordings, counted or run, and a check of a point that no longer fits.
+TEST(OwnKernels, RecordingsSayWhatDoesNotFit) {
+  const TemporaryDirectory directory;
+  const auto path = [&](const std::string& name) { return (directory / name).string(); };
+  for (const std::string how : {"count", "run"}) {
+    directory.write("s.json", R"({"how": ")" + how + R"(", "points": [)" +
+                                  R"({"kernel": "copy/rows", "n": 4, "m": 3, "M": [2, 3]}]})");
+    const Outcome recorded = own("record " + path("s.json") + " -o " + path(how + ".json"));
+    EXPECT_EQ(recorded.code, 0);
+    EXPECT_EQ(recorded.err, "redblue: 2 points recorded; 1 of them does not fit in M\n");
+    EXPECT_EQ(own("check " + path(how + ".json")).code, 0);
+  }
+  std::string text = content_of(path("count.json"));
+  text.replace(text.find("\"M\":3"), 5, "\"M\":1");  // of which it has counts
+  directory.write("count.json", text);
+  const Outcome check = own("check " + path("count.json"));
+  EXPECT_EQ(check.code, 3);
+  EXPECT_PRED2(contains, check.out, "by its formula copy holds 3 words, and M = 1");
+}
+
 TEST(OwnKernels, AFormulaThatIsWrongIsNoBaseline) {
   const Outcome run = own("run copy/wrong --n 4 --m 3 --M 10");
   EXPECT_EQ(run.code, 1);

@@ -27,6 +27,10 @@ struct OwnReport {
   std::optional<RunCounts> counted;
   std::optional<std::vector<PhaseCost>> formula;
 
+  // The reason why the formula does not fit in M; else empty.
+  [[nodiscard]] std::string why_not() const {
+    return why_not_in(point.arguments["M"], predicted(*formula));
+  }
   // Calls `row` for each phase and then the total, with a name, the counts (without a run, those of
   // the formula), and the formula's counts of it.
   template <class Row>
@@ -88,6 +92,9 @@ std::string to_json(const OwnReport& report) {
   Json json = {{"schema", kOwnSchema}, {"kernel", report.point.subject}};
   for (const auto& [name, value] : report.point.arguments) {
     json[name] = std::get<Index>(value);
+  }
+  if (!report.counted) {
+    json["fits"] = report.why_not().empty();
   }
   std::vector<Cells> phases = own_rows(report);
   Cells total = std::move(phases.back());
@@ -160,6 +167,10 @@ Action add_own_count(CLI::App& app) {
     OwnReport report{{subject->name, arguments}, std::nullopt, std::nullopt};
     naming(report.point, [&] { report.formula = subject->formula(arguments); });
     print(report, format);
+    if (const std::string why = report.why_not(); !why.empty()) {
+      say(fmt::format("{}: {}: take a larger M", to_string(report.point), why));
+      return 1;
+    }
     return 0;
   };
 }
