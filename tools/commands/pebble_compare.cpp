@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "runtime/pebble/optimum.hpp"
-#include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/json.hpp"
@@ -16,12 +15,12 @@
 namespace redblue {
 namespace {
 
-// Games in which nothing is computed twice, and sums p A2, or A1^T p, are whole.
+// The class of the games: each word is computed once, and each sum p A2 or A1^T p is whole.
 constexpr Schedule kPlayed{.order = Order::two_step, .recomputes = false};
 constexpr Index kMostCompared = 64;
 constexpr Index kWordsForAll = 4096;  // words in which each kernel holds all of so small a problem
 
-// Does the kernel play a game of these? A forward pass before it makes the scores, too.
+// Whether the kernel is in this class. One that needs a forward pass makes each score twice.
 bool plays(const Choice& choice) {
   const Schedule schedule = schedule_of(choice.plan);
   return schedule.order == kPlayed.order && !schedule.recomputes && !choice.forward;
@@ -93,6 +92,17 @@ Cells compared_cells(const Compared& row) {
           {{"of", "kernel.name"}, kernel ? Json(spelled(row.kernel->plan)) : Json()}};
 }
 
+// "backward n=2 m=2 d=1, given O and L, wanted g".
+std::string to_words(const Task& task) {
+  const auto [n, m, d] = task.problem.shape;
+  const bool given = is_backward(task.pass) && task.known == Known::O_and_L;
+  const Wanted& wanted = task.problem.wanted;
+  return fmt::format("{} n={} m={} d={}{}{}{}", to_string(task.pass), n, m, d,
+                     task.problem.shape.dv == d ? "" : fmt::format(" dv={}", task.problem.shape.dv),
+                     given ? ", given O and L" : "",
+                     wanted.all() ? "" : fmt::format(", wanted {}", wanted.text()));
+}
+
 std::string reasons(const std::vector<Compared>& rows, const Optima& optima,
                     const SolveLimits& limits) {
   std::string text;
@@ -145,8 +155,8 @@ std::string comparison_of(const Task& task, std::optional<std::pair<Index, Index
                        {"comparison", json_of(cells)}};
     return json.document();
   }
-  return fmt::format("{}   (reads + writes, in words)\n\n{}{}", to_words(task, "M"),
-                     table_of(cells), reasons(rows, all, limits));
+  return fmt::format("{}   (reads + writes, in words)\n\n{}{}", to_words(task), table_of(cells),
+                     reasons(rows, all, limits));
 }
 
 }  // namespace redblue
