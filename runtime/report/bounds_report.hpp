@@ -15,18 +15,30 @@
 
 namespace redblue {
 
+// What the words at M and at 4 M say of a statement O(...) that falls with M.
+enum class StatementVerdict {
+  falls,            // the words fall, too
+  within_constant,  // they do not, but the statement stays above a fixed share of them in its range
+  refuted,          // they do not, and the statement falls below every share of them
+  M_outside,        // the paper states nothing of this M, or of m other than n
+  next_M_outside    // it states nothing of 4 M
+};
+
 // A statement O(...) of the paper, and the words that it is about, both at M and at 4 M. The
 // statement is evaluated without its constant and rounded down.
 struct Statement {
   std::string name;
   std::string says;
+  std::string range;               // the n, d and M that the paper states it for
+  bool at_M = true, at_4M = true;  // whether these M are in that range
   Index says_words = 0, says_at_4M = 0;
   std::string about;  // the algorithm that moves the words
   Index words = 0, words_at_4M = 0;
+  // Whether the statement is at least a fixed share of these words at every M of its range.
+  bool has_constant = false;
 
-  // The statement falls with M, even where it is less than a word here. Words that do not fall
-  // refute it, whatever its constant is.
-  [[nodiscard]] bool refuted() const { return words_at_4M >= words; }
+  [[nodiscard]] StatementVerdict verdict() const;
+  [[nodiscard]] bool refuted() const { return verdict() == StatementVerdict::refuted; }
 };
 
 struct BoundReport {

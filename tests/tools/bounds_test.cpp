@@ -42,8 +42,8 @@ TEST_F(BoundsCommand, EveryKey) {
                                        {"status", "proven"}}));
   EXPECT_EQ(keys(json["best"]), (Keys{"kernel", "words", "ratio"}));
   for (const Json& statement : json["statements"]) {
-    EXPECT_EQ(keys(statement), (Keys{"name", "says", "says_words", "says_words_at_4M", "about",
-                                     "words", "words_at_4M", "refuted"}));
+    EXPECT_EQ(keys(statement), (Keys{"name", "says", "range", "says_words", "says_words_at_4M",
+                                     "about", "words", "words_at_4M", "verdict", "refuted"}));
   }
 
   const Json forward = this->json("bounds --problem forward --n 300 --d 16 --M 512");
@@ -150,6 +150,38 @@ TEST_F(BoundsCommand, StatementsOfThePaper) {
   EXPECT_NE(data("bounds --n 4096 --d 64 --M 4095").find("this cache is small"), std::string::npos);
 }
 
+// A theorem is not refuted where it says nothing. Theorem D.5 is stated for n d >= M >= d^2,
+// Theorem 4.3 for M < d^2, and all of them for one length n. Inside, with n >= d, Theorem 1.1 says
+// at least n d + d^2, which four times covers the compulsory 4 n d + 3 d^2.
+TEST_F(BoundsCommand, StatementsOutsideTheirRange) {
+  const auto verdict = [&](const std::string& sizes, const std::string& name) {
+    for (const Json& statement : json("bounds " + sizes)["statements"]) {
+      if (statement["name"] == name) {
+        return statement["verdict"].get<std::string>();
+      }
+    }
+    return std::string("none");
+  };
+  const std::string next = "4 M is outside the stated range", outside = "outside the stated range";
+  EXPECT_EQ(verdict("--n 4096 --d 64 --M 256K", "Theorem 1.1"), next) << "M = n d";
+  EXPECT_EQ(verdict("--n 4096 --d 64 --M 256K", "Theorem D.5"), next);
+  EXPECT_EQ(verdict("--n 4096 --d 64 --M 262145", "Theorem 1.1"), outside);
+  EXPECT_EQ(verdict("--n 1 --d 1 --M 3", "Theorem 1.1"), outside);
+  EXPECT_EQ(verdict("--n 64 --d 128 --M 4K", "Theorem 1.1"), next) << "from small into n d < M";
+  EXPECT_EQ(verdict("--n 4096 --m 100 --d 64 --M 1K", "Theorem 1.1"), outside);
+  EXPECT_EQ(verdict("--n 4096 --m 100 --d 64 --M 1K", "Lemma C.9"), outside);
+  // In the range words are the compulsory ones, and a constant is enough: 28,672 of 16,579.
+  EXPECT_EQ(verdict("--n 64 --d 64 --M 1000", "Theorem 1.1"), "no: within a constant");
+  // Whose matrix X alone has d^2 words, more than n^2 d / sqrt(M) + n d^2 / sqrt(M) by d / n.
+  EXPECT_EQ(verdict("--n 64 --d 4096 --M 1M", "Theorem 1.1"), "no: refuted");
+  EXPECT_EQ(verdict("--n 4096 --d 64 --M 64K", "Theorem 1.1"), "yes");
+  EXPECT_EQ(verdict("--n 4096 --d 64 --M 64K", "Theorem D.5"), "no: refuted");
+  EXPECT_EQ(verdict("--n 4096 --d 64 --M 1K", "Lemma C.9"), "no: refuted");
+  const std::string table = data("bounds --n 4096 --d 64 --M 256K");
+  EXPECT_NE(table.find(next), std::string::npos) << table;
+  EXPECT_NE(table.find("for m = n, d^2 <= M <= n d"), std::string::npos) << table;
+}
+
 // Also where M is so large that what the paper says is less than a word.
 TEST_F(BoundsCommand, StatementsThatFallToZero) {
   for (const std::string problem :
@@ -159,8 +191,9 @@ TEST_F(BoundsCommand, StatementsThatFallToZero) {
     ASSERT_FALSE(statements.empty()) << problem;
     EXPECT_EQ(statements[0]["name"], "Theorem 1.1");
     EXPECT_EQ(statements[0]["says_words"], 0) << problem;
+    EXPECT_EQ(statements[0]["verdict"], "outside the stated range") << problem;
     for (const Json& statement : statements) {
-      EXPECT_EQ(statement["refuted"], true) << problem << statement.dump();
+      EXPECT_EQ(statement["refuted"], statement["name"] == "Lemma C.9") << statement.dump();
     }
   }
 }

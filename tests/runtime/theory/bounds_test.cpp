@@ -919,7 +919,7 @@ TEST(Bounds, StatementsOfThePaper) {
   // Br = min(M / 4d, d): from M = 4 d^2 on it is d, and the words stand still.
   EXPECT_FALSE(
       statement(report_bounds({Pass::backward, Problem(shape), 4096}), "Theorem D.5")->refuted());
-  for (const Index M : {16384, 65536, 262'144}) {
+  for (const Index M : {16384, 65536}) {
     const auto capped =
         statement(report_bounds({Pass::backward, Problem(shape), M}), "Theorem D.5");
     ASSERT_TRUE(capped);
@@ -927,12 +927,32 @@ TEST(Bounds, StatementsOfThePaper) {
     EXPECT_GT(capped->words, 2 * 4096 * 4096) << M;
   }
 
-  // Far above n d the compulsory words are left, and the Theta goes on falling below them.
-  const auto far =
-      statement(report_bounds({Pass::backward, Problem(shape), 1 << 24}), "Theorem 1.1");
-  EXPECT_TRUE(far->refuted());
-  EXPECT_LT(far->says_words, far->words);
-  EXPECT_FALSE(statement(report_bounds({Pass::backward, Problem(shape), 1 << 24}), "Theorem D.5"));
+  // At M = n d the paper states nothing of 4 M, and above it nothing of M: that its Theta falls
+  // below the compulsory words there contradicts no theorem.
+  const BoundReport edge = report_bounds({Pass::backward, Problem(shape), 4096 * 64});
+  for (const char* name : {"Theorem 1.1", "Theorem D.5"}) {
+    EXPECT_EQ(statement(edge, name)->verdict(), StatementVerdict::next_M_outside) << name;
+  }
+  const BoundReport far = report_bounds({Pass::backward, Problem(shape), 1 << 24});
+  EXPECT_EQ(statement(far, "Theorem 1.1")->verdict(), StatementVerdict::M_outside);
+  EXPECT_LT(statement(far, "Theorem 1.1")->says_words, statement(far, "Theorem 1.1")->words);
+  EXPECT_FALSE(statement(far, "Theorem D.5"));
+}
+
+// Theorem 1.1 with n >= d says at least n d + d^2 words in its range, a quarter of the compulsory
+// ones or more: so no M and no sizes refute it.
+TEST(Bounds, TheMainTheoremStandsInItsRange) {
+  for (const Index d : {1, 2, 5, 16, 64}) {
+    for (const Index times : {1, 2, 4, 9, 40}) {
+      const Index n = times * d;
+      for (Index M = 1; M <= 5 * n * d; M += 1 + M / 2) {
+        const Statement main = report_bounds({Pass::backward, {n, n, d}, M}).statements.front();
+        EXPECT_FALSE(main.refuted()) << n << " " << d << " " << M;
+        EXPECT_EQ(main.verdict() == StatementVerdict::M_outside, M > n * d && M >= d * d)
+            << n << " " << M;
+      }
+    }
+  }
 }
 
 }  // namespace
