@@ -39,10 +39,11 @@ struct FitPoints {
   [[nodiscard]] std::string_view width() const { return family ? "s" : "d"; }
 };
 
-// A cell of the table, or a statement that it rests on.
+// A cell of the table, a statement that it rests on, or a law to which our kernels are compared
+// where the paper claims nothing.
 struct Claim {
   std::string_view pass;   // forward, backward, sparse
-  std::string_view bound;  // upper, lower
+  std::string_view bound;  // upper, lower; none: no claim of the paper
   std::string_view cache;  // large, small
   std::string_view from;   // the source of the claim
   std::string_view says;
@@ -74,7 +75,10 @@ struct Row {
   Fit fit;
 
   // Whether all exponents are within the claim's tolerance.
-  [[nodiscard]] bool holds() const;
+  [[nodiscard]] bool follows() const;
+  // Whether the claim holds so far as words can tell. Nothing where the paper claims nothing, and
+  // where our proven bound, which may be too small, does not follow the paper's.
+  [[nodiscard]] std::optional<bool> holds() const;
   [[nodiscard]] std::string verdict() const;
 };
 
@@ -82,7 +86,7 @@ struct Table1 {
   std::vector<Row> rows;
 };
 
-// A kernel of sparse operands and the claim that its words should follow.
+// A kernel of sparse operands, or our bound, and the law that its words may follow.
 struct SparseLaw {
   Claim claim;
   FitPoints grid;
