@@ -238,8 +238,44 @@ std::string FormulaWriter::condition(const Condition& condition) const {
   return "";
 }
 
-std::string FormulaWriter::equal(std::size_t block, std::size_t length) const {
-  return fmt::format("{} = {}", quantity(block), quantity(length));
+std::vector<std::string> FormulaWriter::regime(Regime regime) const {
+  const std::string square = powers({"d", "d"}, notation_)[0];
+  const std::string whole = product(1, {"n", "d"}, {});
+  const std::string_view at_most = notation_ == Notation::latex ? "\\le" : "<=";
+  switch (regime) {
+    case Regime::small:
+      return {fmt::format("M < {}", square)};
+    case Regime::large:
+      return {fmt::format("{} {} M", square, at_most), fmt::format("M {} {}", at_most, whole)};
+    case Regime::beyond:
+      return {fmt::format("{} {} M", square, at_most), fmt::format("{} < M", whole)};
+  }
+  return {};
+}
+
+std::vector<std::string> FormulaWriter::conditions() const {
+  std::vector<std::string> all;
+  for (std::size_t block = 0; block < of_.quantities().size(); ++block) {
+    if (const auto length = of_.whole(block)) {
+      all.push_back(fmt::format("{} = {}", quantity(block), quantity(*length)));
+    }
+  }
+  for (const auto& [name, size] : of_.fixed()) {
+    all.push_back(fmt::format("{} = {}", name, size));
+  }
+  // At least 3 and at most 3 is 3.
+  const auto has = [&](Condition condition, Condition::Is is) {
+    condition.is = is;
+    return std::ranges::count(of_.conditions(), condition) > 0;
+  };
+  for (const Condition& one : of_.conditions()) {
+    if (one.is == Condition::Is::at_least && has(one, Condition::Is::at_most_number)) {
+      all.push_back(fmt::format("{} = {}", quantity(one.of), one.number));
+    } else if (one.is != Condition::Is::at_most_number || !has(one, Condition::Is::at_least)) {
+      all.push_back(condition(one));
+    }
+  }
+  return all;
 }
 
 }  // namespace redblue

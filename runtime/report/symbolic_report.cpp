@@ -8,9 +8,9 @@
 #include <fmt/ranges.h>
 
 #include "runtime/report/context.hpp"
-#include "runtime/report/notation.hpp"
 #include "runtime/report/word_width.hpp"
 #include "runtime/text/cells.hpp"
+#include "runtime/theory/bounds.hpp"
 
 namespace redblue {
 namespace {
@@ -56,20 +56,25 @@ std::vector<SymbolicPhase> with_total(const SymbolicFormula& formula) {
   return all;
 }
 
-// Under which the formulas hold.
-Texts conditions(const FormulaCase& of, const FormulaWriter& writer) {
-  Texts all;
-  for (std::size_t block = 0; block < of.quantities().size(); ++block) {
-    if (const auto length = of.whole(block)) {
-      all.push_back(writer.equal(block, *length));
-    }
+constexpr std::string_view kOnlyTheseBlocks = "plans that have these blocks and no others";
+
+std::string_view to_string(Regime regime) {
+  switch (regime) {
+    case Regime::small:
+      return "small";
+    case Regime::large:
+      return "large";
+    case Regime::beyond:
+      return "beyond";
   }
-  for (const auto& [name, size] : of.fixed()) {
-    all.push_back(fmt::format("{} = {}", name, size));
-  }
-  for (const Condition& condition : of.conditions()) {
-    all.push_back(writer.condition(condition));
-  }
+  return "";
+}
+
+// The assumptions of the formulas: regime, blocks, order of sizes.
+Texts assumptions(const SymbolicReport& report, const FormulaWriter& writer) {
+  Texts all = report.regime ? writer.regime(*report.regime) : Texts();
+  const Texts conditions = writer.conditions();
+  all.insert(all.end(), conditions.begin(), conditions.end());
   return all;
 }
 
@@ -77,6 +82,17 @@ std::string lengths(const FormulaCase& of) {
   const Sizes& sizes = of.sizes();
   return fmt::format("n = {} queries, m = {} keys, d = {}{}", sizes[0], sizes[1], sizes[2],
                      of.is_length(3) ? fmt::format(", dv = {}", sizes[3]) : "");
+}
+
+// The sizes that the blocks and the assumptions are of.
+std::string sizes_of_plan(const SymbolicReport& report) {
+  return fmt::format("{}, M = {}{}", lengths(report.formula.of), report.plan.M,
+                     report.plan.blocks.begin() == report.plan.blocks.end()
+                         ? ""
+                         : ": " + blocks_text(report.plan.blocks));
+}
+std::string_view whose_sizes(const SymbolicReport& report) {
+  return report.is_example ? "example sizes" : "sizes";
 }
 
 // Of the words of the plan, those of the leading terms.
@@ -95,6 +111,12 @@ double leading_part(const SymbolicReport& report, const std::vector<LeadingTerm>
   }
   const PhaseCost all = total(report.plan.phases);
   return sum / static_cast<double>((all.reads + all.writes).value());
+}
+
+// What a leading term takes for a block.
+std::string about(const FormulaWriter& writer, const BlockOfM& block) {
+  return fmt::format("{} {} {}", writer.quantity(block.block), writer.about(),
+                     writer.block_of_M(block));
 }
 
 Json notations_json(const SymbolicReport& report, const auto& write) {
@@ -144,7 +166,17 @@ SymbolicReport report_symbolic(const Report& counted) {
         "formulas are of one head, on one machine of one level: leave --heads, --threads, "
         "--ranks and --grid out, and give one --M");
   }
-  return {plan, symbolic_formula(find_kernel(plan.kernel), plan), counted.M_from};
+  SymbolicReport report = {.plan = plan,
+                           .formula = symbolic_formula(find_kernel(plan.kernel), plan),
+                           .M_from = counted.M_from,
+                           .regime = std::nullopt};
+  if (plan.blocks.begin() != plan.blocks.end()) {
+    const Shape& shape = plan.problem.shape;
+    report.regime = Words(plan.M) < dividing_point(shape)       ? Regime::small
+                    : Words(plan.M) <= Words(shape.n) * shape.d ? Regime::large
+                                                                : Regime::beyond;
+  }
+  return report;
 }
 
 std::string to_table(const SymbolicReport& report) {
@@ -159,24 +191,20 @@ std::string to_table(const SymbolicReport& report) {
           line.terms ? wrapped(*line.terms, " ", "\n          ", 90) : std::string(kMissing));
     }
   }
-  const Texts where = conditions(report.formula.of, writer);
-  text += fmt::format(
-      "\nceil(n/B): the blocks of B that n is cut into; peak <= M; of plans that have these "
-      "blocks and no others{}\n",
-      where.empty() ? "" : "\nwhere " + wrapped(where, ", ", ",\n      ", 90));
+  const Texts where = assumptions(report, writer);
+  text += fmt::format("\nceil(n/B): the blocks of B that n is cut into; peak <= M; of {}{}\n",
+                      kOnlyTheseBlocks,
+                      where.empty() ? "" : "\nwhere " + wrapped(where, ", ", ",\n      ", 90));
   if (const auto leading = leading_terms(report.formula)) {
     text += fmt::format("for n and m large, words: {}\n", writer.sum(writer.terms(*leading)));
     if (const auto block = block_of_M(report.formula, *leading, report.plan.M)) {
-      text += fmt::format("  with {} about {}: {}\n", writer.quantity(block->block),
-                          writer.block_of_M(*block), writer.sum(writer.terms(*leading, *block)));
+      text += fmt::format("  with {}: {}\n", about(writer, *block),
+                          writer.sum(writer.terms(*leading, *block)));
     }
-    text += fmt::format("  {:.1f}% of those here: {}, M = {}: {}\n",
-                        100 * leading_part(report, *leading), lengths(report.formula.of),
-                        report.plan.M, blocks_text(report.plan.blocks));
-  } else {
-    text += fmt::format("here: {}, M = {}: {}\n", lengths(report.formula.of), report.plan.M,
-                        blocks_text(report.plan.blocks));
+    text +=
+        fmt::format("  {:.1f}% of those of these sizes\n", 100 * leading_part(report, *leading));
   }
+  text += fmt::format("{}: {}\n", whose_sizes(report), sizes_of_plan(report));
   return text;
 }
 
@@ -193,6 +221,8 @@ std::string to_json(const SymbolicReport& report) {
     json["dv"] = shape.dv;
   }
   json["M"] = plan.M;
+  json["sizes"] = report.is_example ? "example" : "given";
+  json["regime"] = report.regime ? Json(to_string(*report.regime)) : Json();
   json.update(json_of(width_cells(plan.problem)));
   json["blocks"] = blocks_json(plan.blocks);
   Json phases = Json::array();
@@ -206,6 +236,7 @@ std::string to_json(const SymbolicReport& report) {
       leading ? block_of_M(report.formula, *leading, plan.M) : std::optional<BlockOfM>();
   json["leading"] = nullptr;
   json["leading_in_M"] = nullptr;
+  json["leading_in_M_with"] = nullptr;
   if (leading) {
     json["leading"] = notations_json(
         report, [&](const FormulaWriter& writer) { return writer.sum(writer.terms(*leading)); });
@@ -214,14 +245,17 @@ std::string to_json(const SymbolicReport& report) {
     json["leading_in_M"] = notations_json(report, [&](const FormulaWriter& writer) {
       return writer.sum(writer.terms(*leading, *block));
     });
+    json["leading_in_M_with"] =
+        notations_json(report, [&](const FormulaWriter& writer) { return about(writer, *block); });
   }
-  json["where"] = conditions(report.formula.of, FormulaWriter(report.formula.of, Notation::text));
+  json["where"] = assumptions(report, FormulaWriter(report.formula.of, Notation::text));
   return json.document();
 }
 
 std::string to_csv(const SymbolicReport& report) {
   const FormulaWriter writer(report.formula.of, Notation::text);
   const FormulaWriter sympy(report.formula.of, Notation::sympy);
+  const std::string where = fmt::format("{}", fmt::join(assumptions(report, writer), ", "));
   std::vector<Cells> rows;
   for (const SymbolicPhase& phase : with_total(report.formula)) {
     const std::vector<Line> lines = lines_of(phase, writer);
@@ -234,7 +268,14 @@ std::string to_csv(const SymbolicReport& report) {
                       {"path", phase.path},
                       {"metric", lines[k].name},
                       {"formula", cell(writer, lines[k])},
-                      {"sympy", cell(sympy, programs[k])}});
+                      {"sympy", cell(sympy, programs[k])},
+                      {"where", where},
+                      {"sizes", report.is_example ? "example" : "given"},
+                      {"n", report.plan.problem.shape.n},
+                      {"m", report.plan.problem.shape.m},
+                      {"d", report.plan.problem.shape.d},
+                      {"M", report.plan.M},
+                      {"blocks", blocks_text(report.plan.blocks)}});
     }
   }
   return csv_of(rows);
@@ -257,15 +298,16 @@ std::string to_latex(const SymbolicReport& report) {
   if (const auto leading = leading_terms(report.formula)) {
     text += fmt::format("For $n$ and $m$ large: ${}$ words.\n", writer.sum(writer.terms(*leading)));
     if (const auto block = block_of_M(report.formula, *leading, report.plan.M)) {
-      text += fmt::format("With ${} \\approx {}$: ${}$.\n", writer.quantity(block->block),
-                          writer.block_of_M(*block), writer.sum(writer.terms(*leading, *block)));
+      text += fmt::format("With ${}$: ${}$.\n", about(writer, *block),
+                          writer.sum(writer.terms(*leading, *block)));
     }
   }
-  const Texts where = conditions(report.formula.of, writer);
+  const Texts where = assumptions(report, writer);
   if (!where.empty()) {
-    text += fmt::format("Where ${}$.\n", wrapped(where, "$, $", "$,\n$", 80));
+    text +=
+        fmt::format("Where ${}$,\nof {}.\n", wrapped(where, "$, $", "$,\n$", 80), kOnlyTheseBlocks);
   }
-  return text;
+  return text + fmt::format("% {}: {}\n", whose_sizes(report), sizes_of_plan(report));
 }
 
 std::string to_sympy(const SymbolicReport& report) {
@@ -278,13 +320,14 @@ std::string to_sympy(const SymbolicReport& report) {
     }
   }
   names.emplace_back("M");
-  const Texts where = conditions(of, writer);
+  const Texts where = assumptions(report, writer);
   std::string text = fmt::format(
-      "# {}: words\n{}from sympy import Max, ceiling, sqrt, symbols\n\n"
+      "# {}: words\n{}# of {}\n# {}: {}\nfrom sympy import Max, ceiling, sqrt, symbols\n\n"
       "{} = symbols(\n    \"{}\", integer=True, positive=True)\nphases = {{\n",
       spelled(report.plan),
       where.empty() ? "" : fmt::format("# where {}\n", wrapped(where, ", ", ",\n#   ", 90)),
-      fmt::join(names, ", "), fmt::join(names, " "));
+      kOnlyTheseBlocks, whose_sizes(report), sizes_of_plan(report), fmt::join(names, ", "),
+      fmt::join(names, " "));
   const auto dictionary = [&](const SymbolicPhase& phase) {
     std::string entries;
     for (const Line& line : lines_of(phase, writer)) {
@@ -301,9 +344,8 @@ std::string to_sympy(const SymbolicReport& report) {
   if (const auto leading = leading_terms(report.formula)) {
     text += fmt::format("leading = {}  # for n and m large\n", writer.sum(writer.terms(*leading)));
     if (const auto block = block_of_M(report.formula, *leading, report.plan.M)) {
-      text += fmt::format("leading_in_M = {}  # with {} about {}\n",
-                          writer.sum(writer.terms(*leading, *block)), writer.quantity(block->block),
-                          writer.block_of_M(*block));
+      text += fmt::format("leading_in_M = {}  # with {}\n",
+                          writer.sum(writer.terms(*leading, *block)), about(writer, *block));
     }
   }
   return text;

@@ -109,6 +109,10 @@ FormulaCase::FormulaCase(const Kernel& kernel, const Plan& plan)
       sizes_.push_back(size);
     }
   }
+  // Fewer keys make fewer groups, and one group has other phases.
+  if (const Index groups = key_groups_of(plan.blocks); groups > 1) {
+    add({.of = kM, .is = Condition::Is::at_least, .number = groups});
+  }
   cuts_.resize(quantities_.size());
   whole_.resize(quantities_.size());
   find_cuts();

@@ -52,7 +52,8 @@ class FormulaCase {
   FormulaCase(const Kernel& kernel, const Plan& plan);
 
   [[nodiscard]] const std::vector<Quantity>& quantities() const { return quantities_; }
-  [[nodiscard]] static bool is_n_or_m(std::size_t which) { return which < 2; }
+  static constexpr std::size_t kN = 0, kM = 1;  // their numbers
+  [[nodiscard]] static bool is_n_or_m(std::size_t which) { return which <= kM; }
   [[nodiscard]] bool is_length(std::size_t which) const {
     return which < quantities_.size() && quantities_[which].length != nullptr;
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <random>
+#include <tuple>
 #include <utility>
 
 namespace redblue {
@@ -51,12 +52,16 @@ std::vector<Monomial> products(const std::vector<Atom>& atoms, std::size_t degre
   return all;
 }
 
-// Simple ones first.
+// Simple ones first; and n m before n^2 and m^2, which it is where n = m.
 void sort(std::vector<Monomial>& basis) {
   std::ranges::stable_sort(basis, {}, [](const Monomial& monomial) {
-    return std::pair(monomial.size(), std::ranges::count_if(monomial, [](const Atom& atom) {
-                       return atom.by.has_value();
-                     }));
+    const auto times = [&](std::size_t which) {
+      return std::ranges::count(monomial, which, &Atom::of);
+    };
+    return std::tuple(
+        monomial.size(),
+        std::ranges::count_if(monomial, [](const Atom& atom) { return atom.by.has_value(); }),
+        times(FormulaCase::kN) > 1 || times(FormulaCase::kM) > 1);
   });
 }
 
@@ -123,6 +128,9 @@ std::vector<Which> relevant(const FormulaCase& of, const Counts& counts, std::mt
 }
 
 enum class Detail { order, sums, quarters };
+// How n and m of a plan that has n = m are to each other in a formula. Only with `equal` may it
+// take one for the other, and it is the last to be tried.
+enum class Square { n_at_most_m, m_at_most_n, equal };
 
 class Finder {
  public:
@@ -194,10 +202,33 @@ class Finder {
     return true;
   }
 
+  // Whether the kernel says so at the sizes of the plan.
+  template <class Formula>
+  [[nodiscard]] bool has_words_of_plan(const Formula& formula) const {
+    return value(formula, of_.sizes()) == metric(of_.sizes());
+  }
+  [[nodiscard]] bool is_square() const {
+    return of_.sizes()[FormulaCase::kN] == of_.sizes()[FormulaCase::kM] &&
+           std::ranges::count_if(relevant_, FormulaCase::is_n_or_m) == 2;
+  }
+
+  [[nodiscard]] static Condition of_square(Square square) {
+    constexpr std::size_t n = FormulaCase::kN, m = FormulaCase::kM;
+    switch (square) {
+      case Square::n_at_most_m:
+        return {.of = n, .is = Condition::Is::at_most, .than = m};
+      case Square::m_at_most_n:
+        return {.of = m, .is = Condition::Is::at_most, .than = n};
+      case Square::equal:
+        return {.of = m, .is = Condition::Is::equal, .than = n};
+    }
+    return {};
+  }
+
   // Everything that may matter, as it is in the plan: the order of quantities, and n = m; where
   // that is not enough, two together less or more than a length, and how many quarters of others
   // they are; and, of a peak, on which side of the kernel's constants they are.
-  [[nodiscard]] Conditions of_plan(Detail detail, bool of_peak) {
+  [[nodiscard]] Conditions of_plan(Detail detail, Square square, bool of_peak) {
     Conditions all;
     const Sizes& plan = of_.sizes();
     for (const std::size_t a : relevant_) {
@@ -206,7 +237,7 @@ class Finder {
           all.push_back({.of = a, .is = Condition::Is::less, .than = b});
         } else if (plan[a] == plan[b] && a < b) {
           all.push_back(FormulaCase::is_n_or_m(b)
-                            ? Condition{.of = b, .is = Condition::Is::equal, .than = a}
+                            ? of_square(square)
                             : Condition{.of = a, .is = Condition::Is::at_most, .than = b});
         }
         for (const Index quarters : {3, 2, 1}) {
@@ -389,22 +420,44 @@ Conditions needed(Finder& finder, const Found& found, Conditions conditions) {
 }
 
 // What `find` finds, under as few conditions as there need be; and nothing unless the kernel says
-// the same of many other sizes.
+// the same of the plan and of many other sizes.
 template <class Find>
 auto find_under(Finder& finder, bool of_peak, FormulaCase& of, const Find& find) {
   auto found = find(Conditions());
-  if (found && finder.has_words_of(*found, {}, kManyDraws)) {
+  if (found && finder.has_words_of_plan(*found) && finder.has_words_of(*found, {}, kManyDraws)) {
     return found;
   }
-  for (const Detail detail : {Detail::order, Detail::sums, Detail::quarters}) {
-    const Conditions all = finder.of_plan(detail, of_peak);
+  const auto under = [&](const Conditions& all) {
     found = find(all);
-    for (const Conditions& conditions :
-         found ? std::vector{needed(finder, *found, all), all} : std::vector<Conditions>()) {
+    if (!found || !finder.has_words_of_plan(*found)) {
+      return false;
+    }
+    for (const Conditions& conditions : {needed(finder, *found, all), all}) {
       if (finder.has_words_of(*found, conditions, kDrawsUnderConditions)) {
         for (const Condition& condition : conditions) {
           of.add(condition);
         }
+        return true;
+      }
+    }
+    return false;
+  };
+  std::vector<Square> squares = {Square::equal};
+  if (finder.is_square()) {
+    // Another formula of this plan may have needed one of the two: both would be n = m.
+    const auto has = [&](Square square) {
+      return std::ranges::count(of.conditions(), Finder::of_square(square)) > 0;
+    };
+    if (!has(Square::n_at_most_m)) {
+      squares.insert(squares.begin(), Square::m_at_most_n);
+    }
+    if (!has(Square::m_at_most_n)) {
+      squares.insert(squares.begin(), Square::n_at_most_m);
+    }
+  }
+  for (const Detail detail : {Detail::order, Detail::sums, Detail::quarters}) {
+    for (const Square square : squares) {
+      if (under(finder.of_plan(detail, square, of_peak))) {
         return found;
       }
     }

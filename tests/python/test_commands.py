@@ -37,7 +37,8 @@ CALLS = {
     "count forward/sparse-rows --n 64 --d 32 --M 4K --make A1=random:4 --make A2=random:4 --seed 3":
         lambda: redblue.count("forward/sparse-rows", n=64, d=32, M="4K",
                               make={"A1": "random:4", "A2": "random:4"}, seed=3),
-    "count backward/flash --symbolic": lambda: redblue.count("backward/flash", symbolic=True),
+    "count backward/flash --symbolic --regime large":
+        lambda: redblue.count("backward/flash", symbolic=True, regime="large"),
     "count --as flash-attention-2 --n 4096 --d 64 --M 64K":
         lambda: redblue.count(as_="flash-attention-2", n=4096, d=64, M="64K"),
     "count backward/rows --n 512 --d 32 --M 8K --grid 2x2":
@@ -100,8 +101,8 @@ def test_other_formats_are_text(command):
     """With another format than JSON, the text that the command prints."""
     line = "count backward/small --n 100 --d 8 --M 256 --format csv"
     assert redblue.count("backward/small", n=100, d=8, M=256, format="csv") == command.run(line).stdout
-    assert redblue.count("backward/flash", symbolic=True, format="latex") == command.run(
-        "count backward/flash --symbolic --format latex").stdout
+    assert redblue.count("backward/flash", symbolic=True, regime="large", format="latex") == command.run(
+        "count backward/flash --symbolic --regime large --format latex").stdout
 
 
 def test_text_of_json(command):
@@ -194,8 +195,8 @@ def test_mistaken_keywords(given):
 def test_values_of_other_types():
     """Switches, lists and arguments in all the forms that they may have are those of the plain ones."""
     for true in (True, 1, numpy.True_):
-        assert redblue.count("backward/flash", symbolic=true).to_dict() == redblue.count(
-            "backward/flash", symbolic=True).to_dict()
+        assert redblue.count("backward/flash", symbolic=true, regime="large").to_dict() == redblue.count(
+            "backward/flash", symbolic=True, regime="large").to_dict()
     for false in (False, 0, numpy.False_, None):
         assert redblue.count("backward/small", n=8, d=8, M=64, symbolic=false).M == 64
     plain = counted(redblue.plan(cache=["192KiB"], d=[64, 128]).to_dict())

@@ -246,9 +246,10 @@ TEST_F(Schemas, OfWordsOfTwoBytes) {
 }
 
 TEST_F(Schemas, OfFormulas) {
-  expect_keep("symbolic",
-              {"count backward/rows --symbolic", "count matmul/blocked --symbolic --n 50 --M 300",
-               "count attention/rows --symbolic --dv 96"});
+  expect_keep("symbolic", {"count backward/rows --symbolic --regime small",
+                           "count matmul/blocked --symbolic --n 50 --d 9 --M 300",
+                           "count forward/naive --symbolic",
+                           "count attention/rows --symbolic --n 4K --d 64 --dv 96 --M 64K"});
 }
 
 TEST_F(Schemas, OfOtherTiles) {

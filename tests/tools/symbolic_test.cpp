@@ -15,7 +15,7 @@ namespace {
 class CountSymbolic : public Cli {};
 
 TEST_F(CountSymbolic, PrintsEachPhase) {
-  const std::string text = data("count backward/rows --symbolic");
+  const std::string text = data("count backward/rows --symbolic --regime large");
   EXPECT_NE(text.find("\ncore\n  reads   2 m d ceil(n/Br) + n\n"), std::string::npos) << text;
   EXPECT_NE(text.find("for n and m large, words: 2 n m d/Br\n"
                       "  with Br about M/(3 d): 6 n m d^2/M\n"),
@@ -28,10 +28,12 @@ TEST_F(CountSymbolic, OfKernelsWithoutBlocks) {
   const std::string text = data("count forward/naive --symbolic");
   EXPECT_EQ(text.find("dv"), std::string::npos) << text;
   EXPECT_NE(text.find("n = 8192 queries, m = 10000 keys, d = 64, M"), std::string::npos) << text;
+  EXPECT_EQ(text.find("where"), std::string::npos) << text;
 }
 
 TEST_F(CountSymbolic, OfADevice) {
-  EXPECT_EQ(json("count forward/rows --symbolic --device a100 --word 2")["word_bytes"], 2);
+  EXPECT_EQ(
+      json("count forward/rows --symbolic --n 4K --d 64 --device a100 --word 2")["word_bytes"], 2);
 }
 
 // The case is that of the sizes: a block that takes all of a length is that length.
@@ -82,7 +84,8 @@ TEST_F(CountSymbolic, IsAProgram) {
 
 TEST_F(CountSymbolic, ClosesEveryBrace) {
   for (const char* kernel : {"backward/tiles", "layer/tiles", "linear/products"}) {
-    const std::string text = data(fmt::format("count {} --symbolic --format latex", kernel));
+    const std::string text =
+        data(fmt::format("count {} --symbolic --regime small --format latex", kernel));
     EXPECT_EQ(std::ranges::count(text, '{'), std::ranges::count(text, '}'));
     EXPECT_EQ(std::ranges::count(text, '$') % 2, 0);
     const auto times = [&](std::string_view what) {
@@ -98,20 +101,114 @@ TEST_F(CountSymbolic, ClosesEveryBrace) {
   }
 }
 
+// The words of the paper's small-cache algorithm have two laws. With M < d^2 blocks are smaller
+// than d, and of its six products five have n m scores: 6 n m d / B + 9 n m words, where B^2 is M
+// / 4. In large caches d is one block, S = A1 X is read once, and fewer words are left.
+TEST_F(CountSymbolic, ARegimeIsChosen) {
+  const Json small = json("count backward/small --symbolic --regime small");
+  EXPECT_EQ(small["regime"], "small");
+  EXPECT_EQ(small["sizes"], "example");
+  EXPECT_EQ(small["leading"]["text"], "6 n m d/B + 9 n m");
+  EXPECT_EQ(small["leading_in_M"]["text"], "12 n m d/sqrt(M) + 9 n m");
+  EXPECT_EQ(small["leading_in_M_with"]["text"], "B about sqrt(M/4)");
+  EXPECT_NE(std::ranges::find(small["where"], "M < d^2"), small["where"].end()) << small["where"];
+  EXPECT_NE(std::ranges::find(small["where"], "B < d"), small["where"].end()) << small["where"];
+  EXPECT_LT(small["M"].get<Index>(), small["d"].get<Index>() * small["d"].get<Index>());
+
+  const Json large = json("count backward/small --symbolic --regime large");
+  EXPECT_EQ(large["regime"], "large");
+  EXPECT_EQ(large["leading_in_M"]["text"], "10 n m d/sqrt(M) + 10 n m");
+  EXPECT_NE(std::ranges::find(large["where"], "d <= B"), large["where"].end()) << large["where"];
+
+  const auto refused = [&](const std::string& line, const std::string& message) {
+    SCOPED_TRACE(line);
+    expect_refused(process("count " + line), 2, message);
+  };
+  refused("backward/small --symbolic",
+          "--symbolic: formulas of backward/small are others for small caches .M < d\\^2. than for "
+          "large ones: give --regime small, --regime large, or --n, --d and --M");
+  refused("backward/small --symbolic --n 64 --d 8", "--M is missing");
+  refused("backward/small --symbolic --M 4K", "missing");
+  refused("backward/small --symbolic --regime small --M 4K", "--regime small: sizes have a regime");
+  refused("backward/small --symbolic --regime medium",
+          "--regime 'medium': expected small or large");
+  refused("backward/small --regime small --n 64 --d 8 --M 4K",
+          "--regime 'small': only with --symbolic");
+  refused("linear/rows --symbolic --regime small",
+          "--regime small, with example sizes: linear/rows");
+}
+
+// A formula without its assumptions is no statement: they are in every format.
+TEST_F(CountSymbolic, AssumptionsAreInEveryFormat) {
+  const std::string line = "count backward/rows-xg --symbolic --regime large --format ";
+  const Json json = this->json("count backward/rows-xg --symbolic --regime large");
+  ASSERT_GE(json["where"].size(), 4U);
+  const std::string table = data(line + "table"), csv = data(line + "csv");
+  const std::string sympy = data(line + "sympy"), latex = data(line + "latex");
+  for (const Json& assumption : json["where"]) {
+    const auto text = assumption.get<std::string>();
+    EXPECT_NE(table.find(text), std::string::npos) << text;
+    EXPECT_NE(csv.find(text), std::string::npos) << text;
+  }
+  for (const char* text : {"Br < n", "Bc = 3", "d**2 <= M", "M <= n*d"}) {
+    EXPECT_NE(sympy.find(text), std::string::npos) << text << sympy;
+  }
+  for (const char* text : {"B_{r} < n", "B_{c} = 3", "{d}^{2} \\le M", "M \\le n\\,d"}) {
+    EXPECT_NE(latex.find(text), std::string::npos) << text << latex;
+  }
+  for (const std::string& text : {table, sympy, latex}) {
+    EXPECT_NE(text.find("plans that have these blocks and no others"), std::string::npos) << text;
+    EXPECT_NE(text.find("example sizes: n = 8192 queries, m = 10000 keys, d = 64, M = 65536"),
+              std::string::npos)
+        << text;
+  }
+  // Which is one condition, not two.
+  EXPECT_EQ(table.find("Bc >= 3"), std::string::npos) << table;
+}
+
+// Queries and keys are two lengths, even where a plan has as many: q = dO h^T has n m words.
+TEST_F(CountSymbolic, QueriesAndKeysAreTwoLengths) {
+  const Json json = this->json("count backward/rows-q --symbolic --n 8192 --d 64 --M 64K");
+  EXPECT_EQ(json["sizes"], "given");
+  EXPECT_EQ(json["leading"]["text"], "n m d/q.rows + 2 n m + n m d/W.Br");
+  for (const Json& phase : json["phases"]) {
+    for (const char* metric : {"reads", "writes"}) {
+      EXPECT_EQ(phase[metric]["text"].get<std::string>().find("m^2"), std::string::npos) << phase;
+    }
+  }
+}
+
+// A phase that only reads writes 0 words, also of kernels whose keys come in groups.
+TEST_F(CountSymbolic, NoWordsAreZeroWords) {
+  const Json json = this->json("count attention/rows --symbolic --regime large --blocks groups=4");
+  EXPECT_EQ(json["phases"][0]["path"], "Q");
+  EXPECT_EQ(json["phases"][0]["writes"]["text"], "0");
+  EXPECT_EQ(json["phases"][3]["path"], "O");
+  EXPECT_EQ(json["phases"][3]["reads"]["text"], "0");
+  EXPECT_NE(std::ranges::find(json["where"], "m >= 4"), json["where"].end()) << json["where"];
+  for (const Json& phase : json["phases"]) {
+    EXPECT_FALSE(phase["reads"].is_null() || phase["writes"].is_null()) << phase;
+  }
+}
+
 TEST_F(CountSymbolic, RefusesWhatHasNoFormula) {
   const auto refused = [&](const std::string& line, const std::string& message) {
     SCOPED_TRACE(line);
     expect_refused(process("count " + line), 2, message);
   };
-  refused("backward/rows --symbolic --mask causal --n 64",
+  refused("backward/rows --symbolic --mask causal --n 64 --d 8 --M 4K",
           "--symbolic: words under a mask depend on which pairs live: leave --mask out");
-  refused("backward/sparse-rows --symbolic --n 64 --m 64 --d 16 --make A1=random:4",
+  refused("backward/sparse-rows --symbolic --n 64 --m 64 --d 16 --M 4K --make A1=random:4",
           "--symbolic: words of backward/sparse-rows depend on where entries are");
-  refused("backward/rows --symbolic --heads 4", "--symbolic: formulas are of one head");
-  refused("forward/rows --symbolic --ranks 4", "--symbolic: formulas are of one head");
-  refused("backward/rows --symbolic --threads 2", "--symbolic: formulas are of one head");
-  refused("backward/rows --symbolic --M 2K,64K", "--symbolic: formulas are of one head");
-  refused("backward/rows --symbolic --format yaml",
+  refused("backward/rows --symbolic --regime large --heads 4",
+          "--symbolic: formulas are of one head");
+  refused("forward/rows --symbolic --regime large --ranks 4",
+          "--symbolic: formulas are of one head");
+  refused("backward/rows --symbolic --regime large --threads 2",
+          "--symbolic: formulas are of one head");
+  refused("backward/rows --symbolic --n 4K --d 64 --M 2K,64K",
+          "--symbolic: formulas are of one head");
+  refused("backward/rows --symbolic --regime large --format yaml",
           "--format 'yaml': expected table, json, csv, latex or sympy");
   refused("--as all --symbolic --n 64 --d 8 --M 4K", "--symbolic: --as all has tiles of a size");
   refused("backward/rows --n 64 --d 8 --M 4K --format latex", "--format 'latex': expected table");

@@ -35,28 +35,70 @@ Pass pass_of(const TextOption& option) {
       fmt::format("{} '{}': expected attention or gradients", given->from, given->text));
 }
 
-// What a formula is of where sizes are left out: blocks that are smaller than the lengths that they
+// The sizes of a formula whose regime is asked for: blocks are smaller than the lengths that they
 // cut. n and m differ, for some kernels have another formula where they are equal.
-void fill_sizes_of_formula(Request& request) {
-  const bool equal = request.n.has_value() && !request.m;
-  request.n = request.n.value_or(8192);
-  request.m = request.m.value_or(equal ? *request.n : 10000);
-  request.d = request.d.value_or(64);
+void fill_example(Request& request, Regime regime) {
+  request.n = 8192;
+  request.m = 10000;
+  request.d = regime == Regime::small ? 2048 : 64;
+  request.M = regime == Regime::small ? 1 << 20 : 1 << 16;
+}
+// For kernels without blocks, which have one formula whatever M is.
+constexpr Index kAnyM = Index{1} << 50;
+
+std::optional<Regime> regime_of(const TextOption& option) {
+  const auto given = option.get();
+  if (!given) {
+    return std::nullopt;
+  }
+  if (given->text != "small" && given->text != "large") {
+    throw UsageError(fmt::format("{} '{}': expected small or large", given->from, given->text));
+  }
+  return given->text == "small" ? Regime::small : Regime::large;
 }
 
-// In so many words where M is left out, or in any number, where a kernel has no blocks.
-constexpr Index kFormulaM = 1 << 16, kAnyM = Index{1} << 50;
-SymbolicReport symbolic_of(Request& request, bool M_is_given) {
-  fill_sizes_of_formula(request);
+// Of a request without sizes.
+SymbolicReport report_example(Request& request, const std::optional<Regime>& regime,
+                              const TextOption& option) {
+  fill_example(request, regime.value_or(Regime::large));
+  request.M = regime ? request.M : kAnyM;
   try {
-    return report_symbolic(count(request));
-  } catch (const FastMemoryTooSmall&) {
-    if (M_is_given) {
-      throw;
+    const Report counted = count(request);
+    const Blocks& blocks = counted.kernel.plan.blocks;
+    if (!regime && blocks.begin() != blocks.end()) {
+      throw UsageError(fmt::format(
+          "--symbolic: formulas of {} are others for small caches (M < d^2) than for large ones: "
+          "give {} small, {} large, or --n, --d and --M",
+          request.kernel, option.flag(), option.flag()));
     }
-    request.M = kAnyM;
-    return report_symbolic(count(request));
+    SymbolicReport report = report_symbolic(counted);
+    report.is_example = true;
+    return report;
+  } catch (const FastMemoryTooSmall& error) {
+    throw UsageError(
+        fmt::format("{} {}, with example sizes: {}; give --n, --d and --M in its place",
+                    option.said(), regime ? option.get()->text : "", error.what()));
   }
+}
+
+// Formulas of the plan of all sizes, or, without any, of a regime.
+SymbolicReport symbolic_of(Request& request, bool has_M, const TextOption& option) {
+  const std::optional<Regime> regime = regime_of(option);
+  const bool has_sizes =
+      has_M || request.n || request.m || request.d || request.dv || !request.in.empty();
+  if (!has_sizes) {
+    return report_example(request, regime, option);
+  }
+  if (regime) {
+    throw UsageError(fmt::format("{} {}: sizes have a regime: give the sizes or the regime alone",
+                                 option.said(), option.get()->text));
+  }
+  if (!has_M) {
+    throw UsageError(
+        "--M is missing: formulas are those of a plan: give --n, --d and --M, or no size and "
+        "--regime small or large");
+  }
+  return report_symbolic(count(request));
 }
 
 void print_formulas(const SymbolicReport& report, const TextOption& option) {
@@ -86,10 +128,13 @@ Action add_count(CLI::App& app) {
           as(command, "in place of a kernel"),
           pass(command, "--problem", "of --as: attention or gradients; attention",
                "attention|gradients"),
-          symbolic(
-              command, "--symbolic",
-              "in place of words: their formulas in n, m, d and blocks, for blocks as those of "
-              "the plan; sizes may be left out"),
+          symbolic(command, "--symbolic",
+                   "in place of words: their formulas in n, m, d and blocks, for the plan of these "
+                   "sizes, or of a regime"),
+          regime(command, "--regime",
+                 "of --symbolic, in place of sizes: small caches, M < d^2, or large ones, d^2 <= M "
+                 "<= n d",
+                 "small|large"),
           format(command, "--format", "table, json or csv; with --symbolic also latex or sympy",
                  "table|json|csv|latex|sympy") {}
     ProblemOptions problem;
@@ -101,6 +146,7 @@ Action add_count(CLI::App& app) {
     AsOption as;
     TextOption pass;
     Switch symbolic;
+    TextOption regime;
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
@@ -108,7 +154,11 @@ Action add_count(CLI::App& app) {
     const auto symbolic = options->symbolic.from();
     const Format format = symbolic ? Format::table : parse_format(options->format);
     Request request;
-    request.M = symbolic && !options->problem.has_M() ? kFormulaM : 0;
+    const auto regime = options->regime.get();
+    request.M = !symbolic || options->problem.has_M() ? 0 : kAnyM;
+    if (regime && !symbolic) {
+      throw UsageError(fmt::format("{} '{}': only with --symbolic", regime->from, regime->text));
+    }
     options->word.fill(request);
     const auto as = options->as.get();
     if (as && symbolic) {
@@ -136,7 +186,8 @@ Action add_count(CLI::App& app) {
     options->inputs.fill(request);
     options->ranks.fill(request);
     if (symbolic) {
-      print_formulas(symbolic_of(request, options->problem.has_M()), options->format);
+      print_formulas(symbolic_of(request, options->problem.has_M(), options->regime),
+                     options->format);
       return 0;
     }
     if (!as) {

@@ -167,6 +167,39 @@ TEST(SymbolicFormula, OfOtherProblems) {
   }));
 }
 
+// Of as many queries as keys, a formula holds for other lengths, too, unless the kernel has another
+// one there: so it does not take one length for the other.
+TEST(SymbolicFormula, OfAsManyQueriesAsKeys) {
+  for (const char* name : {"backward/rows-q", "backward/rows-q-onepass", "attention/tiles"}) {
+    SCOPED_TRACE(name);
+    const SymbolicFormula formula = formula_of(find_kernel(name), {8192, 8192, 64}, 65536);
+    EXPECT_EQ(wrong(formula), 0);
+    EXPECT_TRUE(std::ranges::none_of(formula.of.conditions(), [](const Condition& condition) {
+      return condition.is == Condition::Is::equal;
+    }));
+    EXPECT_EQ(value(*formula.total.reads, formula.of.sizes()),
+              total(formula.of.cost(formula.of.sizes())).reads.value());
+  }
+}
+
+// Groups of keys are as many as in the plan where there are as many keys, and not fewer.
+TEST(SymbolicFormula, OfGroups) {
+  for (const char* name : {"attention/rows", "backward/rows", "gradients/rows-keys"}) {
+    SCOPED_TRACE(name);
+    const Kernel& kernel = find_kernel(name);
+    Plan plan = kernel.plan(kernel.with_inputs({8192, 10000, 64}), 65536);
+    plan.blocks.add(std::string(kKeyGroups), 4);
+    plan.phases = kernel.formula.cost(plan.problem, plan.blocks);
+    const SymbolicFormula formula = symbolic_formula(kernel, plan);
+    EXPECT_EQ(wrong(formula, 0, Missing::some), 0);
+    for (std::size_t k = 0; k < plan.phases.size(); ++k) {
+      const SymbolicPhase& phase = formula.phases[k];
+      EXPECT_TRUE(plan.phases[k].reads > Words() || phase.reads == Polynomial()) << phase.path;
+      EXPECT_TRUE(plan.phases[k].writes > Words() || phase.writes == Polynomial()) << phase.path;
+    }
+  }
+}
+
 // Of small problems and memories: what is said holds, and some of it is not said.
 TEST(SymbolicFormula, OfOtherCases) {
   for (const char* name : {"forward/rows", "attention/rows", "backward/rows", "backward/small",
