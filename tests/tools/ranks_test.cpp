@@ -370,7 +370,8 @@ TEST_F(RanksCommand, ThatCannotBeStartedAreAnError) {
 // that is, and takes no program of that name from the working directory.
 TEST_F(RanksCommand, DoNotBecomeAProgramOfTheWorkingDirectory) {
   const auto without_proc = [&](const std::string& line) {
-    Process process = this->process("OMPI_COMM_WORLD_SIZE=2");
+    Process process = this->process("");
+    process.environment.emplace_back("OMPI_COMM_WORLD_SIZE=2");
     const char* const own_mounts = ::geteuid() == 0 ? "-m" : "-rm";
     process.words = {"/usr/bin/unshare", own_mounts, "/bin/sh", "-c",
                      "mount -t tmpfs none /proc && " + line};
