@@ -11,12 +11,13 @@
 namespace redblue {
 namespace {
 
-using Lines = std::vector<std::size_t>;
+using LineNumbers = std::vector<std::size_t>;
 
 TEST(EntryLines, AreThoseOfTheOpeningBrackets) {
-  EXPECT_EQ(entry_lines("{\"points\": [\n  {\"n\": 1},\n\n  {\"n\":\n 2}, {}]}"), (Lines{2, 4, 5}));
-  EXPECT_EQ(entry_lines("{\"points\": []}"), Lines());
-  EXPECT_EQ(entry_lines("{}"), Lines());
+  EXPECT_EQ(entry_lines("{\"points\": [\n  {\"n\": 1},\n\n  {\"n\":\n 2}, {}]}"),
+            (LineNumbers{2, 4, 5}));
+  EXPECT_EQ(entry_lines("{\"points\": []}"), LineNumbers());
+  EXPECT_EQ(entry_lines("{}"), LineNumbers());
 }
 
 // Brackets, quotes and line ends in strings and comments are no entries; nor are lists of other
@@ -33,7 +34,7 @@ TEST(EntryLines, PassOverStringsCommentsAndOtherLists) {
   ],
   "more": [{}]
 })";
-  EXPECT_EQ(entry_lines(text), (Lines{7, 8}));
+  EXPECT_EQ(entry_lines(text), (LineNumbers{7, 8}));
 }
 
 // What is cut off, or no JSON, gives some lines and does not read beyond the end.

@@ -17,7 +17,7 @@ struct Tried {
 };
 
 // A game computes nothing twice, and makes sums p A2, or A1^T p, whole.
-constexpr Schedule kGames{.order = Order::two_step, .recomputes = false};
+constexpr Schedule kOfGames{.order = Order::two_step, .recomputes = false};
 
 void compare(const Task& of, Index more, Tried& seen) {
   Task task = of;
@@ -33,7 +33,7 @@ void compare(const Task& of, Index more, Tried& seen) {
     ++seen.instances;
     seen.exact += optimum.exact() ? 1 : 0;
     for (const Bound& bound : lower_bounds(task)) {
-      if (bound.status == Status::proven && meets(kGames, bound) && optimum.upper) {
+      if (bound.status == Status::proven && meets(kOfGames, bound) && optimum.upper) {
         EXPECT_LE(bound.words, *optimum.upper) << bound.name;
         seen.above_bounds += optimum.exact() && bound.words < optimum.lower ? 1 : 0;
       }
@@ -41,7 +41,7 @@ void compare(const Task& of, Index more, Tried& seen) {
     for (const Choice& kernel : choices(task)) {
       const Schedule schedule = schedule_of(kernel.plan);
       // A forward pass before it makes the scores, too.
-      if (schedule.order == kGames.order && !schedule.recomputes && !kernel.forward) {
+      if (schedule.order == kOfGames.order && !schedule.recomputes && !kernel.forward) {
         EXPECT_LE(optimum.lower, kernel.words.value()) << spelled(kernel.plan);
         ++seen.of_kernels;
       }
