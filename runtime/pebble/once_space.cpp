@@ -122,7 +122,7 @@ void OnceSpace::add(State& state, Index t, Set slides, std::vector<WordMove>* mo
       moves->push_back({Act::remove, term.target});
     }
   }
-  state.red = (state.red & ~last & ~slides) | (done ? 0 : target);
+  state.red = (state.red & ~last & ~slides & ~target) | (done ? 0 : target);
   state.blue = (state.blue & state.red & ~target) | (result && !done ? target : 0);
 }
 
