@@ -168,7 +168,7 @@ TEST(Partitions, PartsHaveNoMoreProducts) {
       return p.all == products;
     })) << of.sums;
     Real fullest = 0;
-    for (int k = 0; k < 3000; ++k) {
+    for (int k = 0; k < 12000; ++k) {
       // Of each matrix of operands all, none or some rows; of other vertices few.
       std::vector<bool> D(dag.vertices.size());
       std::map<std::string, unsigned> of_matrix, of_row;
