@@ -85,7 +85,7 @@ TEST_F(CountSymbolic, IsAProgram) {
 TEST_F(CountSymbolic, ClosesEveryBrace) {
   for (const char* kernel : {"backward/tiles", "layer/tiles", "linear/products"}) {
     const std::string text =
-        data(fmt::format("count {} --symbolic --regime small --format latex", kernel));
+        data(fmt::format("count {} --symbolic --regime large --format latex", kernel));
     EXPECT_EQ(std::ranges::count(text, '{'), std::ranges::count(text, '}'));
     EXPECT_EQ(std::ranges::count(text, '$') % 2, 0);
     const auto times = [&](std::string_view what) {
