@@ -155,7 +155,8 @@ TEST_F(BoundsCommand, StatementsOfThePaper) {
 // at least n d + d^2, which four times covers the compulsory 4 n d + 3 d^2.
 TEST_F(BoundsCommand, StatementsOutsideTheirRange) {
   const auto verdict = [&](const std::string& sizes, const std::string& name) {
-    for (const Json& statement : json("bounds " + sizes)["statements"]) {
+    const Json all = json("bounds " + sizes);
+    for (const Json& statement : all["statements"]) {
       if (statement["name"] == name) {
         return statement["verdict"].get<std::string>();
       }
