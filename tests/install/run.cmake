@@ -130,9 +130,9 @@ function(build_by_pkg_config package folder program)
     message(FATAL_ERROR "another redblue was found: ${found}")
   endif()
   separate_arguments(found UNIX_COMMAND "${found}")
-  run(${COMPILER} -std=c++20 ${flags} -I ${folder} ${folder}/${program}.cpp -o ${WORK_DIR}/${program}
+  run(${COMPILER} -std=c++20 ${flags} -I ${folder} ${folder}/${program}.cpp -o ${WORK_DIR}/by_pkg_config
     ${found} -Wl,-rpath,${prefix}/${LIBDIR})
-  run(${WORK_DIR}/${program})
+  run(${WORK_DIR}/by_pkg_config)
 endfunction()
 foreach(static "" --static)
   build_by_pkg_config(redblue ${source} main ${static})
