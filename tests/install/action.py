@@ -343,7 +343,8 @@ def run(prefix):
         baseline = workspace / "baseline.json"
         recorded = baseline.read_text()
         baseline.write_text(recorded.replace('"total":', '"at_most":{"words":1},"total":', 1))
-        expect(3, job.use(gate), "::error file=baseline.json,line=5,title=.*words [0-9,]+, at most 1")
+        line = recorded[:recorded.index('"total":')].count("\n") + 1
+        expect(3, job.use(gate), f"::error file=baseline.json,line={line},title=.*words [0-9,]+, at most 1")
         baseline.unlink()
         expect(1, job.use(gate), "cannot read 'baseline.json'")
         baseline.write_text(recorded)
