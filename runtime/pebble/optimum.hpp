@@ -1,7 +1,7 @@
 #pragma once
-// The fewest words of a task, for each M: of games fma, in which nothing is computed twice, on all
-// graphs of the task (orders_of). Each bound of such algorithms is at most that, and each kernel
-// that plays one of these games moves at least that.
+// The fewest words of a task for each M: the best game fma on any graph of the task (orders_of).
+// The game computes each word once. A bound of such algorithms is at most the optimum, and a kernel
+// that plays such a game moves at least the optimum.
 
 #include <optional>
 #include <string>
@@ -28,7 +28,7 @@ struct Optima {
   std::string why;            // of one of these: "66 words, and at most 64 can be solved"
 };
 
-// The fewest red pebbles for some graph of the task that is small enough; nothing if none is.
+// The fewest red pebbles for a graph that the solver can hold. Empty if it can hold no graph.
 std::optional<Index> least_M(const Task& task);
 
 // The limits are of each graph and each M. Requires: has_graph(task.pass), dense operands, no

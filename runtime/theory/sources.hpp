@@ -1,5 +1,5 @@
 #pragma once
-// What a task reads and writes: the matrices that it starts from, and the results that are wanted.
+// The matrices that a task starts from, and the results that are wanted.
 // Lower bounds count these words, and graphs (runtime/pebble) have them as inputs and results.
 //
 // O and L of a forward pass are no sources: a task that is given them need not read them.
@@ -16,7 +16,7 @@ struct Source {
   Words words;  // those that some live pair needs
 };
 
-// Of shared sources the first alone: A2 where A3 is A2, and A1 where all are one.
+// A shared source is named once: A2 where A3 is A2, and A1 where all are one.
 std::vector<Source> sources_of(const Task& task);
 
 // The words of the results that are wanted: of dQ, dK and dV, say, or of dQ and dK + dV where keys
