@@ -66,9 +66,25 @@ std::string problem_text(const Curve& report) {
   return to_words(report.points.front().task, with_n && square ? "nm" : to_string(report.over));
 }
 
+// What a bound assumes of an algorithm: of two bounds on the same words, the larger one assumes
+// more.
+std::string assumed_by(const Bound& bound) {
+  return fmt::format("{}, {}", bound.order == Order::any ? "any order" : to_string(bound.order),
+                     bound.recomputation ? "recomputation allowed" : "no recomputation");
+}
+std::string assumed_of(const Choice& choice) {
+  return (choice.densified ? "dense operands, " : "") + assumed_by(choice.bound);
+}
+
 // Of a point: its first choice.
 Cells first_cells(const Curve& report, const Curve::Point& point) {
   const bool fits = !point.choices.empty();
+  const auto over = [&](Index bound) {
+    return decimals(fits ? std::optional(static_cast<double>(point.choices.front().words.value()) /
+                                         static_cast<double>(bound))
+                         : std::nullopt,
+                    3);
+  };
   const auto of_first = [&](const auto& value) -> CellValue {
     return fits ? CellValue(value(point.choices.front())) : absent();
   };
@@ -78,11 +94,10 @@ Cells first_cells(const Curve& report, const Curve::Point& point) {
           bytes_cell(point.task.problem.word_bytes,
                      fits ? std::optional(point.choices.front().words.value()) : std::nullopt),
           {in_table("any algorithm"), point.bound.words},
-          {in_table("over it"),
-           decimals(fits ? std::optional(static_cast<double>(point.choices.front().words.value()) /
-                                         static_cast<double>(point.bound.words))
-                         : std::nullopt,
-                    3)}};
+          {in_table("over it"), over(point.bound.words)},
+          {in_table("its class"), of_first([](const Choice& its) { return its.bound.words; })},
+          {in_table("over it"), over(fits ? point.choices.front().bound.words : 1)},
+          {in_table("its bound assumes"), of_first(assumed_of)}};
 }
 
 Cells kernel_words(const Choice& choice) {
@@ -90,7 +105,10 @@ Cells kernel_words(const Choice& choice) {
           {in_json_and_csv("forward"), choice.forward ? Json(spelled(*choice.forward)) : Json()},
           {in_json_and_csv("words"), choice.words.value()},
           bytes_cell(choice.plan.problem.word_bytes, choice.words.value()),
-          {in_json_and_csv("ratio"), over_bound(choice)}};
+          {in_json_and_csv("ratio"), over_bound(choice)},
+          {in_json_and_csv("class_bound"), choice.bound.words},
+          {in_json_and_csv("class_term"), choice.bound.name},
+          {in_json_and_csv("class_assumes"), assumed_of(choice)}};
 }
 
 // The least power of two in which a kernel moves at most so many words: these never rise with M.
@@ -178,11 +196,11 @@ Curve::Reached least_M_for(const Task& task, Words words) {
 
 std::string to_table(const Curve& report) {
   return fmt::format(
-      "{}   (reads + writes, {})\n\n{}{}", problem_text(report),
+      "{}   (reads + writes, {})\n\n{}\nany algorithm: {}\n{}", problem_text(report),
       in_words(report.points.front().task.problem),
       table_of(rows_of(report.points,
                        [&](const Curve::Point& point) { return first_cells(report, point); })),
-      report.reached ? "\n" + reached_text(report) : "");
+      assumed_by(report.points.front().bound), report.reached ? "\n" + reached_text(report) : "");
 }
 
 std::string to_json(const Curve& report) {
@@ -223,7 +241,8 @@ std::string to_csv(const Curve& report) {
   return csv_of(rows);
 }
 
-// Those that come first somewhere have a line and a name; the others are grey.
+// Kernels that come first somewhere have a line and a name; the others are grey. The bound of the
+// first kernel's class is drawn where it is above that of every algorithm, one line for each class.
 Picture curve_picture(const Curve& report) {
   const std::string over(to_string(report.over));
   Picture picture{.title = "Words of kernels: " + problem_text(report),
@@ -233,7 +252,7 @@ Picture curve_picture(const Curve& report) {
                   .data = {},
                   .commands = {}};
   std::vector<std::string> first;  // in the order of sizes
-  std::map<std::string, std::string> lines;
+  std::map<std::string, std::string> lines, classes;
   std::string bound;
   double least = 0, most = 0;
   const auto line = [&](Index size, Index words) {
@@ -249,7 +268,11 @@ Picture curve_picture(const Curve& report) {
       lines[spelled(choice.plan)] += line(size, choice.words.value());
     }
     if (!point.choices.empty()) {
-      const std::string name = spelled(point.choices.front().plan);
+      const Choice& best = point.choices.front();
+      if (best.bound.words > point.bound.words) {
+        classes[assumed_of(best)] += line(size, best.bound.words);
+      }
+      const std::string name = spelled(best.plan);
       if (std::ranges::find(first, name) == first.end()) {
         first.push_back(name);
       }
@@ -274,7 +297,14 @@ Picture curve_picture(const Curve& report) {
     draw(lines[first[k]], fmt::format("lines linetype {} linewidth 2", k + 1),
          first[k].substr(first[k].find('/') + 1));
   }
-  draw(std::move(bound), "lines dashtype 1 linecolor black linewidth 3", "lower bound");
+  draw(std::move(bound), "lines dashtype 1 linecolor black linewidth 3",
+       "lower bound: " + assumed_by(report.points.front().bound));
+  for (auto& [assumed, points] : classes) {
+    draw(std::move(points),
+         fmt::format("linespoints dashtype (6,3) linecolor black linewidth 1.5 pointtype {}",
+                     picture.data.size()),
+         "lower bound: " + assumed);
+  }
   const auto from = static_cast<double>(size_of(report, report.points.front().task));
   const auto to = static_cast<double>(size_of(report, report.points.back().task));
   picture.commands =

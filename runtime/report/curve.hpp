@@ -1,6 +1,7 @@
 #pragma once
-// The report of `redblue curve`: the words of every kernel that solves a task, and of no algorithm
-// fewer, against M or a length, by formulas; and the least M in which so few words move.
+// The report of `redblue curve`: the words of every kernel that solves a task against M or a
+// length, by formulas; beside them two lower bounds, that of every algorithm and that of the
+// kernel's class; and the least M in which so few words move.
 
 #include <optional>
 #include <string>
@@ -17,7 +18,7 @@ struct Curve {
   struct Point {
     Task task;
     std::vector<Choice> choices;  // none where nothing fits
-    Bound bound;                  // of every algorithm
+    Bound bound;                  // of every algorithm; that of a class is in the choice
   };
   // The least M in which a kernel moves at most so many words, with what it moves there.
   struct Reached {

@@ -1,6 +1,8 @@
 // Curves of words: at each size they are those that `plan` says there, and the M that is found for
 // so many words is enough where a word less is not.
 
+#include "runtime/report/curve.hpp"
+
 #include <limits>
 #include <string>
 #include <vector>
@@ -9,6 +11,7 @@
 
 #include "memsim/words.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
 
 namespace redblue {
 namespace {
@@ -41,6 +44,8 @@ class CurveCommand : public Cli {
         for (const char* key : {"kernel", "forward", "words", "ratio"}) {
           EXPECT_EQ(point["choices"][c][key], choices[c][key]) << size << " " << key;
         }
+        EXPECT_EQ(point["choices"][c]["class_bound"], choices[c]["lower_bound"]["words"]) << size;
+        EXPECT_EQ(point["choices"][c]["class_term"], choices[c]["lower_bound"]["term"]) << size;
       }
     }
   }
@@ -63,6 +68,83 @@ TEST_F(CurveCommand, HasTheWordsOfPlans) {
   }
   expect_plans("--problem backward --d 8 --M 900", "n", " --from 5 --to 3K");
   expect_plans("--problem forward --n 90 --M 900", "d", " --from 1 --to 200");
+}
+
+// Every algorithm moves at least lower_bound; a kernel's class at least class_bound. The class is a
+// part of all algorithms, so lower_bound <= class_bound <= words. Where the two bounds differ, the
+// larger one assumes something; `bounds` lists it with that very assumption.
+TEST_F(CurveCommand, HasTheBoundOfEachKernelsClass) {
+  constexpr const char* kAll = "any order, recomputation allowed";
+  int apart = 0;
+  for (const char* problem :
+       {"--problem gradients --n 300 --d 8", "--problem backward --n 300 --d 8",
+        "--problem backward --n 300 --d 8 --sharing kv", "--problem forward --n 90 --d 8"}) {
+    for (const Json& point : json(fmt::format("curve {} --from 200 --to 4K", problem))["points"]) {
+      const Json bounds = json(fmt::format("bounds {} --M {}", problem, point["M"].get<Index>()));
+      for (const Json& choice : point["choices"]) {
+        const std::string assumes = choice["class_assumes"];
+        EXPECT_LE(point["lower_bound"]["words"], choice["class_bound"]);
+        EXPECT_LE(choice["class_bound"], choice["words"]);
+        EXPECT_EQ(choice["class_bound"] > point["lower_bound"]["words"], assumes != kAll) << choice;
+        bool found = false;
+        for (const Json& bound : bounds["bounds"]) {
+          if (bound["name"] == choice["class_term"]) {
+            found = true;
+            EXPECT_EQ(bound["words"], choice["class_bound"]);
+            EXPECT_EQ(bound["order"] == "two-step", assumes.starts_with("two-step"));
+            EXPECT_EQ(bound["recomputation"], assumes.ends_with("recomputation allowed"));
+          }
+        }
+        EXPECT_TRUE(found) << choice;
+        apart += assumes == kAll ? 0 : 1;
+      }
+    }
+  }
+  EXPECT_GT(apart, 20);
+}
+
+// The table and CSV say the same; the line below the table says what holds of any algorithm.
+TEST_F(CurveCommand, SaysWhyTheTwoBoundsDiffer) {
+  const std::string line = "curve --problem gradients --n 300 --d 8 --from 512 --to 2K";
+  const std::string table = data(line);
+  for (const char* text : {"any algorithm", "its class", "its bound assumes",
+                           "any order, no recomputation", "any order, recomputation allowed",
+                           "\nany algorithm: any order, recomputation allowed\n"}) {
+    EXPECT_NE(table.find(text), std::string::npos) << text;
+  }
+  const std::string over_d = " --problem gradients --n 300 --M 1K --over d --from 7 --to 9";
+  const std::vector<CsvRow> csv = parse_csv(data("curve --format csv" + over_d));
+  const Json points = json("curve" + over_d);
+  std::size_t row = 0;
+  for (const Json& point : points["points"]) {
+    for (const Json& choice : point["choices"]) {
+      EXPECT_EQ(csv.at(row).at("class_bound"), std::to_string(choice["class_bound"].get<Index>()));
+      EXPECT_EQ(csv.at(row).at("class_term"), choice["class_term"]);
+      EXPECT_EQ(csv.at(row).at("class_assumes"), choice["class_assumes"]);
+      ++row;
+    }
+  }
+  // A kernel that takes sparse operands as dense ones has the bound of the dense problem.
+  bool dense = false;
+  for (const Json& choice :
+       json("curve --problem forward --n 30 --d 6 --make A1=random:3 --from 64 "
+            "--to 4K")["points"][3]["choices"]) {
+    dense = dense || choice["class_assumes"].get<std::string>().starts_with("dense operands, ");
+  }
+  EXPECT_TRUE(dense);
+}
+
+// The picture has a line for each kind of bound, and its legend says what that bound assumes.
+TEST(CurvePicture, NamesWhatItsBoundsAssume) {
+  std::vector<Task> tasks;
+  for (const Index M : {1024, 1536, 2048}) {
+    tasks.push_back({Pass::gradients, {300, 300, 8}, M});
+  }
+  const std::string plot = curve_picture(report_curve(tasks, Curve::Over::M)).commands;
+  for (const char* legend : {"lower bound: any order, recomputation allowed",
+                             "lower bound: any order, no recomputation"}) {
+    EXPECT_NE(plot.find(legend), std::string::npos) << legend << "\n" << plot;
+  }
 }
 
 TEST_F(CurveCommand, FindsTheLeastM) {
