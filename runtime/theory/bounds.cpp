@@ -31,11 +31,11 @@ Words compulsory(const Task& task) {
 
 // The constants of the lemmas.
 struct Constants {
-  Real pairs;            // K
-  Real two_step_pairs;   // K of two-step schedules
+  Real pairs;            // D of Lemma 2
+  Real two_step_pairs;   // D of two-step schedules
   Real one, two, three;  // kappa of scores, of two products, of three
-  // Where A1 = A2: kappa of the products that take partial sums into g. And of the three and these
-  // together, by search, rounded up.
+  // Where A1 = A2: kappa of the products that take partial sums into g. And where keys are shared,
+  // kappa of the three and these together, by search, rounded up.
   Real folds, searched;
 };
 
@@ -43,9 +43,8 @@ Constants constants(Pass pass, Sharing sharing) {
   const Real root2 = std::sqrt(2.0L);
   const Real root1_5 = std::sqrt(1.5L);
   const Real forward_two[] = {1, root2, 1 + root2};
-  const Constants of[] = {{16, 24, 1, 1, 1, 0, 1.342L},
-                          {8, 12, 1, 1, root1_5, 0, 1.404L},
-                          {4, 8, 2, 2, 2, root2, 2.198L}};
+  const Constants of[] = {
+      {16, 24, 1, 1, 1, 0, 0}, {8, 12, 1, 1, root1_5, 0, 1.404L}, {4, 8, 2, 2, 2, root2, 2.198L}};
   const auto which = static_cast<std::size_t>(sharing);
   Constants chosen = of[which];
   if (!is_backward(pass)) {
@@ -54,7 +53,7 @@ Constants constants(Pass pass, Sharing sharing) {
   return chosen;
 }
 
-// K of pairs of which s alone is made: of rows and columns, or of one source.
+// D of pairs of which s alone is made: of rows and columns, or of one source.
 Real pairs_of_scores(Sharing sharing) {
   return sharing == Sharing::self ? 1 : 4;
 }
@@ -90,8 +89,8 @@ void add_forward_bounds(const Task& task, std::vector<Bound>& bounds) {
     const Real events = shared ? both_of_shared.events(M, d) : both.events(M, d);
     bounds.push_back({"two products", below(events + L, pairs)});
   }
-  const Real K = makes_O ? k.pairs : pairs_of_scores(task.problem.sharing);
-  bounds.push_back({"pairs", below(moves_of_pairs(pairs, K, M, d) + L, 0)});
+  const Real D = makes_O ? k.pairs : pairs_of_scores(task.problem.sharing);
+  bounds.push_back({"pairs", below(moves_of_pairs(pairs, D, M, d) + L, 0)});
   if (task.pass == Pass::forward && task.problem.mask.full()) {
     bounds.push_back(
         {"weights", below(weights.events(M, d) + written, real(std::max(n, m)) * real(d))});
@@ -105,7 +104,7 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   const Real pairs = pairs_of(task.problem);
   const Real work = pairs * real(d);
   const Real g = real(d) * real(d);
-  const Real sums = real(std::max(n, m)) * real(d);  // the words of the larger of W and T
+  const Real sums = real(std::max(n, m)) * real(d);  // the words of the larger of W and W'
   const Products scores{.work = 2 * work, .kappa = k.two};
   const Products weights{.work = 2 * real(std::min(n, m)) * g};
   const auto three = [&](Real kappa, Real per_creation) {
@@ -135,10 +134,12 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   bounds.push_back({.name = "pairs, two-step",
                     .words = below(moves_of_pairs(pairs, k.two_step_pairs, M, d) + g, sums),
                     .order = Order::two_step});
-  bounds.push_back({.name = "three products, searched",
-                    .words = below(three(k.searched, k.searched), 2 * pairs),
-                    .status = Status::numerical,
-                    .recomputation = false});
+  if (self || shared) {  // elsewhere "three products" is never below it
+    bounds.push_back({.name = "three products, searched",
+                      .words = below(three(k.searched, k.searched), 2 * pairs),
+                      .status = Status::numerical,
+                      .recomputation = false});
+  }
 }
 
 void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
@@ -160,8 +161,8 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
   // Where keys are values, dK + dV is one result.
   const auto of_values = task.problem.sharing == Sharing::kv ? kdK.name : kdV.name;
   if (!wanted.contains(kdK.name) || !wanted.contains(of_values)) {
-    const Real K = made == 2 ? k.pairs : pairs_of_scores(task.problem.sharing);
-    bounds.push_back({"pairs", below(moves_of_pairs(pairs, K, M, d), 0)});
+    const Real D = made == 2 ? k.pairs : pairs_of_scores(task.problem.sharing);
+    bounds.push_back({"pairs", below(moves_of_pairs(pairs, D, M, d), 0)});
     return;
   }
   if (task.problem.sharing != Sharing::self) {
@@ -188,9 +189,9 @@ void add_layer_bounds(const Task& task, std::vector<Bound>& bounds) {
     const Real made = needs_values(task) ? 2 : 1;  // s and q
     const Real of_pairs = pairs_of(task.problem);
     const Products scores{.work = made * of_pairs * real(d), .kappa = made == 2 ? k.two : k.one};
-    const Real K = made == 2 ? k.pairs : pairs_of_scores(task.problem.sharing);
+    const Real D = made == 2 ? k.pairs : pairs_of_scores(task.problem.sharing);
     bounds.push_back({"scores", below(scores.events(M, d) + real(all.value()), made * of_pairs)});
-    bounds.push_back({"pairs", below(moves_of_pairs(of_pairs, K, M, d), 0)});
+    bounds.push_back({"pairs", below(moves_of_pairs(of_pairs, D, M, d), 0)});
     return;
   }
   const auto first = std::ssize(bounds);

@@ -66,11 +66,12 @@ Real Products::events(Index M, Index d) const {
 Real events_beside_folds(Real work, Real kappa, Index M, Index d) {
   return over_lengths([&](Real T) {
     const Real each = most(real(M) + T);
-    const Real r = each / (T * real(d));
-    if (real(M) + T > 8.2L * real(d) * real(d) || 3 * r * r > 2 || (kappa > 1 && 2 * r * r > 1)) {
+    const Real theta = each / (T * real(d));
+    if (real(M) + T > 8.2L * real(d) * real(d) || 3 * theta * theta > 2 ||
+        (kappa > 1 && 2 * theta * theta > 1)) {
       return Real{0};
     }
-    const Real with_folds = 2 * r * r <= 1 ? kappa : 1 / std::sqrt(2 * (1 - r * r));
+    const Real with_folds = 2 * theta * theta <= 1 ? kappa : 1 / std::sqrt(2 * (1 - theta * theta));
     return T * (work / with_folds - most(T)) / each;
   });
 }
@@ -81,15 +82,15 @@ Real SharedKeys::events(Index M, Index d) const {
   constexpr int kSteps = 12;
   Real best = 0;
   for (int step = 0; step <= kSteps; ++step) {
-    const Real l = last * step / kSteps;
-    // sqrt((1 + share) C) (1 - C) / 2 - l share C is largest, in C = q^2, at this q.
-    const Real root = std::sqrt(1 + share), b = 2 * l * share / root;
+    const Real lambda = last * step / kSteps;
+    // sqrt((1 + share) c) (1 - c) / 2 - lambda share c is largest, in c = q^2, at this q.
+    const Real root = std::sqrt(1 + share), b = 2 * lambda * share / root;
     const Real q = (std::sqrt(3 + b * b) - b) / 3;
-    const Real meeting = std::sqrt(27.0L) * (root * q * (1 - q * q) / 2 - l * share * q * q);
+    const Real meeting = std::sqrt(27.0L) * (root * q * (1 - q * q) / 2 - lambda * share * q * q);
     const Real kappa = std::max<Real>(1, meeting);
     best = std::max(best, over_lengths([&](Real T) {
-                      const Real B = real(M) + T, each = most(B), charge = l * std::sqrt(B);
-                      const bool too_long = folds && (B > 7.1L * real(d) * real(d) ||
+                      const Real H = real(M) + T, each = most(H), charge = lambda * std::sqrt(H);
+                      const bool too_long = folds && (H > 7.1L * real(d) * real(d) ||
                                                       T * real(d) < std::sqrt(2.0L) * kappa * each);
                       if (too_long || T * real(d) < kappa * each + share * charge * T) {
                         return Real{0};

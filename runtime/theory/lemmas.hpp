@@ -16,8 +16,8 @@ Index rounded_down(Real words);
 // gain - cost, rounded down. The gain is lowered by more than all its roundings.
 Index below(Real gain, Real cost);
 
-// Lemma 1: the events of a run with `work` products, of which B words at hand allow kappa
-// (B/3)^(3/2). If `per_creation` is not 0, phases are so long that their average event brings at
+// Lemma 1: the events of a run with `work` products, of which H available words allow kappa
+// (H/3)^(3/2). If `per_creation` is not 0, phases are so long that their average event brings at
 // most d / per_creation products.
 struct Products {
   Real work;
@@ -27,31 +27,32 @@ struct Products {
   [[nodiscard]] Real events(Index M, Index d) const;
 };
 
-// Lemma 1 of the backward pass in any order, sums of W and T made once: s, q, and p A2 or A1^T p,
-// `work` products, of which kappa is 1, and sqrt(3/2) where keys are shared; beside which folds
-// into g pay for the W and T that they use up. A word of S or R that is made within a phase takes d
-// words of X there, which are few, so that A1 and A2 do not serve scores and folds at once. For
-// phases of M + T <= 8.2 d^2.
+// Lemmas 7 and 8: the events of the backward pass in any order, sums made once. `work` products are
+// those of s, q, and p A2 or A1^T p. kappa is 1, and sqrt(3/2) where keys are shared. Folds into g
+// pay for the sums that they use up: a word of S or R made within a phase takes d words of X there,
+// which are few, so that A1 and A2 do not serve scores and folds at once. For phases of M + T
+// <= 8.2 d^2.
 Real events_beside_folds(Real work, Real kappa, Index M, Index d);
 
-// Lemma 1 where keys are shared, so that a word of them serves two kinds of products. In a phase
-// that makes all kinds of a pair, a meeting, the words of the pair, too, serve one kind more. Each
-// making of a score meets once at most: with a charge of l sqrt(M + T) products a meeting, kappa
-// falls from sqrt(1 + share) to 1 as l grows; the best l is taken.
+// Lemmas 5 and 9: events where keys are shared, so that a word of them serves two kinds of
+// products. In a phase that makes all kinds of a pair, a meeting, the words of the pair, too, serve
+// one kind more. Each making of a score meets once at most: with a charge of lambda sqrt(M + T)
+// products for each meeting, kappa falls from sqrt(1 + share) to 1 as lambda grows. The best lambda
+// is taken.
 struct SharedKeys {
   Real pairs;
   Real kinds;          // of products: s, q, and p A2 or A1^T p; or s and e h
   Real share;          // meetings for each word of pairs at most
-  bool folds = false;  // into g pay for the W and T that they use up; M + T <= 7.1 d^2
+  bool folds = false;  // into g pay for the sums that they use up; M + T <= 7.1 d^2
 
   [[nodiscard]] Real events(Index M, Index d) const;
 };
 
-// Lemma 2: the moves of a run with `pairs` pairs, of which B words at hand form B^2 / share; and
-// the same where that is B^2 / (K d^2).
+// Lemma 2: the moves of a run with `pairs` pairs, of which H available words form H^2 / share; and
+// the same where that is H^2 / (D d^2).
 Real moves_of_pairs(Real pairs, Real share, Index M);
-inline Real moves_of_pairs(Real pairs, Real K, Index M, Index d) {
-  return moves_of_pairs(pairs, K * real(d) * real(d), M);
+inline Real moves_of_pairs(Real pairs, Real D, Index M, Index d) {
+  return moves_of_pairs(pairs, D * real(d) * real(d), M);
 }
 
 // Lemma 3 of docs/theory/ranks.md: R rows and C columns, of so many words each, make R C pairs
