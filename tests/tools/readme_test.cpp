@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/text/table.hpp"
 #include "tests/support/cli.hpp"
 
 namespace redblue {
@@ -71,6 +72,27 @@ TEST_F(Readme, ShowsWhatCommandsPrint) {
     }
   }
   EXPECT_GE(compared, 5) << "the pages are read";
+}
+
+// What the first page says of the paper's large-cache algorithm: the words with its blocks as the
+// paper prints them, the M that these need, and the words with the blocks that fit.
+TEST_F(Readme, SaysWhichBlocksThePapersAlgorithmHas) {
+  const std::string page = content_of(std::filesystem::path(REDBLUE_SOURCE_DIR) / "README.md");
+  const std::string count = "count backward/large --n 4096 --d 64 --M 64K";
+  const Json fitted = json(count);
+  const Outcome outcome = redblue(count + " --blocks printed --format json");
+  const Json printed = Json::parse(outcome.out);
+  for (const Index words : {fitted["total"]["io"].get<Index>(), printed["total"]["io"].get<Index>(),
+                            printed["total"]["peak"].get<Index>()}) {
+    EXPECT_NE(page.find(grouped(words)), std::string::npos) << words;
+  }
+  EXPECT_GT(printed["total"]["peak"], 64 * 1024);
+  // Algorithms 7 and 8 by hand, with Br = d = 64 rows and Bc = M / 4d = 256 keys in a block: A1,
+  // A3, then X and Y for each of 64 row blocks; S and h; S, O, dO and A1 once, L, h and A2 for each
+  // row block; g.
+  const Index n = 4096, d = 64, row_blocks = n / d;
+  EXPECT_EQ(printed["total"]["io"], 2 * n * d + row_blocks * 2 * d * d + 2 * n * d + 4 * n * d + n +
+                                        row_blocks * 2 * n * d + d * d);
 }
 
 }  // namespace
