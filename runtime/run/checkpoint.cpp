@@ -70,7 +70,7 @@ Index write(const Checkpoint& checkpoint, const std::filesystem::path& path) {
   WholeFile file(path);
   file.append(std::as_bytes(std::span(content)));
   file.finish();
-  file.commit();
+  file.commit(WholeFile::Then::go_on);
   force_name(path);
   return static_cast<Index>(content.size());
 }

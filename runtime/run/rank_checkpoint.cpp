@@ -244,7 +244,7 @@ void RankCheckpoints::keep(const RankProgress& progress, RankHome& home) {
   WholeFile file(path_);
   file.append(content);
   file.finish();
-  file.commit();
+  file.commit(WholeFile::Then::go_on);
   force_name(path_);
   bytes_ += static_cast<Index>(content.size());
   ++written_;

@@ -17,6 +17,7 @@
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/system_call.hpp"
+#include "runtime/system/unfinished_files.hpp"
 
 namespace redblue {
 namespace {
@@ -110,15 +111,18 @@ std::filesystem::path temporary_directory() {
 
 ScratchDirectory::ScratchDirectory(const std::filesystem::path& parent) {
   std::string name = (parent / "redblue-XXXXXX").string();
+  UnfinishedFiles unfinished;
   if (::mkdtemp(name.data()) == nullptr) {
     fail(name);
   }
   path_ = name;
+  unfinished.add(path_, UnfinishedFiles::Kind::folder);
 }
 
 ScratchDirectory::~ScratchDirectory() {
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);
+  UnfinishedFiles().erase(path_);
 }
 
 std::optional<std::filesystem::path> find_program(std::string_view name, std::string_view search) {

@@ -14,7 +14,7 @@ namespace redblue {
 // The directory for temporary files (environment.hpp). Throws: InputError where it is none.
 std::filesystem::path temporary_directory();
 
-// A fresh directory, removed with its content.
+// A fresh directory, removed with its content; also before a signal ends the command.
 class ScratchDirectory {
  public:
   // Throws: std::system_error.

@@ -17,6 +17,7 @@
 
 #include "runtime/system/environment.hpp"
 #include "runtime/system/system_call.hpp"
+#include "runtime/system/unfinished_files.hpp"
 
 namespace redblue {
 namespace {
@@ -167,7 +168,9 @@ WholeFile::WholeFile(path target) : target_(std::move(target)) {
 
 WholeFile::~WholeFile() {
   if (!temporary_.empty()) {
+    UnfinishedFiles unfinished;
     ::unlink(temporary_.c_str());
+    unfinished.erase(temporary_);
   }
 }
 
@@ -177,8 +180,10 @@ void WholeFile::name_temporary(Make make) {
   constexpr int kTries = 10000;
   for (int i = 0; i < kTries; ++i) {
     const path name = directory_ / fmt::format(".redblue-{}-{}.tmp", ::getpid(), i);
+    UnfinishedFiles unfinished;
     if (make(name) >= 0) {
       temporary_ = name;
+      unfinished.add(name, UnfinishedFiles::Kind::file);
       return;
     }
     if (errno != EEXIST) {
@@ -279,18 +284,22 @@ void WholeFile::finish() {
   complete_ = true;
 }
 
-void WholeFile::commit() {
+void WholeFile::commit(Then then) {
   if (!std::exchange(complete_, false)) {
     throw std::logic_error(
         fmt::format("{}: committed twice, or before it was complete", target_.string()));
   }
-  if (is_stream_) {
-    return;
+  UnfinishedFiles unfinished;
+  if (!is_stream_) {
+    if (std::rename(temporary_.c_str(), file_path_.c_str()) != 0) {
+      fail(errno, "write", target_);
+    }
+    unfinished.erase(temporary_);
+    temporary_.clear();
   }
-  if (std::rename(temporary_.c_str(), file_path_.c_str()) != 0) {
-    fail(errno, "write", target_);
+  if (then == Then::end) {
+    unfinished.keep_outputs();
   }
-  temporary_.clear();
 }
 
 void write_whole(const std::string& target, const std::string& text) {

@@ -1,9 +1,9 @@
 #pragma once
 // A file that appears whole or not at all. Until commit() all bytes lie in a temporary file in the
-// target's directory; the target is untouched, and the destructor removes the temporary file. That
-// file has no name before finish(), where the file system allows it; elsewhere a killed process
-// leaves it behind (.redblue-*.tmp). Failures are std::system_error with the target's path. Not
-// shared between threads.
+// target's directory; the target is untouched, and the destructor removes the temporary file. A
+// signal that ends the command removes it, too. The file has no name before finish(), where the
+// file system allows it; elsewhere SIGKILL leaves it behind (.redblue-*.tmp). Failures are
+// std::system_error with the target's path. Not shared between threads.
 //
 // A file that is replaced leaves its permissions to the new one. A symbolic link stays, and the
 // file at its end is the target. "-" is standard output. Standard
@@ -51,9 +51,12 @@ class WholeFile {
   // Removes the files that killed processes left. Requires: no other process works in the
   // directory.
   static void remove_left(const std::filesystem::path& directory);
+  // Whether the command ends soon after, so that a signal is too late to end it before; or goes on,
+  // as after a checkpoint.
+  enum class Then { end, go_on };
   // Puts the file in its place, over an older one, by a single rename.
   // Throws: std::logic_error unless it is finished; also when called again.
-  void commit();
+  void commit(Then then = Then::end);
 
  private:
   template <class Make>

@@ -15,6 +15,7 @@
 
 #include "memsim/errors.hpp"
 #include "runtime/system/build_info.hpp"
+#include "tools/cli/interruption.hpp"
 #include "tools/cli/nearest.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
@@ -146,6 +147,7 @@ int run_command(int argc, char** argv, const std::string& name, const std::strin
   // A closed pipe is reported, as a full disk is, and does not end the process without a word.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // the write that is too long fails
+  remove_files_when_ended();
   try {
     return execute_command(argc, argv, name, description, subcommands);
   } catch (...) {

@@ -1,6 +1,8 @@
 #include "tools/cli/interruption.hpp"
 
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <ctime>
@@ -8,6 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "runtime/system/unfinished_files.hpp"
 #include "tools/cli/caller.hpp"
 
 namespace redblue {
@@ -24,40 +27,49 @@ std::time_t now() {
   return time.tv_sec;
 }
 
+std::atomic<bool> work_stops = false;  // a function that looks at `came` ends the work
+std::atomic<pid_t> owner = 0;          // a forked child has the handler, but not the files
+
+void end_by(int signal) {
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);  // comes when the handler returns
+}
+
 // A signal soon after the first does nothing: timeout(1) sends its signal to the process and again
 // to its group. A later one is an impatient person's.
 extern "C" void note(int signal) {
+  if (::getpid() != owner) {
+    return end_by(signal);
+  }
+  const int error = errno;  // of the code that the signal interrupts
+  const bool impatient = came != 0 && now() > at + 1;
   if (came == 0) {
     at = now();
     came = signal;
-  } else if (now() > at + 1) {
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
   }
-}
-
-// Never freed: the handler reads them at any time.
-const std::vector<std::string>* folders_to_remove = nullptr;
-
-extern "C" void remove_folders(int signal) {
-  for (const std::string& folder : *folders_to_remove) {
-    ::rmdir(folder.c_str());
+  if ((impatient || !work_stops) && remove_unfinished(impatient)) {
+    end_by(signal);
   }
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);
+  errno = error;
 }
 
 // Signals that the process was told to ignore (nohup, or a script's job in the background) stay
 // ignored.
-void on_signals(void (*handler)(int)) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+void note_signals() {
+  constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  owner = ::getpid();
+  for (const int signal : kSignals) {
     struct sigaction before {};
     if (sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) {
       continue;
     }
     struct sigaction action {};
-    action.sa_handler = handler;
+    action.sa_handler = note;
     action.sa_flags = SA_RESTART;
+    ::sigemptyset(&action.sa_mask);
+    for (const int other : kSignals) {  // remove_unfinished() needs them held back
+      ::sigaddset(&action.sa_mask, other);
+    }
     sigaction(signal, &action, nullptr);
   }
 }
@@ -84,21 +96,24 @@ std::function<void()> stop_if_asked() {
   if (auto stop = stop_if_caller_asks()) {
     return stop;
   }
-  on_signals(note);
+  work_stops = true;
+  note_signals();
   return [] {
-    if (const std::string asked = interruption(); !asked.empty()) {
+    if (const std::string asked = interruption(); !asked.empty() && !outputs_are_kept()) {
       throw Interrupted(asked);
     }
   };
 }
 
+void remove_files_when_ended() {
+  note_signals();
+}
+
 void remove_folders_when_ended(const std::vector<std::filesystem::path>& folders) {
-  auto* const names = new std::vector<std::string>();
+  UnfinishedFiles unfinished;
   for (const std::filesystem::path& folder : folders) {
-    names->push_back(folder.string());
+    unfinished.add(folder, UnfinishedFiles::Kind::folder_if_empty);
   }
-  folders_to_remove = names;
-  on_signals(remove_folders);
 }
 
 }  // namespace redblue

@@ -1,6 +1,7 @@
 #pragma once
-// Signals that ask a run to end. The run ends as after an error, so that it leaves nothing behind,
-// or what it needs to continue.
+// Signals that ask a command to end: SIGINT, SIGTERM and SIGHUP. An output is whole or as it was,
+// and no temporary file stays. Exit code 0 after a signal means that it came too late: all outputs
+// are in their places. A run that can continue keeps its checkpoint or journal.
 
 #include <filesystem>
 #include <functional>
@@ -19,10 +20,15 @@ struct Interrupted : std::runtime_error {
 // before.
 std::string interruption();
 
-// Notes SIGINT, SIGTERM and SIGHUP from now on. The returned function throws Interrupted if one has
-// come; it is called now and then, from any thread. A signal that comes two seconds after the
-// first, or later, ends the process at once. Signals that the process was told to ignore stay
-// ignored. In a program that called, whose signals are its own, it throws where the caller asks.
+// From now on a signal ends the command after its temporary files are removed
+// (runtime/system/unfinished_files.hpp), but not once an output is in its place. Signals that the
+// process was told to ignore stay ignored.
+void remove_files_when_ended();
+
+// Notes signals from now on. The returned function throws Interrupted if one has come before the
+// first output was in its place; it is called now and then, from any thread. A signal that comes
+// two seconds after the first, or later, ends the process at once. In a program that called, whose
+// signals are its own, it throws where the caller asks.
 std::function<void()> stop_if_asked();
 
 // The same for work that a signal may end at once: null, where nobody called.

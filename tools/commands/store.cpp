@@ -6,6 +6,7 @@
 #include <cctype>
 #include <functional>
 #include <memory>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -228,25 +229,33 @@ int export_files(const Path& directory, const Items& items) {
   check_directory(directory);
   Store store(directory, options_of(StoreOptions().granule_bytes));
   Items names;
+  std::set<Path> places;
+  bool data_on_standard_output = false;
   for (const std::string& item : items) {
-    names.push_back(name_and_file(item).first);
+    const auto [name, path] = name_and_file(item);
+    names.push_back(name);
+    data_on_standard_output |= is_standard_output(path);
+    if (!places.insert(place_of(path)).second) {
+      throw UsageError(fmt::format("'{}': another matrix goes to this file", item));
+    }
   }
   static_cast<void>(chosen(store, names));
-  const bool data_on_standard_output = std::ranges::any_of(items, [](const std::string& item) {
-    return is_standard_output(name_and_file(item).second);
-  });
+  std::vector<NpyWriter> writers;
+  std::string said;
   for (const std::string& item : items) {
     const auto [name, path] = name_and_file(item);
     const auto file = store.open(file_of(name));
     const Index rows = file->rows();
     const Index cols = file->cols();
     // L has one dimension, as in a run.
-    NpyWriter writer(path,
-                     name == kL.name && cols == 1 ? std::vector{rows} : std::vector{rows, cols});
-    export_rows(*file, writer);
+    writers.emplace_back(
+        path, name == kL.name && cols == 1 ? std::vector{rows} : std::vector{rows, cols});
+    export_rows(*file, writers.back());
+    said += fmt::format("{}: {} x {} to {}\n", name, rows, cols, printable(path.string()));
+  }
+  print(said, beside(data_on_standard_output));
+  for (NpyWriter& writer : writers) {  // all, or none
     writer.commit();
-    print(fmt::format("{}: {} x {} to {}\n", name, rows, cols, printable(path.string())),
-          beside(data_on_standard_output));
   }
   return 0;
 }

@@ -13,6 +13,7 @@
 #include "runtime/sweep/kept_points.hpp"
 #include "runtime/system/journal.hpp"
 #include "runtime/system/read_text.hpp"
+#include "runtime/system/unfinished_files.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/sizes.hpp"
@@ -44,7 +45,14 @@ std::string to_journal(const MergedSweep& merged) {
 // All files of a new directory, or neither these nor the directory.
 void write_new(const std::filesystem::path& directory,
                const std::vector<std::pair<const char*, std::string>>& texts) {
-  const bool is_new = std::filesystem::create_directories(directory);
+  const bool is_new = [&] {
+    UnfinishedFiles unfinished;
+    const bool made = std::filesystem::create_directories(directory);
+    if (made) {
+      unfinished.add(directory, UnfinishedFiles::Kind::folder_if_empty);
+    }
+    return made;
+  }();
   try {
     std::vector<std::unique_ptr<WholeFile>> files;
     for (const auto& [name, text] : texts) {

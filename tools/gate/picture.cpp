@@ -21,11 +21,9 @@ Gnuplot::Gnuplot() {
   program_ = *found;
 }
 
-std::string Gnuplot::draw(const Picture& picture, PictureFormat format,
-                          const std::function<void()>& before) const {
+std::string Gnuplot::draw(const Picture& picture, PictureFormat format) const {
   Drawn drawn = redblue::draw(picture, format, program_, temporary_directory());
   if (drawn.interrupted != 0) {
-    before();
     std::raise(drawn.interrupted);
     throw std::runtime_error("interrupted");
   }
@@ -58,7 +56,7 @@ PictureFile::PictureFile(const PictureOptions& asked) : bare_(asked.bare.get()) 
 void PictureFile::draw(Picture picture, const CLI::App& command) {
   picture.title = bare_ ? "" : picture.title;
   picture.caption = bare_ ? "" : command_line(command);
-  file_->append(gnuplot_->draw(picture, format_, [this] { file_.reset(); }));
+  file_->append(gnuplot_->draw(picture, format_));
   file_->finish();
   file_->commit();
 }

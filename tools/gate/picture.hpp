@@ -17,11 +17,9 @@ class Gnuplot {
  public:
   // Throws: std::runtime_error if the PATH has none.
   Gnuplot();
-  // The bytes of the picture. A signal meanwhile ends the process, after a call of `before`, which
-  // lets the process leave nothing behind. Throws: std::runtime_error with gnuplot's message;
-  // std::system_error.
-  [[nodiscard]] std::string draw(const Picture& picture, PictureFormat format,
-                                 const std::function<void()>& before) const;
+  // The bytes of the picture. A signal meanwhile ends the process. Throws: std::runtime_error with
+  // gnuplot's message; std::system_error.
+  [[nodiscard]] std::string draw(const Picture& picture, PictureFormat format) const;
 
  private:
   std::filesystem::path program_;

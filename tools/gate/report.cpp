@@ -8,7 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "memsim/errors.hpp"
 #include "runtime/sweep/html_report.hpp"
+#include "runtime/system/input_error.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"
@@ -31,22 +33,33 @@ std::optional<Gnuplot> gnuplot_if_any() {
   }
 }
 
+// An argument of a point that makes no sense is a fault of the file, not of the command line.
+std::vector<Picture> drawn_of(const Sweep& sweep, const std::filesystem::path& file,
+                              const FiguresOf& figures_of) {
+  try {
+    return figures_of(sweep, kSubjectsWithPhases);
+  } catch (const std::invalid_argument& error) {
+    throw InputError(fmt::format("{}: {}", file.string(), error.what()));
+  } catch (const CountOverflow& error) {
+    throw InputError(fmt::format("{}: {}", file.string(), error.what()));
+  }
+}
+
 int report(const std::filesystem::path& directory, const std::filesystem::path& target,
            const std::string& command, const SweepTool& tool, const FiguresOf& figures_of) {
   Sweep sweep = read_sweep(directory, tool);
   sweep.context.emplace_back("this page", command);
-  std::optional<WholeFile> page(target);  // opened first, so that an error shows before the work
+  WholeFile page(target);  // opened first, so that an error shows before the work
   std::vector<ReportFigure> figures;
   if (const std::optional<Gnuplot> gnuplot = gnuplot_if_any()) {
-    for (Picture& picture : figures_of(sweep, kSubjectsWithPhases)) {
+    for (Picture& picture : drawn_of(sweep, directory / kDocumentFile, figures_of)) {
       const std::string title = std::exchange(picture.title, "");  // the page has the title
-      figures.push_back(
-          {title, gnuplot->draw(picture, PictureFormat::svg, [&page] { page.reset(); })});
+      figures.push_back({title, gnuplot->draw(picture, PictureFormat::svg)});
     }
   }
-  page->append(to_html(sweep, figures));
-  page->finish();
-  page->commit();
+  page.append(to_html(sweep, figures));
+  page.finish();
+  page.commit();
   say(fmt::format("{}: {}, {}", target.string(), counted(std::ssize(sweep.points), "point"),
                   counted(std::ssize(figures), "figure")));
   return 0;
