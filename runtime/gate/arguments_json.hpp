@@ -4,6 +4,7 @@
 
 #include "runtime/gate/subject.hpp"
 #include "runtime/text/json.hpp"
+#include "runtime/text/json_field.hpp"
 
 namespace redblue {
 
@@ -14,6 +15,15 @@ inline Json arguments_json(const Arguments& arguments) {
     std::visit([&json = json[name]](const auto& held) { json = held; }, value);
   }
   return json;
+}
+
+// Throws: InputError.
+inline Arguments arguments_of(const JsonField& field) {
+  Arguments arguments;
+  for (const auto& [name, value] : field.members()) {
+    arguments.set(name, value.json().is_string() ? Value(value.text()) : Value(value.words()));
+  }
+  return arguments;
 }
 
 }  // namespace redblue

@@ -18,6 +18,7 @@
 #include "runtime/gate/arguments_json.hpp"
 #include "runtime/gate/metrics.hpp"
 #include "runtime/gate/suite_origin_json.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
 
@@ -84,90 +85,34 @@ void add_limits(const RecordedPoint& recorded, Json& head) {
   }
 }
 
-// A value in a document, with its place for messages.
-class Field {
- public:
-  Field(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
+// A slip in a key would leave out a limit.
+void expect_no_other_than(const std::set<std::string_view>& keys, const JsonField& field) {
+  for (const auto& [key, value] : field.members()) {
+    if (!keys.contains(key)) {
+      throw InputError(fmt::format("{}: expected one of {}", value.place(), fmt::join(keys, ", ")));
+    }
+  }
+}
 
-  [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
-  // A slip in a key would leave out a limit. Requires: an object.
-  void expect_no_other_than(const std::set<std::string_view>& keys) const {
-    for (const auto& [key, value] : json_.items()) {
-      if (!keys.contains(key)) {
-        throw InputError(fmt::format("{}, {}: expected one of {}", place_, shortened(key),
-                                     fmt::join(keys, ", ")));
-      }
+std::vector<Budget> budgets_of(const JsonField& field) {
+  if (!field.json().is_object() || field.json().empty()) {
+    field.refuse("is no object {\"METRIC\": MOST}");
+  }
+  std::vector<Budget> budgets;
+  for (const auto& [name, most] : field.members()) {
+    if (!most.json().is_number()) {
+      most.refuse("is no number");
+    }
+    try {
+      budgets.push_back(parse_budget(name, most.json().get<double>()));
+    } catch (const std::invalid_argument& error) {
+      throw InputError(fmt::format("{}: {}", field.place(), error.what()));
     }
   }
-  [[nodiscard]] Field operator[](const char* key) const {
-    expect(has(key), fmt::format("has no \"{}\"", key));
-    return {json_.at(key), fmt::format("{}, {}", place_, key)};
-  }
-  [[nodiscard]] std::string text() const {
-    expect(json_.is_string(), "is no text");
-    return json_.get<std::string>();
-  }
-  [[nodiscard]] Index words() const {
-    expect(json_.is_number_unsigned() && json_.get<std::uint64_t>() <= std::uint64_t{INT64_MAX},
-           "is no number of words");
-    return json_.get<Index>();
-  }
-  [[nodiscard]] std::vector<Budget> budgets() const {
-    expect(json_.is_object() && !json_.empty(), "is no object {\"METRIC\": MOST}");
-    std::vector<Budget> budgets;
-    for (const auto& [name, most] : json_.items()) {
-      const Field field(most, fmt::format("{}, {}", place_, shortened(name)));
-      field.expect(most.is_number(), "is no number");
-      try {
-        budgets.push_back(parse_budget(name, most.get<double>()));
-      } catch (const std::invalid_argument& error) {
-        throw InputError(fmt::format("{}: {}", place_, error.what()));
-      }
-    }
-    return budgets;
-  }
-  [[nodiscard]] bool yes() const {
-    expect(json_.is_boolean(), "is neither true nor false");
-    return json_.get<bool>();
-  }
-  [[nodiscard]] std::vector<Field> items() const {
-    expect(json_.is_array(), "is no list");
-    std::vector<Field> items;
-    for (std::size_t k = 0; k < json_.size(); ++k) {
-      items.emplace_back(json_.at(k), fmt::format("{} {}", place_, k + 1));
-    }
-    return items;
-  }
-  [[nodiscard]] std::map<std::string, std::string> texts() const {
-    expect(json_.is_object(), "is no object");
-    std::map<std::string, std::string> texts;
-    for (const auto& [name, value] : json_.items()) {
-      texts[name] = Field(value, fmt::format("{}, {}", place_, shortened(name))).text();
-    }
-    return texts;
-  }
-  [[nodiscard]] Arguments arguments() const {
-    expect(json_.is_object(), "is no object");
-    Arguments arguments;
-    for (const auto& [name, value] : json_.items()) {
-      const Field field(value, fmt::format("{}, {}", place_, shortened(name)));
-      arguments.set(name, value.is_string() ? Value(field.text()) : Value(field.words()));
-    }
-    return arguments;
-  }
+  return budgets;
+}
 
- private:
-  void expect(bool holds, std::string_view why) const {
-    if (!holds) {
-      throw InputError(fmt::format("{} {}", place_, why));
-    }
-  }
-
-  const Json& json_;
-  std::string place_;
-};
-
-PhaseCounts counts_of(const Field& field, std::string path) {
+PhaseCounts counts_of(const JsonField& field, std::string path) {
   const auto if_any = [&](const char* key) { return field.has(key) ? field[key].words() : 0; };
   return {.path = std::move(path),
           .io = {.reads = field["reads"].words(), .writes = field["writes"].words()},
@@ -176,8 +121,8 @@ PhaseCounts counts_of(const Field& field, std::string path) {
           .indices = {.reads = if_any("index_reads"), .writes = if_any("index_writes")}};
 }
 
-RecordedPoint known_point_of(const Field& field) {
-  RecordedPoint recorded{.point = {field["kernel"].text(), field["arguments"].arguments()},
+RecordedPoint known_point_of(const JsonField& field) {
+  RecordedPoint recorded{.point = {field["kernel"].text(), arguments_of(field["arguments"])},
                          .least_M = std::nullopt,
                          .counts = {}};
   if (field.has("least_M")) {
@@ -187,13 +132,13 @@ RecordedPoint known_point_of(const Field& field) {
     recorded.fingerprints = field["fingerprints"].texts();
   }
   if (field.has("at_most")) {
-    recorded.at_most = field["at_most"].budgets();
+    recorded.at_most = budgets_of(field["at_most"]);
   }
   if (field.has("bound")) {
     recorded.bound = field["bound"].words();
   }
   if (field.has("accepted")) {
-    for (const Field& accepted : field["accepted"].items()) {
+    for (const JsonField& accepted : field["accepted"].items()) {
       recorded.accepted.push_back({.date = accepted["date"].text(),
                                    .who = accepted["who"].text(),
                                    .reason = accepted["reason"].text(),
@@ -205,9 +150,9 @@ RecordedPoint known_point_of(const Field& field) {
     recorded.fits = false;
     return recorded;
   }
-  const auto level_of = [](const Field& level) {
+  const auto level_of = [](const JsonField& level) {
     RunCounts::Level counts{.phases = {}, .total = counts_of(level["total"], "")};
-    for (const Field& phase : level["phases"].items()) {
+    for (const JsonField& phase : level["phases"].items()) {
       counts.phases.push_back(counts_of(phase, phase["path"].text()));
     }
     return counts;
@@ -215,30 +160,27 @@ RecordedPoint known_point_of(const Field& field) {
   RunCounts::Level own = level_of(field);
   recorded.counts = {.phases = std::move(own.phases), .total = std::move(own.total)};
   if (field.has("inner")) {
-    for (const Field& level : field["inner"].items()) {
+    for (const JsonField& level : field["inner"].items()) {
       recorded.counts.inner.push_back(level_of(level));
     }
   }
   return recorded;
 }
 
-RecordedPoint point_of(const Field& field) {
+RecordedPoint point_of(const JsonField& field) {
   RecordedPoint recorded = known_point_of(field);
-  field.expect_no_other_than({"kernel", "arguments", "least_M", "fingerprints", "at_most", "bound",
-                              "accepted", "fits", "total", "phases", "inner"});
+  expect_no_other_than({"kernel", "arguments", "least_M", "fingerprints", "at_most", "bound",
+                        "accepted", "fits", "total", "phases", "inner"},
+                       field);
   return recorded;
 }
 
-RecordedPart part_of(const Json& json, const std::string& place) {
-  try {
-    const auto part = parse_part(json.at("part").get<std::string>());
-    if (!part) {
-      throw InputError(place + " is no i/N");
-    }
-    return {*part, origin_of(json)};
-  } catch (const JsonMismatch& error) {
-    throw InputError(fmt::format("{}: {}", place, error.what()));
+RecordedPart part_of(const JsonField& field) {
+  const auto part = parse_part(field["part"].text());
+  if (!part) {
+    field["part"].refuse("is no i/N");
   }
+  return {*part, origin_of(field)};
 }
 
 // Refuses a point or a phase that is there twice: it would be held against either of the two.
@@ -337,7 +279,7 @@ Recording parse_recording(std::string_view text, const std::string& from) {
           from, std::min(*error.byte, text.size()), text.size()));
     }
   }();
-  const Field top(document, from);
+  const JsonField top(document, from);
   if (!top.has("redblue") || top["redblue"].text() != kKind) {
     throw InputError(from + " is no recording: `record` makes one");
   }
@@ -351,11 +293,11 @@ Recording parse_recording(std::string_view text, const std::string& from) {
     throw InputError(fmt::format("{}, how is '{}': expected run or count", from, shortened(how)));
   }
   recording.how = how == to_string(How::run) ? How::run : How::count;
-  for (const Field& point : top["points"].items()) {
+  for (const JsonField& point : top["points"].items()) {
     recording.points.push_back(point_of(point));
   }
   if (top.has("part")) {
-    recording.part = part_of(document.at("part"), from + ", part");
+    recording.part = part_of(top["part"]);
   }
   if (recording.points.empty() && !recording.part) {
     throw InputError(from + " has no points: there is nothing to watch");

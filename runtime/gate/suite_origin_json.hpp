@@ -3,12 +3,13 @@
 
 #include "runtime/gate/suite_part.hpp"
 #include "runtime/text/json.hpp"
+#include "runtime/text/json_field.hpp"
 
 namespace redblue {
 
 // The members of an object.
 Json to_json(const SuiteOrigin& origin);
-// Throws: JsonMismatch.
-SuiteOrigin origin_of(const Json& json);
+// Throws: InputError.
+SuiteOrigin origin_of(const JsonField& field);
 
 }  // namespace redblue

@@ -83,25 +83,20 @@ Json to_json(const SuiteOrigin& origin) {
   return json;
 }
 
-SuiteOrigin origin_of(const Json& json) {
-  const auto text = [&](const char* key) { return json.at(key).get<std::string>(); };
-  SuiteOrigin origin{.how = text("how"),
-                     .suite = json.value("suite", "").get<std::string>(),
-                     .program = text("program"),
+SuiteOrigin origin_of(const JsonField& field) {
+  SuiteOrigin origin{.how = field["how"].text(),
+                     .suite = field.has("suite") ? field["suite"].text() : "",
+                     .program = field["program"].text(),
                      .points = {},
                      .files = {}};
-  for (const auto& [point, fingerprints] : json.at("files").items()) {
-    for (const auto& [argument, fingerprint] : fingerprints.items()) {
-      origin.files[point][argument] = fingerprint.get<std::string>();
-    }
+  for (const auto& [point, fingerprints] : field["files"].members()) {
+    origin.files[point] = fingerprints.texts();
   }
-  if (json.contains("at_most")) {
-    for (const auto& [point, budgets] : json.at("at_most").items()) {
-      origin.at_most[point] = budgets.get<std::string>();
-    }
+  if (field.has("at_most")) {
+    origin.at_most = field["at_most"].texts();
   }
-  for (const Json& point : json.at("points")) {
-    origin.points.push_back(point.get<std::string>());
+  for (const JsonField& point : field["points"].items()) {
+    origin.points.push_back(point.text());
   }
   return origin;
 }

@@ -10,6 +10,7 @@
 #include "runtime/report/context.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/text/cells.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
 
@@ -84,10 +85,10 @@ std::string said(const std::optional<std::uint64_t>& bytes) {
   return bytes ? fmt::format("{} bytes", *bytes) : "an unknown size";
 }
 
-void check_machine(const Json& context, const std::string& name, const Topology& topology) {
+void check_machine(const JsonField& context, const std::string& name, const Topology& topology) {
   std::optional<std::string> model;
-  if (const Json& known_model = context.at("model"); !known_model.is_null()) {
-    model = known_model.get<std::string>();
+  if (const auto known_model = context.unless_null("model")) {
+    model = known_model->text();
   }
   if (model != topology.model) {
     refuse(name, fmt::format("it is of another processor: {}, and this one is {}", said(model),
@@ -95,9 +96,9 @@ void check_machine(const Json& context, const std::string& name, const Topology&
   }
   for (const CacheLevel level : kCacheLevels) {
     std::optional<std::uint64_t> then;
-    for (const Json& cache : context.at("caches")) {
-      if (!then && cache.at("cache") == to_string(level)) {
-        then = cache.at("bytes").get<std::uint64_t>();
+    for (const JsonField& cache : context["caches"].items()) {
+      if (!then && cache["cache"].text() == to_string(level)) {
+        then = static_cast<std::uint64_t>(cache["bytes"].words());
       }
     }
     const Cache* cache = topology.cache(level);
@@ -109,18 +110,18 @@ void check_machine(const Json& context, const std::string& name, const Topology&
   }
 }
 
-CachePart fastest_part(const Json& levels, const std::string& name) {
+CachePart fastest_part(const JsonField& levels, const std::string& name) {
   for (const CacheLevel level : {CacheLevel::L2, CacheLevel::L1}) {
-    for (const Json& entry : levels) {
-      if (entry.at("cache") != to_string(level)) {
+    for (const JsonField& entry : levels.items()) {
+      if (entry["cache"].text() != to_string(level)) {
         continue;
       }
-      const Json& best = entry.at("fastest");
-      if (best.contains("unavailable")) {
+      const JsonField best = entry["fastest"];
+      if (best.has("unavailable")) {
         refuse(name, fmt::format("nothing could be timed in {}: {}", to_string(level),
-                                 best.at("unavailable").get<std::string>()));
+                                 best["unavailable"].text()));
       }
-      const double share = best.at("share").get<double>();
+      const double share = best["share"].measure();
       if (!(share > 0) || share > 1) {
         refuse(name, fmt::format("{} is no share of {}", share, to_string(level)));
       }
@@ -136,14 +137,10 @@ Json links_json(const LinkCosts& links) {
           {"seconds_a_word", links.seconds_a_word}};
 }
 
-LinkCosts links_of(const Json& found, const std::string& name) {
-  LinkCosts links{.origin = found.at("origin").get<std::string>(),
-                  .seconds_a_message = found.at("seconds_a_message").get<double>(),
-                  .seconds_a_word = found.at("seconds_a_word").get<double>()};
-  if (!(links.seconds_a_message >= 0) || !(links.seconds_a_word >= 0)) {
-    refuse(name, "a message takes no time below 0");
-  }
-  return links;
+LinkCosts links_of(const JsonField& found) {
+  return {.origin = found["origin"].text(),
+          .seconds_a_message = found["seconds_a_message"].measure(),
+          .seconds_a_word = found["seconds_a_word"].measure()};
 }
 
 // Memory has no size.
@@ -157,13 +154,13 @@ Json words_json(const std::vector<WordCost>& words) {
   return json;
 }
 
-std::vector<WordCost> words_of(const Json& found, const std::string& name) {
+std::vector<WordCost> words_of(const JsonField& found, const std::string& name) {
   std::vector<WordCost> words;
-  for (const Json& entry : found) {
-    const Json& bytes = entry.at("bytes");
-    words.push_back({entry.at("from").get<std::string>(),
-                     bytes.is_null() ? 0 : bytes.get<std::uint64_t>(),
-                     entry.at("nanoseconds").get<double>()});
+  for (const JsonField& entry : found.items()) {
+    const auto bytes = entry.unless_null("bytes");
+    words.push_back({entry["from"].text(),
+                     bytes ? static_cast<std::uint64_t>(bytes->words()) : std::uint64_t{0},
+                     entry["nanoseconds"].measure()});
     if (!(words.back().nanoseconds > 0) || std::isinf(words.back().nanoseconds)) {
       refuse(name, fmt::format("a word of {} takes no time above 0", words.back().from));
     }
@@ -228,15 +225,13 @@ auto of_document(std::string_view text, const std::string& name, const Topology&
       refuse(name, error.byte ? "it is truncated, or no JSON document" : error.what());
     }
   }();
-  try {
-    if (const Json& schema = document.at("schema"); schema != kSchema) {
-      refuse(name, fmt::format("it has schema {}, expected {}", in_short(schema), kSchema));
-    }
-    check_machine(document.at("context"), name, topology);
-    return part(document);
-  } catch (const JsonMismatch&) {  // a missing key, or a value of another type
-    refuse(name, "it is not what `redblue calibrate` writes");
+  const JsonField top(document, name,
+                      "it is not what `redblue calibrate` writes: run `redblue calibrate` again");
+  if (const Json& schema = top["schema"].json(); schema != kSchema) {
+    refuse(name, fmt::format("it has schema {}, expected {}", in_short(schema), kSchema));
   }
+  check_machine(top["context"], name, topology);
+  return part(top);
 }
 
 }  // namespace
@@ -345,28 +340,28 @@ std::string to_csv(const Calibration& calibration) {
 
 CachePart calibrated_part(std::string_view text, const std::string& name,
                           const Topology& topology) {
-  return of_document(text, name, topology, [&](const Json& document) {
-    return fastest_part(document.at("levels"), name);
+  return of_document(text, name, topology, [&](const JsonField& document) {
+    return fastest_part(document["levels"], name);
   });
 }
 
 Rates calibrated_rates(std::string_view text, const std::string& name, const Topology& topology) {
-  return of_document(text, name, topology, [&](const Json& document) {
-    if (!document.contains("rates")) {
+  return of_document(text, name, topology, [&](const JsonField& document) {
+    if (!document.has("rates")) {
       refuse(name, "it has no rates");
     }
-    const Json& found = document.at("rates");
-    Rates rates{.origin = "calibrated on " + document.at("context").at("date").get<std::string>(),
-                .granule = found.at("granule").get<Index>(),
+    const JsonField found = document["rates"];
+    Rates rates{.origin = "calibrated on " + document["context"]["date"].text(),
+                .granule = found["granule"].words(),
                 .kernels = {},
                 .links = {},
                 .words = {}};
-    for (const Json& entry : found.at("kernels")) {
+    for (const JsonField& entry : found["kernels"].items()) {
       KernelRates& of = rates.kernels.emplace_back();
-      of.kernel = entry.at("kernel").get<std::string>();
-      for (const Json& sample : entry.at("samples")) {
-        const RateSample read{sample.at("words_per_flop").get<double>(),
-                              sample.at("seconds_per_flop").get<double>()};
+      of.kernel = entry["kernel"].text();
+      for (const JsonField& sample : entry["samples"].items()) {
+        const RateSample read{sample["words_per_flop"].measure(),
+                              sample["seconds_per_flop"].measure()};
         if (!(read.words_per_flop > 0) || !(read.seconds_per_flop > 0)) {
           refuse(name, fmt::format("a rate of {} is not above 0", of.kernel));
         }
@@ -379,11 +374,13 @@ Rates calibrated_rates(std::string_view text, const std::string& name, const Top
     if (rates.kernels.empty() || rates.granule < 1) {
       refuse(name, "it has no rates");
     }
-    if (document.contains("word_costs")) {
-      rates.words = words_of(document.at("word_costs"), name);
+    if (document.has("word_costs")) {
+      rates.words = words_of(document["word_costs"], name);
     }
-    if (document.contains("links") && !document.at("links").is_null()) {
-      rates.links = links_of(document.at("links"), name);
+    if (document.has("links")) {
+      if (const auto links = document.unless_null("links")) {
+        rates.links = links_of(*links);
+      }
     }
     return rates;
   });

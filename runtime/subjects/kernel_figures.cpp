@@ -127,7 +127,7 @@ Curves curves_of(const Slice& slice) {
       }
       const Index bound = bounds.at(at).all;
       const auto words = static_cast<double>(swept->total.counts.io.io());
-      const double ratio = words / static_cast<double>(bound);
+      const double ratio = words / static_cast<double>(std::max<Index>(bound, 1));
       lines += fmt::format("{} {} {}\n", at, swept->total.counts.io.io(), ratio);
       curves.most_words = std::max(curves.most_words, words);
       curves.most_ratio = std::max(curves.most_ratio, ratio);
@@ -149,7 +149,8 @@ Curves curves_of(const Slice& slice) {
     curves.least = static_cast<double>(bounds.begin()->first);
     curves.most = static_cast<double>(bounds.rbegin()->first);
     const auto words = [](const auto& bound) { return bound.second.all; };
-    curves.least_words = static_cast<double>(words(*std::ranges::min_element(bounds, {}, words)));
+    curves.least_words = static_cast<double>(
+        std::max<Index>(words(*std::ranges::min_element(bounds, {}, words)), 1));
   }
   curves.data.emplace_back("$bound", std::move(lines));
   curves.data.emplace_back("$once", std::move(once));
@@ -174,15 +175,16 @@ std::string dividing_line(const Slice& slice, double least, double most) {
   std::string marks;
   if (slice.over == "M") {
     square = static_cast<double>(dividing_point(shape_of(some)).value());
-    const Index step = most / least > 2048 ? 16 : 4;
-    double times = 1;
-    for (Index factor = 1; square * times <= most || square / times >= least;
-         times = static_cast<double>(factor *= step)) {
+    const double step = most / least > 2048 ? 16 : 4;
+    constexpr double kMostWords = 0x1p63;
+    for (double times = 1;
+         times < kMostWords && (square * times <= most || square / times >= least); times *= step) {
+      const std::string factor = grouped(static_cast<Index>(times));
       if (inside(square * times)) {
-        marks += mark_above(square * times, factor == 1 ? "d^2" : grouped(factor) + " d^2");
+        marks += mark_above(square * times, times == 1 ? "d^2" : factor + " d^2");
       }
-      if (factor > 1 && inside(square / times)) {
-        marks += mark_above(square / times, "d^2/" + grouped(factor));
+      if (times > 1 && inside(square / times)) {
+        marks += mark_above(square / times, "d^2/" + factor);
       }
     }
   } else if (slice.over == "d") {
@@ -323,6 +325,11 @@ Picture roofline_picture(const Points& points) {
 
 std::vector<Picture> figures_of(const Sweep& sweep, std::size_t phases) {
   Points all = points_of(sweep);
+  std::erase_if(all, [](const Swept* swept) {
+    return !has_size(*swept, "m") || !std::ranges::all_of(kAxes, [&](const std::string_view axis) {
+      return has_size(*swept, axis);
+    });
+  });
   const auto others = std::stable_partition(all.begin(), all.end(), has_as_many_keys);
   std::vector<Slice> best = best_slices({all.begin(), others}, kernel_family());
   std::ranges::move(best_slices({others, all.end()}, kernel_family()), std::back_inserter(best));

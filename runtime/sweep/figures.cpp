@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <set>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -116,11 +118,12 @@ Curves curves_of_levels(const Slice& slice) {
     std::ranges::stable_sort(level, {}, &At::M);
     std::string lines;
     for (const auto& [M, words, bound] : level) {
-      const double ratio = bound ? static_cast<double>(words) / static_cast<double>(*bound) : 0;
+      const double ratio =
+          bound && *bound > 0 ? static_cast<double>(words) / static_cast<double>(*bound) : 0;
       lines += fmt::format("{} {} {}\n", M, words, ratio);
       curves.most_words = std::max(curves.most_words, static_cast<double>(words));
       curves.most_ratio = std::max(curves.most_ratio, ratio);
-      const auto least = static_cast<double>(bound.value_or(words));
+      const auto least = static_cast<double>(std::max<Index>(bound.value_or(words), 1));
       curves.least_words = sizes.empty() ? least : std::min(curves.least_words, least);
       sizes.insert(M);
       if (bound) {
@@ -222,10 +225,18 @@ std::vector<Differing> differing(const Points& points, const Family& family) {
   return found;
 }
 
+bool has_size(const Swept& swept, std::string_view name) {
+  const Arguments& arguments = swept.point.arguments;
+  return arguments.contains(name) && std::holds_alternative<Index>(arguments.value(name));
+}
+
 std::vector<Slice> slices(const Points& points, std::string_view over, const Family& family) {
   std::map<std::string, bool, std::less<>> goes;  // with the axis, by argument
   std::vector<Slice> found;
   for (const Swept* swept : points) {
+    if (!has_size(*swept, over)) {  // another kernel's size
+      continue;
+    }
     Arguments common;
     for (const auto& [name, value] : swept->point.arguments) {
       if (!goes.contains(name)) {
@@ -375,12 +386,12 @@ Picture phases_picture(const Slice& slice) {
   std::string lines;
   for (std::size_t k = 0; k < points.size(); ++k) {
     lines += fmt::format("{} {} {} 0", points[k]->size(slice.over), sizes[k] / box, sizes[k] * box);
-    Index words = 0;
+    Words words = 0;
     for (const std::string& name : names) {
       const auto phase = std::ranges::find_if(
           points[k]->phases, [&](const SweptPhase& each) { return each.counts.path == name; });
       words += phase == points[k]->phases.end() ? 0 : phase->counts.io.io();
-      lines += fmt::format(" {}", words);
+      lines += fmt::format(" {}", words.overflowed() ? INT64_MAX : words.value());
     }
     lines += "\n";
   }

@@ -52,6 +52,8 @@ struct Differing {
 };
 std::vector<Differing> differing(const Points& points, const Family& family);
 
+bool has_size(const Swept& swept, std::string_view name);
+// Points without a size of that name are in no slice.
 std::vector<Slice> slices(const Points& points, std::string_view over, const Family& family);
 // For each point the slice, over any size, that has the most sizes, of at least two.
 std::vector<Slice> best_slices(const Points& points, const Family& family);

@@ -10,6 +10,7 @@
 #include "runtime/gate/comparison.hpp"
 #include "runtime/gate/suite_origin_json.hpp"
 #include "runtime/system/build_info.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/parse_json.hpp"
 
 namespace redblue {
@@ -35,32 +36,35 @@ std::vector<Json> machines_of(const KeptHead& head) {
 }
 
 // "AMD EPYC 7763 (AVX3)"
-std::string processor_of(const Json& machine) {
-  const Json& model = machine.at("processor");
-  return fmt::format("{} ({})", model.is_null() ? "unknown" : model.get<std::string>(),
-                     machine.at("simd").get<std::string>());
+std::string processor_of(const JsonField& machine) {
+  const auto model = machine.unless_null("processor");
+  return fmt::format("{} ({})", model ? model->text() : "unknown", machine["simd"].text());
+}
+
+// Later functions take a context as it is.
+void check_context(const JsonField& context) {
+  static_cast<void>(context.members());
+  if (!context.has(kMachines)) {
+    static_cast<void>(processor_of(context));
+    return;
+  }
+  const std::vector<JsonField> machines = context[kMachines].items();
+  if (machines.empty()) {
+    context.refuse("has no machine");
+  }
+  std::ranges::for_each(machines, processor_of);
 }
 
 KeptHead parse_head(const std::string& line, const std::string& place) {
-  try {
-    const Json json = parse_json(line, place);
-    const auto part = parse_part(json.at("part").get<std::string>());
-    if (!part) {
-      throw InputError(place + " has no part of a suite");
-    }
-    KeptHead head{.origin = origin_of(json), .part = *part, .context = json.at("context").dump()};
-    const std::vector<Json> machines = machines_of(head);
-    if (machines.empty()) {
-      throw InputError(place + " has no machine");
-    }
-    std::ranges::for_each(machines, processor_of);
-    return head;
-  } catch (const JsonMismatch& error) {
-    throw InputError(
-        fmt::format("{} is no beginning of points that this redblue sweeps ({}): take "
-                    "another directory",
-                    place, error.what()));
+  const Json json = parse_json(line, place);
+  const JsonField field(
+      json, place, "this line begins no sweep that redblue goes on with: take another directory");
+  const auto part = parse_part(field["part"].text());
+  if (!part) {
+    field["part"].refuse("is no i/N");
   }
+  check_context(field["context"]);
+  return {.origin = origin_of(field), .part = *part, .context = json.at("context").dump()};
 }
 
 Swept without_times(Swept swept) {
@@ -115,7 +119,8 @@ const Swept& fastest(const std::vector<Held>& held) {
 
 // Says of each time of a part which processor took it.
 void name_processor(SweptPart& part) {
-  const std::string processor = processor_of(machines_of(part.kept.head).front());
+  const Json machine = machines_of(part.kept.head).front();
+  const std::string processor = processor_of({machine, part.name});
   for (Swept& swept : part.kept.points) {
     if (swept.total.seconds && !swept.processor) {
       swept.processor = processor;

@@ -8,6 +8,7 @@
 #include "runtime/gate/arguments_json.hpp"
 #include "runtime/text/build_context.hpp"
 #include "runtime/text/cells.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
 
@@ -90,21 +91,28 @@ Cells speed_cells(const std::optional<Speed>& speed) {
           {in_json_and_csv("words_per_second"), of(&Speed::words_per_second)}};
 }
 
-SweptPhase phase_of(const Json& json) {
-  const auto count = [&](const char* key) { return json.at(key).get<Index>(); };
-  const auto if_any = [&](const char* key) { return json.value(key, 0).get<Index>(); };
+// Reads and writes are added.
+constexpr Index kMostCounted = INT64_MAX / 2;
+
+SweptPhase phase_of(const JsonField& field) {
+  const auto count = [&](const char* key) { return field[key].words(kMostCounted); };
+  const auto if_any = [&](const char* key) { return field.has(key) ? count(key) : 0; };
   SweptPhase phase{
-      .counts = {.path = json.value("path", "").get<std::string>(),
+      .counts = {.path = field.has("path") ? field["path"].text() : "",
                  .io = {.reads = count("reads"), .writes = count("writes")},
-                 .operations = {.flops = if_any("flops"), .elementwise = if_any("elementwise")},
+                 .operations = {.flops = field.has("flops") ? field["flops"].words() : 0,
+                                .elementwise = if_any("elementwise")},
                  .peak = count("peak"),
                  .indices = {.reads = if_any("index_reads"), .writes = if_any("index_writes")}}};
-  if (const Json& formula = json.at("formula"); !formula.is_null()) {
-    const auto said = [&](std::size_t k) { return formula.at(k).get<Index>(); };
-    phase.formula = Predicted{{.reads = said(0), .writes = said(1)}, said(2)};
+  if (const auto formula = field.unless_null("formula")) {
+    constexpr std::size_t kNumbers = 3;
+    const std::vector<JsonField> said = formula->items(kNumbers);
+    phase.formula =
+        Predicted{{.reads = said[0].words(kMostCounted), .writes = said[1].words(kMostCounted)},
+                  said[2].words()};
   }
-  if (json.contains("seconds")) {
-    phase.seconds = json.at("seconds").get<double>();
+  if (field.has("seconds")) {
+    phase.seconds = field["seconds"].measure();
   }
   return phase;
 }
@@ -141,53 +149,66 @@ Json json_of(const Swept& swept) {
   return json;
 }
 
-SweptLevel level_of(const Json& json) {
-  SweptLevel level{.M = json.at("M").get<Index>(), .total = phase_of(json.at("total"))};
-  for (const Json& phase : json.at("phases")) {
-    level.phases.push_back(phase_of(phase));
+std::vector<SweptPhase> phases_of(const JsonField& field) {
+  std::vector<SweptPhase> phases;
+  for (const JsonField& phase : field.items()) {
+    phases.push_back(phase_of(phase));
   }
-  if (!json.at("bound").is_null()) {
-    level.bound = json.at("bound").get<Index>();
-  }
-  return level;
+  return phases;
 }
 
-Swept swept_of(const Json& json) {
-  Swept swept{.point = {json.at("subject").get<std::string>(), {}},
+std::optional<Index> bound_of(const JsonField& field) {
+  const auto bound = field.unless_null("bound");
+  return bound ? std::optional(bound->words()) : std::nullopt;
+}
+
+SweptLevel level_of(const JsonField& field) {
+  return {.M = field["M"].size(),
+          .total = phase_of(field["total"]),
+          .phases = phases_of(field["phases"]),
+          .bound = bound_of(field)};
+}
+
+// Sizes are at least 1: pictures have them on logarithmic axes.
+Arguments sizes_and_texts_of(const JsonField& field) {
+  for (const auto& [name, value] : field.members()) {
+    static_cast<void>(value.json().is_string() ? 1 : value.size());
+  }
+  static_cast<void>(field["M"].size());
+  return arguments_of(field);
+}
+
+Swept swept_of(const JsonField& field) {
+  Swept swept{.point = {field["subject"].text(), sizes_and_texts_of(field["arguments"])},
               .kernel = {},
               .blocks = {},
-              .fits = json.at("fits").get<bool>(),
+              .fits = field["fits"].yes(),
               .total = {},
               .phases = {},
               .bound = std::nullopt,
               .speed = std::nullopt};
-  for (const auto& [name, value] : json.at("arguments").items()) {
-    swept.point.arguments.set(
-        name, value.is_string() ? Value(value.get<std::string>()) : Value(value.get<Index>()));
-  }
   if (!swept.fits) {
-    swept.failed = json.value("failed", false).get<bool>();
-    swept.why = json.value("why", "").get<std::string>();
+    swept.failed = field.has("failed") && field["failed"].yes();
+    swept.why = field.has("why") ? field["why"].text() : "";
     return swept;
   }
-  swept.kernel = json.at("kernel").get<std::string>();
-  swept.blocks = json.at("blocks").get<std::string>();
-  if (!json.at("bound").is_null()) {
-    swept.bound = json.at("bound").get<Index>();
+  swept.kernel = field["kernel"].text();
+  swept.blocks = field["blocks"].text();
+  swept.bound = bound_of(field);
+  if (field.has("speed")) {
+    const JsonField speed = field["speed"];
+    swept.speed = Speed{speed["gflops"].measure(), speed["peak_gflops"].measure(),
+                        speed["words_per_second"].measure()};
   }
-  if (json.contains("speed")) {
-    const auto speed = [&](const char* key) { return json.at("speed").at(key).get<double>(); };
-    swept.speed = Speed{speed("gflops"), speed("peak_gflops"), speed("words_per_second")};
+  if (field.has("processor")) {
+    swept.processor = field["processor"].text();
   }
-  if (json.contains("processor")) {
-    swept.processor = json.at("processor").get<std::string>();
-  }
-  swept.total = phase_of(json.at("total"));
-  for (const Json& phase : json.at("phases")) {
-    swept.phases.push_back(phase_of(phase));
-  }
-  for (const Json& level : json.value("levels", Json::array())) {
-    swept.inner.push_back(level_of(level));
+  swept.total = phase_of(field["total"]);
+  swept.phases = phases_of(field["phases"]);
+  if (field.has("levels")) {
+    for (const JsonField& level : field["levels"].items()) {
+      swept.inner.push_back(level_of(level));
+    }
   }
   if (!swept.inner.empty()) {  // the last one is M itself
     swept.inner.pop_back();
@@ -208,15 +229,6 @@ std::string column_of(const std::string& argument) {
   return std::ranges::find(others, argument) == others.end() ? argument : "size_" + argument;
 }
 
-template <class Make>
-auto parsed(std::string_view text, const std::string& place, const Make& make) {
-  try {
-    return make(parse_json(text, place));
-  } catch (const JsonMismatch& error) {
-    throw InputError(fmt::format("{}: {}", place, error.what()));
-  }
-}
-
 }  // namespace
 
 std::vector<SweptLevel> Swept::levels() const {
@@ -230,7 +242,8 @@ std::string to_line(const Swept& swept) {
 }
 
 Swept parse_line(std::string_view line, const std::string& place) {
-  return parsed(line, place, [](const Json& json) { return swept_of(json); });
+  const Json json = parse_json(line, place);
+  return swept_of({json, place});
 }
 
 Swept nothing_swept(const Point& point, bool failed, const std::string& why) {
@@ -398,35 +411,35 @@ std::string to_json(const Sweep& sweep, const std::string& context) {
 }
 
 Sweep parse_sweep(std::string_view text, const std::string& place) {
-  return parsed(text, place, [&](const Json& json) {
-    if (!json.is_object() || json.value("redblue", "") != kKind) {
-      throw InputError(place + " is no sweep: `redblue sweep` makes one");
+  const Json json = parse_json(text, place);
+  const JsonField document(json, place);
+  if (!document.has("redblue") || json.at("redblue") != kKind) {
+    throw InputError(place + " is no sweep: `redblue sweep` makes one");
+  }
+  if (const Json& schema = document["schema"].json(); schema != kSchema) {
+    throw InputError(fmt::format("{} has schema {}; this program reads {}: sweep again", place,
+                                 in_short(schema), kSchema));
+  }
+  Sweep sweep{.how = document["how"].text(), .suite = document["suite"].text(), .points = {}};
+  const JsonField context = document["context"];
+  sweep.context = facts_of(context);
+  sweep.program = context.has(kProgram) ? context[kProgram].text() : "";
+  if (document.has("part")) {
+    const auto part = parse_part(document["part"].text());
+    if (!part) {
+      document["part"].refuse("is no i/N");
     }
-    if (json.at("schema") != kSchema) {
-      throw InputError(fmt::format("{} has schema {}; this program reads {}: sweep again", place,
-                                   in_short(json.at("schema")), kSchema));
+    sweep.part = *part;
+  }
+  if (document.has("missing")) {
+    for (const JsonField& point : document["missing"].items()) {
+      sweep.missing.push_back(point.text());
     }
-    Sweep sweep{.how = json.at("how").get<std::string>(),
-                .suite = json.at("suite").get<std::string>(),
-                .points = {}};
-    sweep.context = facts_of(json.at("context"));
-    sweep.program = json.at("context").value(kProgram, "").get<std::string>();
-    if (json.contains("part")) {
-      const std::string typed = json.at("part").get<std::string>();
-      const auto part = parse_part(typed);
-      if (!part) {
-        throw InputError(fmt::format("{}, part '{}': expected i/N", place, shortened(typed)));
-      }
-      sweep.part = *part;
-    }
-    for (const Json& point : json.value("missing", Json())) {
-      sweep.missing.push_back(point.get<std::string>());
-    }
-    for (const Json& point : json.at("points")) {
-      sweep.points.push_back(swept_of(point));
-    }
-    return sweep;
-  });
+  }
+  for (const JsonField& point : document["points"].items()) {
+    sweep.points.push_back(swept_of(point));
+  }
+  return sweep;
 }
 
 }  // namespace redblue

@@ -15,17 +15,17 @@ namespace {
 using Fact = std::pair<std::string, std::string>;
 
 // "L2 cache", "512 KiB, lines of 64 bytes, 8 ways"
-Fact fact_of_cache(const Json& cache) {
+Fact fact_of_cache(const JsonField& cache) {
   constexpr Index kKiB = 1024;
-  const auto bytes = cache.at("bytes").get<Index>();
+  const Index bytes = cache["bytes"].words();
   std::string text = bytes % kKiB == 0 ? grouped(bytes / kKiB) + " KiB" : grouped(bytes) + " bytes";
-  if (const auto& line = cache.at("line"); !line.is_null()) {
-    text += fmt::format(", lines of {} bytes", line.get<Index>());
+  if (const auto line = cache.unless_null("line")) {
+    text += fmt::format(", lines of {} bytes", line->words());
   }
-  if (const auto& ways = cache.at("ways"); !ways.is_null()) {
-    text += fmt::format(", {} ways", ways.get<Index>());
+  if (const auto ways = cache.unless_null("ways")) {
+    text += fmt::format(", {} ways", ways->words());
   }
-  return {cache.at("cache").get<std::string>() + " cache", std::move(text)};
+  return {cache["cache"].text() + " cache", std::move(text)};
 }
 
 }  // namespace
@@ -38,19 +38,19 @@ Json build_json() {
           {"word", "float32"}};
 }
 
-std::vector<Fact> facts_of(const Json& context) {
+std::vector<Fact> facts_of(const JsonField& context) {
   std::vector<Fact> facts;
-  const auto add_machine = [&](const Json& machine) {
+  const auto add_machine = [&](const JsonField& machine) {
     std::vector<std::string> texts;
     for (const auto& [name, text] : facts_of(machine)) {
       texts.push_back(name + " " + text);
     }
     facts.emplace_back("a machine", fmt::format("{}", fmt::join(texts, "; ")));
   };
-  for (const auto& [key, value] : context.items()) {
+  for (const auto& [key, value] : context.members()) {
     if (key == "caches") {
       std::vector<Fact> caches;
-      for (const auto& cache : value) {
+      for (const JsonField& cache : value.items()) {
         caches.push_back(fact_of_cache(cache));
       }
       for (auto cache = caches.begin(); cache != caches.end();) {  // equal ones are neighbours
@@ -63,11 +63,11 @@ std::vector<Fact> facts_of(const Json& context) {
         cache = next;
       }
     } else if (key == "machines") {
-      std::ranges::for_each(value, add_machine);
-    } else if (!value.is_null()) {
+      std::ranges::for_each(value.items(), add_machine);
+    } else if (!value.json().is_null()) {
       std::string name = key;
       std::ranges::replace(name, '_', ' ');
-      facts.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
+      facts.emplace_back(name, value.json().is_string() ? value.text() : value.json().dump());
     }
   }
   return facts;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "runtime/text/json.hpp"
+#include "runtime/text/json_field.hpp"
 
 namespace redblue {
 
@@ -14,7 +15,7 @@ inline constexpr int kSchema = 1;
 
 // The build, as a document's "context" begins.
 Json build_json();
-// A context for people: names and texts of all that is known.
-std::vector<std::pair<std::string, std::string>> facts_of(const Json& context);
+// A context for people: names and texts of all that is known. Throws: InputError.
+std::vector<std::pair<std::string, std::string>> facts_of(const JsonField& context);
 
 }  // namespace redblue

@@ -226,6 +226,22 @@ TEST_F(Calibrate, GoesOnAfterAnInterruption) {
   const auto lines = std::ranges::count(kept, '\n');
   ASSERT_GT(lines, 1);
 
+  // A damaged line is named, with what to do.
+  const std::size_t second = kept.find('\n') + 1;
+  for (const std::string damaged :
+       {"7", "[\"backward/rows 0\"]", "[1, []]", "[\"backward/rows 0\", [0.5]]",
+        "[\"backward/rows 0\", \"x\"]"}) {
+    directory_.write("c.json.part", kept.substr(0, second) + damaged + "\n");
+    Process again = ended;
+    again.words.erase(again.words.begin(), again.words.begin() + 5);
+    const Outcome refused = again.run();
+    EXPECT_EQ(refused.code, 1) << damaged;
+    EXPECT_NE(refused.err.find("redblue: c.json.part, line 2"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("remove that file, and the pieces are measured again\n"),
+              std::string::npos)
+        << refused.err;
+  }
+
   // Of another problem it is of no use.
   const Outcome other = on(kCaches, "PATH=/none calibrate --n 16 --out c.json");
   EXPECT_EQ(other.code, 0);

@@ -32,6 +32,7 @@
 #include "runtime/system/memory.hpp"
 #include "runtime/system/sanitized.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/json_field.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"
@@ -60,6 +61,16 @@ constexpr std::array kRateWidths = {Index{64}, Index{128}};
 constexpr double kRateShare = 0.75;
 constexpr double kFarApart = 20;  // words a flop of two plans
 
+constexpr const char* kJournalRemedy = "remove that file, and the pieces are measured again";
+
+// A measurement with its place for messages: a journal may be damaged.
+struct Measured {
+  Json json;
+  std::string place;
+
+  [[nodiscard]] JsonField field() const { return {json, place, kJournalRemedy}; }
+};
+
 // Measurements, piece by piece, in a journal beside the target. After an interruption the next call
 // of the same program on the same machine continues from it.
 class Kept {
@@ -76,23 +87,26 @@ class Kept {
       return;
     }
     for (std::size_t k = 1; k < lines.size(); ++k) {
-      const Json line = parse_json(lines[k], journal_->path().string());
-      pieces_[line.at(0).get<std::string>()] = line.at(1);
+      const std::string place = fmt::format("{}, line {}", journal_->path().string(), k + 1);
+      const Json line = parse_json(lines[k], place);
+      constexpr std::size_t kPair = 2;
+      const std::vector<JsonField> pair = JsonField(line, place, kJournalRemedy).items(kPair);
+      pieces_[pair[0].text()] = {pair[1].json(), place};
     }
     say(fmt::format("{} measured before: continuing", counted(std::ssize(pieces_), "piece")));
   }
 
   // The measurement of this piece, by `measure` now or in an earlier call. Throws: Interrupted.
   template <class Measure>
-  Json operator()(const std::string& piece, const Measure& measure) {
+  Measured operator()(const std::string& piece, const Measure& measure) {
     if (const auto known = pieces_.find(piece); known != pieces_.end()) {
       return known->second;
     }
     stop();
-    Json measured = measure();
+    Measured measured{measure(), piece};
     stop();  // a signal disturbs a measurement
     if (journal_) {
-      journal_->append(Json::array({piece, measured}).dump() + "\n");
+      journal_->append(Json::array({piece, measured.json}).dump() + "\n");
     }
     return measured;
   }
@@ -117,7 +131,7 @@ class Kept {
  private:
   const std::function<void()> stop_ = stop_if_asked();
   std::optional<Journal> journal_;
-  std::map<std::string, Json> pieces_;
+  std::map<std::string, Measured> pieces_;
 };
 
 // Reports progress where no terminal shows a status line.
@@ -191,7 +205,7 @@ void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& 
   std::vector<std::vector<double>> samples(shares.size());
   for (Index round = 0; round < kRounds; ++round) {
     status.show(fmt::format("{}: round {} of {}", kTimedKernel, round + 1, kRounds));
-    const Json row = kept(fmt::format("{} {}", kTimedKernel, round), [&] {
+    const Measured row = kept(fmt::format("{} {}", kTimedKernel, round), [&] {
       Json measured = Json::array();
       for (const MeasuredShare* share : shares) {
         kept.stop();
@@ -199,8 +213,9 @@ void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& 
       }
       return measured;
     });
+    const std::vector<JsonField> numbers = row.field().items(shares.size());
     for (std::size_t k = 0; k < shares.size(); ++k) {
-      samples[k].push_back(row.at(k).get<double>());
+      samples[k].push_back(numbers[k].measure());
     }
   }
   for (std::size_t k = 0; k < shares.size(); ++k) {
@@ -276,7 +291,7 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
                               counted(std::ssize(timed_problems), "kernel"), d, kRateRounds));
     for (Index round = 0; round < kRateRounds; ++round) {
       status.show(fmt::format("rates, d={}: round {} of {}", d, round + 1, kRateRounds));
-      const Json row = kept(fmt::format("rates {} {}", d, round), [&] {
+      const Measured row = kept(fmt::format("rates {} {}", d, round), [&] {
         Json measured = Json::array();
         for (const TimedPlan& timed : plans) {
           kept.stop();
@@ -285,10 +300,13 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
         }
         return measured;
       });
+      const std::vector<JsonField> numbers = row.field().items(plans.size());
       for (std::size_t k = 0; k < plans.size(); ++k) {
-        if (!row.at(k).is_null()) {
-          plans[k].seconds.push_back(row.at(k).get<double>());
+        if (!numbers[k].json().is_null()) {
+          plans[k].seconds.push_back(numbers[k].measure());
           plans[k].spent += plans[k].seconds.back();
+        } else if (round == 0) {
+          numbers[k].refuse("is no number of seconds");
         }
       }
     }
@@ -310,12 +328,12 @@ std::vector<WordCost> word_costs(const Topology& topology, StatusLine& status, K
   std::vector<WordCost> costs;
   const auto add = [&](const std::string& from, std::uint64_t bytes, std::uint64_t copied) {
     status.show("words of " + from);
-    const Json measured = kept("words of " + from, [&] {
+    const Measured measured = kept("words of " + from, [&] {
       const MemoryClaim memory(nullptr, static_cast<Index>(copied), "calibrate",
                                "free some memory");
       return Json(nanoseconds_a_word(copied));
     });
-    costs.push_back({from, bytes, measured.get<double>()});
+    costs.push_back({from, bytes, measured.field().measure()});
   };
   std::uint64_t largest = 0;
   for (const CacheLevel level : kCacheLevels) {
@@ -376,18 +394,15 @@ void measure_traffic(CalibratedCache& cache, const Topology& topology, const Cou
     const std::string part = fmt::format("{}*{}", to_string(cache.level), share.share);
     status.show(fmt::format("{}: traffic of {}", kTrafficKernel, part));
     const Request request = product(cache, share);
+    Measured measured;
     try {
-      const Json measured = kept("traffic " + part, [&] {
+      measured = kept("traffic " + part, [&] {
         const Measurement measurement =
             by_counters ? measure_by_papi(request, topology, {})
                         : measure_by_callgrind(under_callgrind(request), *caches, topology.source);
         return Json{{"ratio", traffic_ratio(measurement, cache.level)},
                     {"via", measurement.version}};
       });
-      if (!measured.at("ratio").is_null()) {
-        share.ratio = measured.at("ratio").get<double>();
-      }
-      cache.via = measured.at("via").get<std::string>();
     } catch (const Interrupted&) {
       throw;
     } catch (const std::runtime_error& error) {
@@ -398,6 +413,10 @@ void measure_traffic(CalibratedCache& cache, const Topology& topology, const Cou
       }
       return;
     }
+    if (const auto ratio = measured.field().unless_null("ratio")) {
+      share.ratio = ratio->measure();
+    }
+    cache.via = measured.field()["via"].text();
   }
   if (!agreeing(cache.shares)) {
     cache.no_traffic = fmt::format("{} needs a larger M", kTrafficKernel);
@@ -524,12 +543,13 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
       calibration.rates =
           rates(calibration.levels, calibration.topology, calibration.rates_n, status, kept);
       calibration.rates.words = word_costs(calibration.topology, status, kept);
-      const Json pinged = kept("links", [] {
+      const Measured pinged = kept("links", [] {
         const LinkCosts links = local_links();
         return Json::array({links.origin, links.seconds_a_message, links.seconds_a_word});
       });
-      calibration.rates.links = {pinged.at(0).get<std::string>(), pinged.at(1).get<double>(),
-                                 pinged.at(2).get<double>()};
+      constexpr std::size_t kNumbers = 3;
+      const std::vector<JsonField> link = pinged.field().items(kNumbers);
+      calibration.rates.links = {link[0].text(), link[1].measure(), link[2].measure()};
       const Counters counters = machine_counters(calibration.topology, {});
       for (CalibratedCache& cache : calibration.levels) {
         measure_traffic(cache, calibration.topology, counters, status, kept);

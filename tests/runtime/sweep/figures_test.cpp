@@ -318,5 +318,32 @@ TEST(Figures, AllThatASweepHasThePointsFor) {
   EXPECT_EQ(figures_of(sweep, 1).size(), 2U + 1U);
 }
 
+// A size that only one kernel has is an axis of its points alone.
+TEST(Figures, AKernelMayLackASizeOfAnother) {
+  Sweep sweep{.how = "run", .suite = {}, .points = {}};
+  for (const Index M : {1024, 2048}) {
+    sweep.points.push_back(swept("plain", 8, M, 1000));
+    for (const Index Bc : {4, 16}) {
+      sweep.points.push_back(swept("blocked", 8, M, 1000 + Bc));
+      sweep.points.back().point.arguments.set("Bc", Bc);
+    }
+  }
+  EXPECT_FALSE(plain_figures(sweep, 4).empty());
+  for (const Slice& slice : slices(points_of(sweep), "Bc", plain_family())) {
+    EXPECT_EQ(subjects_of(slice.points), std::vector<std::string>{"blocked"});
+  }
+}
+
+// Neither marks nor tics go on for ever, however far a size is from d^2 and from its neighbour.
+TEST(Figures, EndAtAnySize) {
+  constexpr Index kHuge = INT64_MAX / 2, kWords = Index{1} << 58;
+  Sweep sweep{.how = "run", .suite = {}, .points = {}};
+  for (const Index M : {Index{1}, kHuge - 1, kHuge}) {
+    sweep.points.push_back(swept("backward/small", 1, M, kWords));
+    sweep.points.push_back(swept("backward/flash", 1, M, kWords));
+  }
+  EXPECT_FALSE(figures_of(sweep, 4).empty());
+}
+
 }  // namespace
 }  // namespace redblue

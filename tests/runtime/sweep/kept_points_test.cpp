@@ -95,7 +95,7 @@ TEST(KeptPoints, ComeBackFromTheirLines) {
   lines.front() = "{}";
   EXPECT_TRUE(thrown<InputError>([&] {
                 parse_kept(lines, "points");
-              }).starts_with("points, line 1 is no beginning of points"));
+              }).starts_with("points, line 1 has no \"part\": this line begins no sweep"));
   lines.front() = to_line(made.kept.head);
   lines.back() = "{\"subject\": 1}";
   EXPECT_TRUE(
