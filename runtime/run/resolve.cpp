@@ -933,10 +933,13 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     }
   }();
   const auto check = [&](const std::vector<PhaseCost>& phases, Index M, const std::string& where) {
-    if (const Index missing = total(phases).peak.value() - M; missing > 0) {
+    const PhaseCost& largest = *std::ranges::max_element(
+        phases, {}, [](const PhaseCost& phase) { return phase.peak.value(); });
+    if (const Index missing = largest.peak.value() - M; missing > 0) {
       throw RequestError(fmt::format(
-          "{}: these take {} words more than M = {}{}: take smaller ones, or a larger {}",
-          request.said("--blocks"), missing, M, where, request.said("--M")));
+          "{}: these take {} words more than M = {}{}, in the phase {}: take smaller "
+          "ones, or a larger {}",
+          request.said("--blocks"), missing, M, where, largest.path, request.said("--M")));
     }
   };
   for (std::size_t level = 0; level < plan.inner.size(); ++level) {

@@ -225,6 +225,7 @@ TEST_F(BadInput, Bounds) {
       {"bounds @ --given O", 2, "--given 'O': expected nothing or OL"},
       {"bounds @ --given OL --given OL", 2, "--given is given 2 times"},
       {"bounds @ --problem forward --given OL", 2, "--given 'OL': only --problem backward"},
+      {"bounds @ --problem attention --given OL", 2, "--given 'OL': only --problem backward"},
       {"bounds @ --problem product --sharing kv", 2, "--sharing 'kv': a product"},
       {"bounds @ --sharing self", 2, "--m 5 is not --n 4"},
       {"REDBLUE_m=6 bounds --n 4 --d 3 --M 200 --sharing self", 2, "REDBLUE_m 6 is not --n 4"},
@@ -1073,6 +1074,41 @@ TEST_F(BadInput, StandardOutputThatIsFull) {
     Process full = process(expanded(command));
     full.standard_output = "/dev/full";
     expect_refused(full, 1, "standard output: No space left on device");
+  }
+}
+
+// An output never replaces a file that the same command reads.
+TEST_F(BadInput, AnOutputIsNoInput) {
+  ASSERT_EQ(redblue("store generate st --n 20 --d 4").code, 0);
+  ASSERT_EQ(redblue("store export st A1=a.npy").code, 0);
+  ASSERT_EQ(redblue("pebble dag attention --n 2 --d 1 -o g.txt").code, 0);
+  std::filesystem::create_directory(directory_ / "d");
+  directory_.write("d/sweep.json", R"({"how": "count", "points": [
+      {"kernel": "forward/rows", "n": 8, "d": 2, "M": 99}]})");
+  std::filesystem::copy(directory_ / "d/sweep.json", directory_ / "d/other.json");
+  const std::string reads = ": this command reads the file: name another for its output";
+  const std::string trace = "trace forward/rows --n 20 --d 4 --M 99 --in A1=a.npy ";
+  for (const auto& [line, message] : std::vector<std::pair<std::string, std::string>>{
+           {trace + "-o ./a.npy", "--out './a.npy'" + reads},
+           {trace + "--din a.npy", "--din 'a.npy'" + reads},
+           {trace + "-o l.npy --mask blocks:l.npy", "--out 'l.npy'" + reads},
+           {"pebble dag g.txt -o ./g.txt", "--out './g.txt'" + reads},
+           {"pebble solve g.txt --M 9 --moves g.txt", "--moves 'g.txt'" + reads},
+           {"pebble run forward/small --n 4 --d 2 --M 64 --in A1=a.npy --dag a.npy",
+            "--dag 'a.npy'" + reads},
+           {"sweep d/sweep.json -o d", "--out 'd/sweep.json'" + reads},
+           {"record d/sweep.json -o d/other.json", "--out 'd/other.json': a suite is there"},
+           {"store export st A1=b.npy A2=./b.npy", "another matrix goes to this file"}}) {
+    SCOPED_TRACE(line);
+    expect_refused(process(line), 2, message);
+  }
+}
+
+// Attention has no forward pass before it: it is given nothing, and may say so.
+TEST_F(BadInput, WhatIsGivenNothingMaySaySo) {
+  for (const std::string problem : {"product", "forward", "attention"}) {
+    const std::string line = "bounds --n 8 --d 2 --M 100 --problem " + problem;
+    EXPECT_EQ(data(line + " --given nothing"), data(line));
   }
 }
 

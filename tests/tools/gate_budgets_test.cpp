@@ -336,6 +336,22 @@ TEST_F(GateBudgets, SeveralChangesAreAcceptedAtOnce) {
   EXPECT_EQ(redblue("check base.json").code, 0);
 }
 
+// A pattern is for all points that match it and differ.
+TEST_F(GateBudgets, APatternAcceptsWhatDiffers) {
+  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
+  expect_refused(check({"--accept", "backward/*", "--reason", "why", "--who", "me"}), 2,
+                 "--accept: nothing differs at these points: leave it out");
+  change_reads(-7);
+  expect_refused(check({"--accept", "none/*", "--reason", "why", "--who", "me"}), 2,
+                 "--accept 'none/\\*': no point is called so");
+  const Outcome outcome = check({"--accept", "backward/*", "--reason", "why", "--who", "me"}).run();
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(
+      std::regex_match(outcome.err, std::regex("redblue: accepted: " + first_ + ": .* words\n")))
+      << outcome.err;
+  EXPECT_EQ(redblue("check base.json").code, 0);
+}
+
 // What cannot be accepted is known before anything runs.
 TEST_F(GateBudgets, AnAcceptanceIsRefusedAtOnce) {
   directory_.write("suite.json", R"({"points": [

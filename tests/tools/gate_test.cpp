@@ -358,7 +358,7 @@ TEST_F(GateCommand, AlsoIsWholeOrNotAtAll) {
   EXPECT_EQ(files().size(), 3U) << "nothing else is left";
   expect_refused(process("record suite.json -o no/such/directory.json"), 1, "no/such");
   expect_refused(process("record suite.json -o ./suite.json"), 2,
-                 "--out './suite.json': this is the suite: name another file");
+                 "--out './suite.json': a suite is there: name another file");
 }
 
 TEST_F(GateCommand, DiffOfTwoRecordings) {

@@ -154,7 +154,8 @@ TEST_F(LevelsCommand, RefusesWhatNoLevelsAre) {
   refused(rows + "--M 512,1K,4K --blocks L1.Br=2,L2.Br=3",
           "--blocks L2.Br=3: a multiple of L1.Br=2");
   refused(rows + "--M 1K,4K --blocks L1.Br=60",
-          "--blocks: these take [0-9]+ words more than M = 1024 of level 1: take smaller ones, or "
+          "--blocks: these take [0-9]+ words more than M = 1024 of level 1, in the phase [^ ]+: "
+          "take smaller ones, or "
           "a larger --M");
   refused(rows + "--M 20,4K",
           "backward/rows does not fit in M = 20 words of level 1: .* it needs M of at least "

@@ -291,7 +291,8 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
       {"count backward/rows " + problem + " --grid 1x2:12",
        "--grid 1x2:12: 12 groups of keys, but there are 10 keys: take at most 10 groups"},
       {"count backward/rows --n 61 --m 43 --d 7 --M 900 --grid 4x1 --blocks Br=61,Bc=5",
-       "--blocks: these take [0-9]+ words more than M = 900: take smaller ones, or a larger --M"},
+       "--blocks: these take [0-9]+ words more than M = 900, in the phase [^ ]+: take smaller "
+       "ones, or a larger --M"},
       {"count backward/rows " + problem + " --grid 2x2 --ranks 6",
        "--grid 2x2: 4 ranks, but --ranks says 6; as many, or several such grids"},
       {"count backward/rows " + problem + " --grid 2x2 --ranks 8",

@@ -18,6 +18,7 @@
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/json.hpp"
 #include "runtime/text/table.hpp"
+#include "tools/cli/inputs.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/commands/pebble_run.hpp"
 #include "tools/commands/pebble_solve.hpp"
@@ -49,6 +50,9 @@ Action dag(CLI::App& app) {
     const auto to = options->to.get();
     const auto out = options->out.get();
     const std::string target = out ? out->text : "-";
+    if (out) {
+      refuse_input(*out, options->problem.get());
+    }
     const DagFormat format =
         to ? named(to->text, to->from, kFormats) : format_of(std::filesystem::path(target));
     const Dag graph = options->graph.dag(options->problem.get());

@@ -59,6 +59,11 @@ class RunOptions {
     if (request.heads.value_or(1) > 1) {
       throw UsageError(request.said("--heads") + ": a game is of one head");
     }
+    for (const TextOption* out : {&dag_, &moves_}) {
+      if (const auto given = out->get()) {
+        refuse_inputs(*given, request);
+      }
+    }
     return request;
   }
   [[nodiscard]] Game game() const {
@@ -163,20 +168,25 @@ int run(const RunOptions& options) {
       slides ? without_terms(rules, pebbling.moves) : without_slides(pebbling.moves);
   const Played of = played(rules, moves);
 
-  if (dag_file) {
-    write_whole(*dag_file, to_text(pebbling.dag, dag_format));
-  }
-  if (moves_file) {
-    print_to(*moves_file, to_text(pebbling.dag, moves));
-    if (is_standard_output(*moves_file)) {
-      return 0;
+  const bool only_moves = moves_file && is_standard_output(*moves_file);
+  const auto write_files = [&] {
+    if (dag_file) {
+      write_whole(*dag_file, to_text(pebbling.dag, dag_format));
     }
+    if (moves_file) {
+      print_to(*moves_file, to_text(pebbling.dag, moves));
+    }
+  };
+  if (only_moves) {
+    write_files();
+    return 0;
   }
   const std::vector<Move> strict = without_useless(pebbling.dag, without_slides(pebbling.moves));
   const Index red = referee(Rules(pebbling.dag, Game::strict), pebbling.dag.size(), strict).red;
   const Index T = asked_T.value_or(red);
   const std::vector<Cells> pieces = rows_of(pieces_of(pebbling, strict, T));
   const Json two_step = all.backward ? Json(is_two_step(pebbling)) : Json();
+  write_files();
   switch (format) {
     case Format::csv:
       print(csv_of(pieces));

@@ -20,6 +20,7 @@
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/json.hpp"
 #include "runtime/text/table.hpp"
+#include "tools/cli/inputs.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/commands/pebble_compare.hpp"
@@ -123,6 +124,11 @@ class SolveOptions {
     }
     if (dag && is_standard_output(dag->text)) {
       throw UsageError(fmt::format("{} -: expected a file", dag->from));
+    }
+    for (const std::optional<Given>& out : {moves, dag}) {
+      if (out) {
+        refuse_input(*out, problem.get());
+      }
     }
     const auto text = [](const std::optional<Given>& given) {
       return given ? std::optional(given->text) : std::nullopt;

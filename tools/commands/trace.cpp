@@ -29,6 +29,9 @@ Action add_trace(CLI::App& app) {
     if (request.threads > 1) {
       throw UsageError(request.said("--threads") + ": a trace has one");
     }
+    for (const Given& out : options->trace.targets()) {
+      refuse_inputs(out, request);
+    }
     TraceFiles files(options->trace);
     const RunHook traced = [&](Machine& machine, const Plan& plan, const auto& work) {
       files.follow(machine, followed_of(plan), work);

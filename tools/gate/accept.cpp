@@ -14,6 +14,7 @@
 #include "runtime/gate/metrics.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/nearest.hpp"
@@ -45,6 +46,11 @@ std::string who_accepts(const TextOption& who, const std::filesystem::path& dire
   const auto email = git_says({"config", "user.email"}, directory);
   return first_line(*name) +
          (!email || is_blank(*email) ? "" : fmt::format(" <{}>", first_line(*email)));
+}
+
+bool is_named(const std::map<std::size_t, Accept>& found, std::size_t k) {
+  const auto known = found.find(k);
+  return known != found.end() && !known->second.by_pattern;
 }
 
 }  // namespace
@@ -87,21 +93,30 @@ std::optional<Accepted> accepted_by(const TextOption& accept, const TextOption& 
   return by;
 }
 
-std::map<std::size_t, Given> to_accept(const std::vector<Given>& asked, const Recording& baseline) {
+std::map<std::size_t, Accept> to_accept(const std::vector<Given>& asked,
+                                        const Recording& baseline) {
   std::vector<std::string> points;
   for (const RecordedPoint& recorded : baseline.points) {
     points.push_back(to_string(recorded.point));
   }
-  std::map<std::size_t, Given> found;
+  std::map<std::size_t, Accept> found;
   for (const Given& given : asked) {
-    const auto point = std::ranges::find(points, given.text);
-    if (point == points.end()) {
+    bool any = false;
+    for (std::size_t k = 0; k < points.size(); ++k) {
+      const bool by_name = points[k] == given.text;
+      if (by_name || matches(given.text, points[k])) {
+        Given point = given;
+        point.text = points[k];
+        found.insert_or_assign(k, Accept{std::move(point), !by_name && !is_named(found, k)});
+        any = true;
+      }
+    }
+    if (!any) {
       const std::vector<std::string_view> names(points.begin(), points.end());
       throw UsageError(fmt::format("{} '{}': no point is called so: did you mean '{}'?", given.from,
                                    shortened(given.text),
                                    fmt::join(nearest(given.text, names), "' or '")));
     }
-    found.emplace(static_cast<std::size_t>(point - points.begin()), given);
   }
   return found;
 }
@@ -135,6 +150,24 @@ std::string accept(const Given& given, const Accepted& by, Compared& compared,
   recorded = *compared.now;
   recorded.accepted = std::move(accepted);
   return fmt::format("accepted: {}: {}", given.text, change);
+}
+
+void refuse_over_suite(const Given& out) {
+  std::error_code none;
+  if (is_stream(out.text) || !std::filesystem::is_regular_file(out.text, none)) {
+    return;
+  }
+  const Json there = [&] {
+    try {
+      return parse_json(read_text(out.text), out.text, Comments::yes);
+    } catch (const InputError&) {
+      return Json();
+    }
+  }();
+  if (there.contains("points") && !there.contains("redblue")) {
+    throw UsageError(
+        fmt::format("{} '{}': a suite is there: name another file", out.from, out.text));
+  }
 }
 
 std::string keep_accepted(const std::string& target, Recording& recording) {

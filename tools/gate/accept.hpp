@@ -16,14 +16,21 @@ namespace redblue {
 std::optional<Accepted> accepted_by(const TextOption& accept, const TextOption& reason,
                                     const TextOption& who, const std::string& baseline);
 
-// The points of a baseline that are to be accepted, each once, by their places there. Throws:
-// UsageError for one that is not there.
-std::map<std::size_t, Given> to_accept(const std::vector<Given>& asked, const Recording& baseline);
+struct Accept {
+  Given given;              // with the name of the point
+  bool by_pattern = false;  // of several, some of which may be as they were
+};
+// The points of a baseline that are to be accepted, each once, by their places there. A pattern,
+// such as "decode/*", is for all points that match it. Throws: UsageError if there is none.
+std::map<std::size_t, Accept> to_accept(const std::vector<Given>& asked, const Recording& baseline);
 
 // Takes what a point moves now into `recorded`, and returns what is said of it. Throws: UsageError
 // for a point that has no words now, that is over a budget, or where nothing differs.
 std::string accept(const Given& given, const Accepted& by, Compared& compared,
                    RecordedPoint& recorded);
+
+// A recording may be written over, but no suite. Throws: UsageError; std::system_error.
+void refuse_over_suite(const Given& out);
 
 // What was accepted in the recording that is to be written over stays, of the points that are
 // still there and have nothing accepted. A line to say once it is written over, where it was none

@@ -284,24 +284,6 @@ Compared check_point(const RecordedPoint& before, const std::filesystem::path& d
   return compared;
 }
 
-namespace {
-
-// A recording is made again where it is; a suite is what people write.
-void refuse_over_suite(const Given& out, const std::string& suite) {
-  std::error_code none;
-  if (is_stream(out.text) || !std::filesystem::equivalent(out.text, suite, none)) {
-    return;
-  }
-  try {
-    static_cast<void>(parse_recording(read_text(suite), suite));
-  } catch (const InputError&) {
-    throw UsageError(
-        fmt::format("{} '{}': this is the suite: name another file", out.from, out.text));
-  }
-}
-
-}  // namespace
-
 Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& subjects_of) {
   struct Options {
     explicit Options(CLI::App& command)
@@ -330,7 +312,7 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
     std::ranges::for_each(suite.notes, say);
     std::optional<WholeFile> file;
     if (out) {
-      refuse_over_suite(*out, options->suite.get());
+      refuse_over_suite(*out);
       // Opened first, so that a file that cannot be written is known before the work.
       file.emplace(out->text);
     }
@@ -358,14 +340,35 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
   };
 }
 
+// Takes the words that the chosen points move now into the baseline. Returns a line for each.
+std::vector<std::string> accept_all(const std::map<std::size_t, Accept>& accepts,
+                                    const Accepted& by, const std::filesystem::path& directory,
+                                    const std::vector<Subject>& subjects, Comparison& comparison,
+                                    Recording& baseline) {
+  std::vector<std::string> said;
+  for (const auto& [k, chosen] : accepts) {
+    Compared& compared = comparison.points[k];
+    if (chosen.by_pattern && compared.differences.empty()) {
+      continue;
+    }
+    if (baseline.how == How::run && compared.now) {
+      const Point& point = baseline.points[k].point;
+      const Subject& subject = find_subject(subjects, point.subject);
+      check_formula(subject, arguments_of(point, subject, directory), *compared.now);
+    }
+    said.push_back(accept(chosen.given, by, compared, baseline.points[k]));
+  }
+  return said;
+}
+
 Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& subjects_of) {
   struct Options {
     explicit Options(CLI::App& command)
         : baseline(command, "baseline", "a recording; -: standard input"),
           forms(command),
           accept(command, "--accept",
-                 "takes what this point moves now into the baseline; a point as `check` prints it; "
-                 "may be repeated",
+                 "takes what this point moves now into the baseline; a point as `check` prints it, "
+                 "or a pattern such as 'decode/*'; may be repeated",
                  "POINT", Twin::of_command),
           reason(command, "--reason", "why, for the baseline; --accept needs it", "TEXT",
                  Twin::of_command),
@@ -399,7 +402,7 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     const std::string text = read_text(path);
     Recording baseline = parse_recording(text, name);
     // What cannot be accepted, or written, is known before the work.
-    const std::map<std::size_t, Given> accepts = to_accept(options->accept.all(), baseline);
+    const std::map<std::size_t, Accept> accepts = to_accept(options->accept.all(), baseline);
     std::optional<WholeFile> changed;
     if (by) {
       changed.emplace(path);
@@ -417,14 +420,10 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     });
     std::vector<std::string> said;
     if (by) {
-      for (const auto& [k, given] : accepts) {
-        if (baseline.how == How::run && comparison.points[k].now) {
-          const Point& point = baseline.points[k].point;
-          const Subject& subject = find_subject(subjects, point.subject);
-          check_formula(subject, arguments_of(point, subject, directory_of(path)),
-                        *comparison.points[k].now);
-        }
-        said.push_back(accept(given, *by, comparison.points[k], baseline.points[k]));
+      said = accept_all(accepts, *by, directory_of(path), subjects, comparison, baseline);
+      if (said.empty()) {
+        throw UsageError(fmt::format("{}: nothing differs at these points: leave it out",
+                                     options->accept.said()));
       }
       changed->append(to_json(baseline));
       changed->finish();

@@ -46,6 +46,9 @@ int merge_recordings(const MergeOptions& options) {
       throw UsageError(fmt::format("{} '{}': this file is one of the parts", out->from, out->text));
     }
   }
+  if (out) {
+    refuse_over_suite(*out);
+  }
   std::vector<NamedRecording> parts;
   for (const std::string& file : files) {
     const std::string name = input_name(file);

@@ -28,6 +28,7 @@
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"
+#include "tools/cli/inputs.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/program.hpp"
@@ -250,6 +251,10 @@ Action add_sweep_of(CLI::App& app, SweptKernels kernels) {
     }
     if (out->text == "-") {
       throw UsageError(out->from + " -: a sweep is a directory, and no standard output");
+    }
+    for (const char* name : {kPointsFile, kTableFile, kDocumentFile}) {
+      refuse_input({(std::filesystem::path(out->text) / name).string(), out->from},
+                   options->suite.get());
     }
     return sweep(options->suite.get(), out->text, options->part.get().value_or(SuitePart()),
                  options->jobs, kernels);

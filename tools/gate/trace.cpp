@@ -57,6 +57,13 @@ TraceOptions::TraceOptions(CLI::App& app, const std::string& of)
       din_words_(app, "--din-words", fmt::format("most words of --din; {}", kMostDineroWords),
                  "NUMBER") {}
 
+std::vector<Given> TraceOptions::targets() const {
+  std::vector<Given> targets = out_.all();
+  const std::vector<Given> words = din_.all();
+  targets.insert(targets.end(), words.begin(), words.end());
+  return targets;
+}
+
 const TraceOptions& TraceFiles::checked(const TraceOptions& asked) {
   const auto out = asked.out_.get();
   const auto din = asked.din_.get();

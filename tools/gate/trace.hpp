@@ -46,6 +46,8 @@ class TraceOptions {
  public:
   // `of` says what the trace is of, after "a trace for Perfetto ... of".
   TraceOptions(CLI::App& app, const std::string& of);
+  // The files that are asked for.
+  [[nodiscard]] std::vector<Given> targets() const;
 
  private:
   friend class TraceFiles;

@@ -13,8 +13,10 @@
 #include "runtime/report/calibration.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/resolve.hpp"
+#include "runtime/system/tensor_path.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/theory/planner.hpp"
+#include "tools/cli/inputs.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/nearest.hpp"
 #include "tools/cli/sizes.hpp"
@@ -211,6 +213,36 @@ HeadsOption::HeadsOption(CLI::App& app)
 void HeadsOption::fill(Request& request) const {
   request.heads = size_of(heads_, request);
   request.kv_heads = size_of(kv_heads_, request);
+}
+
+namespace {
+
+// The words of a mask's text, some of which are files.
+std::vector<std::string> words_of_mask(const std::string& spec) {
+  std::vector<std::string> words;
+  for (std::size_t begin = 0; begin < spec.size();) {
+    const std::size_t end = std::min(spec.find_first_of("&|():\"", begin), spec.size());
+    const std::string word = spec.substr(begin, end - begin);
+    if (const std::size_t first = word.find_first_not_of(' '); first != std::string::npos) {
+      words.push_back(word.substr(first, word.find_last_not_of(' ') + 1 - first));
+    }
+    begin = end + 1;
+  }
+  return words;
+}
+
+}  // namespace
+
+void refuse_inputs(const Given& out, const Request& request) {
+  for (const auto& [operand, file] : request.in) {
+    const auto tensor = tensor_path(file);
+    refuse_input(out, tensor ? tensor->file : file);
+  }
+  if (names_files(request.mask)) {
+    for (const std::string& word : words_of_mask(request.mask)) {
+      refuse_input(out, word);
+    }
+  }
 }
 
 ValueWidthOption::ValueWidthOption(CLI::App& app)

@@ -118,6 +118,9 @@ class InputOptions {
 void fill_files(const TextOption& option, Request& request,
                 std::map<std::string, std::filesystem::path>& files);
 
+// Throws: UsageError if `out` is a file of an operand or of the mask.
+void refuse_inputs(const Given& out, const Request& request);
+
 // --dv.
 class ValueWidthOption {
  public:

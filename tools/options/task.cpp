@@ -105,7 +105,7 @@ Task TaskOptions::kind() const {
   task.problem.sharing =
       choose(sharing_, {Sharing::none, Sharing::kv, Sharing::self}, Sharing::none);
   task.known = choose(given_, {Known::nothing, Known::O_and_L}, Known::O_and_L);
-  if (!is_backward(task.pass)) {
+  if (!is_backward(task.pass) && task.known != Known::nothing) {
     refuse(given_, "only --problem backward, gradients and layer start from O and L");
   }
   if (is_linear(task.pass)) {
