@@ -12,6 +12,7 @@
 
 #include "runtime/patterns/npy_array.hpp"
 #include "runtime/system/input_error.hpp"
+#include "runtime/system/memory.hpp"
 
 namespace redblue {
 
@@ -72,6 +73,8 @@ BlockPattern PatternFrame::checked(BlockPattern found) const {
 BlockPattern PatternFrame::of_entries(const std::vector<Index>& rows,
                                       const std::vector<Index>& columns, std::vector<Index>* order,
                                       const Twice& twice) const {
+  constexpr Index kOffsetsAndNext = 2;
+  check_rows(kOffsetsAndNext);
   BlockPattern found{queries_, keys_, 1, 1, {}, {}};
   found.offsets.resize(static_cast<std::size_t>(queries_) + 1);
   for (const Index row : rows) {
@@ -124,7 +127,9 @@ SparseMatrix PatternFrame::with_values(const BlockPattern& found, const std::vec
                                        const std::vector<Index>& order) const {
   const Index r = found.block_rows;
   const Index c = found.block_cols;
+  check_rows(1);
   SparseMatrix matrix{{queries_, keys_, 1, 1, {0}, {}}, {}};
+  matrix.pattern.offsets.reserve(static_cast<std::size_t>(queries_) + 1);
   matrix.pattern.columns.reserve(values.size());
   matrix.values.reserve(values.size());
   for (Index row = 0; row < queries_; ++row) {
@@ -147,6 +152,19 @@ SparseMatrix PatternFrame::with_values(const BlockPattern& found, const std::vec
     matrix.pattern.offsets.push_back(matrix.pattern.stored());
   }
   return matrix;
+}
+
+void PatternFrame::check_rows(Index numbers) const {
+  constexpr Index kFew = Index{1} << 20;
+  if (queries_ <= kFew) {
+    return;
+  }
+  try {
+    const MemoryClaim claim(nullptr, Words(queries_) * numbers * Index{sizeof(Index)},
+                            fmt::format("a matrix of {} rows", queries_), "take one of fewer rows");
+  } catch (const std::runtime_error& error) {
+    refuse(error.what());
+  }
 }
 
 void PatternFrame::check_offsets(const std::vector<Index>& offsets, Index lines,

@@ -50,6 +50,8 @@ class PatternFrame {
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:
+  // Refuses more rows than memory holds so many numbers for: a file need not hold its empty rows.
+  void check_rows(Index numbers) const;
   void check_offsets(const std::vector<Index>& offsets, Index lines, Index stored) const;
   void check_index(const char* what, Index index, Index extent) const;
 

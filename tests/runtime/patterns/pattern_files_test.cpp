@@ -11,7 +11,9 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/patterns/text_patterns.hpp"
 #include "runtime/system/input_error.hpp"
+#include "runtime/system/memory.hpp"
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/thrown.hpp"
 #include "tests/support/zip_bytes.hpp"
@@ -299,6 +301,35 @@ TEST_P(PatternFuzz, GarbledBytes) {
 INSTANTIATE_TEST_SUITE_P(Files, PatternFuzz,
                          testing::Values("csr.npz", "csr_stored.npz", "bsr.npz", "coo.npz",
                                          "general.mtx", "layout.npy"));
+
+// A file of 60 bytes may say 2^32 - 1 rows, almost all of them empty. A matrix has a number for
+// each row, and memory for these is refused before it is asked for.
+TEST(PatternFiles, EmptyRowsThatNoMemoryHolds) {
+  constexpr std::uint64_t kNeeded = std::uint64_t{64} << 30;
+  if (memory_available() > kNeeded) {
+    GTEST_SKIP() << "there is memory for as many rows as a file may have";
+  }
+  for (const std::string kind : {"general", "symmetric"}) {
+    const std::string refused = thrown<InputError>([&] {
+      static_cast<void>(parse_mtx_entries(
+          "%%MatrixMarket matrix coordinate real " + kind + "\n4294967295 4294967295 1\n1 1 1\n",
+          "a.mtx", nullptr));
+    });
+    EXPECT_TRUE(contains(refused, "a.mtx: a matrix of 4294967295 rows would need 64.0 GiB"))
+        << refused;
+  }
+  // A coo of SciPy names its rows likewise; a bsr has few block rows, of many rows each.
+  const TemporaryDirectory directory;
+  Members members = {{"row.npy", npy_integers({0})},
+                     {"col.npy", npy_integers({0})},
+                     {"format.npy", npy_file(npy_header("|S3", false, "()"), "coo")},
+                     {"shape.npy", npy_integers({4294967295, 4})},
+                     {"data.npy", npy_bytes(1, 0, {1})}};
+  directory.write("a.npz", zip_bytes(members));
+  EXPECT_TRUE(
+      contains(thrown<InputError>([&] { static_cast<void>(read_entries(directory / "a.npz")); }),
+               "a.npz: a matrix of 4294967295 rows would need"));
+}
 
 }  // namespace
 }  // namespace redblue
