@@ -207,7 +207,7 @@ std::string point_row(const Swept& swept, std::size_t k, const Varying& varying,
   html += columns.bound ? over_the_bound(swept.total.counts.io.io(), swept.bound) : "";
   html += columns.time ? seconds(swept.total.seconds) : "";
   html += columns.speed ? speeds(swept) : "";
-  html += columns.processor ? html_cell(html_text(swept.processor.value_or(kNothing))) : "";
+  html += columns.processor ? html_cell(swept.processor.value_or(kNothing)) : "";
   return html + "</tr>\n";
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cerrno>
 #include <cmath>
 #include <fstream>
 #include <regex>
@@ -13,6 +14,7 @@
 
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/subprocess.hpp"
+#include "runtime/system/system_call.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -161,8 +163,10 @@ std::vector<double> even(double least, double most, double finest) {
     step = k % 3 == 2 ? step / 2 * 5 : step * 2;  // 1, 2, 5, 10, ...
   }
   std::vector<double> found;
-  for (double k = std::ceil(least / step); k * step <= most; ++k) {
-    found.push_back(k * step);
+  const double first = std::ceil(least / step);
+  for (int k = 0; k <= kAtMost && (first + k) * step <= most;
+       ++k) {  // beyond 2^53, ++first is none
+    found.push_back((first + k) * step);
   }
   return found;
 }
@@ -354,7 +358,12 @@ Drawn draw(const Picture& picture, PictureFormat format, const std::filesystem::
   const ScratchDirectory scratch(temporary);
   const std::filesystem::path script = scratch.path() / "script";
   const std::filesystem::path drawn = scratch.path() / "picture";
-  std::ofstream(script) << script_of(picture, format, drawn);
+  std::ofstream written(script);
+  written << script_of(picture, format, drawn);
+  written.close();
+  if (!written) {
+    fail(fmt::format("cannot write {}", script.string()));
+  }
   // Default settings, so that no user's file changes the look.
   const Ended ended =
       run_program({gnuplot.string(), "--default-settings", script.string()}, {}, scratch.path());

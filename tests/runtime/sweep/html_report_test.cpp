@@ -135,6 +135,18 @@ TEST(HtmlReport, TextsAreHarmless) {
       15U);
 }
 
+// Each text is escaped once: a browser shows it as it is.
+TEST(HtmlReport, TextsAreEscapedOnce) {
+  Arguments arguments;
+  arguments.set("M", Index{8});
+  Sweep sweep = sweep_of({nothing_swept({"k", arguments}, false, "")});
+  sweep.points[0].fits = true;
+  sweep.points[0].processor = "A & B";
+  const std::string html = to_html(sweep, {});
+  EXPECT_EQ(times(html, "A &amp; B"), 1U);
+  EXPECT_EQ(times(html, "&amp;amp;"), 0U);
+}
+
 TEST(HtmlReport, PicturesAreInsideThePage) {
   // RFC 4648's own examples.
   for (const auto& [bytes, text] : {std::pair{"", ""},
