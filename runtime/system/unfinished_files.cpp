@@ -22,11 +22,9 @@ using Entries = std::vector<std::pair<std::string, Kind>>;
 std::atomic_flag locked = ATOMIC_FLAG_INIT;
 std::atomic<bool> kept = false;
 
-// Never freed: a handler reads it at any time.
-Entries& entries() {
-  static auto* const all = new Entries();
-  return *all;
-}
+// Behind the lock. Never freed, because a handler reads it at any time; and not made by a handler,
+// which may have interrupted an allocation.
+Entries* entries = nullptr;
 
 // A handler may call this, and no lock of the library.
 void lock() noexcept {
@@ -83,8 +81,10 @@ UnfinishedFiles::UnfinishedFiles() {
     ::sigaddset(&held, signal);
   }
   ::pthread_sigmask(SIG_BLOCK, &held, &before_);
-  static_cast<void>(entries());  // made before a handler needs them
   lock();
+  if (entries == nullptr) {
+    entries = new Entries();
+  }
 }
 
 UnfinishedFiles::~UnfinishedFiles() {
@@ -93,11 +93,11 @@ UnfinishedFiles::~UnfinishedFiles() {
 }
 
 void UnfinishedFiles::add(const std::filesystem::path& path, Kind kind) {
-  entries().emplace_back(path.string(), kind);
+  entries->emplace_back(path.string(), kind);
 }
 
 void UnfinishedFiles::erase(const std::filesystem::path& path) noexcept {
-  std::erase_if(entries(), [&](const auto& entry) { return entry.first == path.native(); });
+  std::erase_if(*entries, [&](const auto& entry) { return entry.first == path.native(); });
 }
 
 void UnfinishedFiles::keep_outputs() noexcept {
@@ -114,7 +114,10 @@ bool remove_unfinished(bool at_any_rate) noexcept {
     unlock();
     return false;
   }
-  for (const auto& [path, kind] : entries()) {
+  if (entries == nullptr) {
+    return true;
+  }
+  for (const auto& [path, kind] : *entries) {
     switch (kind) {
       case Kind::file:
         ::unlink(path.c_str());
@@ -126,7 +129,7 @@ bool remove_unfinished(bool at_any_rate) noexcept {
         break;
     }
   }
-  for (const auto& [path, kind] : entries()) {  // the files in them are gone now
+  for (const auto& [path, kind] : *entries) {  // the files in them are gone now
     if (kind == Kind::folder_if_empty) {
       ::rmdir(path.c_str());
     }
