@@ -105,8 +105,11 @@ Task TaskOptions::kind() const {
   task.problem.sharing =
       choose(sharing_, {Sharing::none, Sharing::kv, Sharing::self}, Sharing::none);
   task.known = choose(given_, {Known::nothing, Known::O_and_L}, Known::O_and_L);
-  if (!is_backward(task.pass) && task.known != Known::nothing) {
-    refuse(given_, "only --problem backward, gradients and layer start from O and L");
+  if (!is_backward(task.pass)) {
+    if (task.known != Known::nothing) {
+      refuse(given_, "only --problem backward, gradients and layer start from O and L");
+    }
+    task.known = Known::O_and_L;  // as without the option: reports do not mention it
   }
   if (is_linear(task.pass)) {
     refuse(sharing_, "linear attention reads queries, keys and values apart");
