@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/cli.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace redblue {
 namespace {
