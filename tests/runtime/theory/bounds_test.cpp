@@ -23,8 +23,8 @@
 #include "runtime/system/sanitized.hpp"
 #include "runtime/theory/lemmas.hpp"
 #include "runtime/theory/planner.hpp"
-#include "tests/support/cli.hpp"
 #include "tests/runtime/theory/product_pebbles.hpp"
+#include "tests/support/cli.hpp"
 #include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
