@@ -53,7 +53,9 @@ TEST_F(Table1Command, EveryKeyAndTheSameInATableAndCsv) {
                                  "claimed", "tolerance", "fit", "holds", "verdict"}));
     for (const char* text : {"pass", "bound", "cache", "from", "says", "words_of", "verdict"}) {
       EXPECT_EQ(rows[i].at(text), entry[text]);
-      EXPECT_NE(table.find(entry[text].get<std::string>()), std::string::npos) << text;
+      // A row that is no bound is one of a kernel, and the table says so.
+      const std::string said = entry[text];
+      EXPECT_NE(table.find(said == "none" ? "sparse kernel" : said), std::string::npos) << text;
     }
     counted.insert(entry["counted"]);
     EXPECT_EQ(rows[i].at("counted"), entry["counted"]);

@@ -304,7 +304,7 @@ INSTANTIATE_TEST_SUITE_P(Files, PatternFuzz,
 
 // A file of 60 bytes may say 2^32 - 1 rows, almost all of them empty. A matrix has a number for
 // each row, and memory for these is refused before it is asked for.
-TEST(PatternFiles, EmptyRowsThatNoMemoryHolds) {
+TEST_F(PatternFiles, EmptyRowsThatNoMemoryHolds) {
   constexpr std::uint64_t kNeeded = std::uint64_t{64} << 30;
   if (memory_available() > kNeeded) {
     GTEST_SKIP() << "there is memory for as many rows as a file may have";
@@ -319,15 +319,14 @@ TEST(PatternFiles, EmptyRowsThatNoMemoryHolds) {
         << refused;
   }
   // A coo of SciPy names its rows likewise; a bsr has few block rows, of many rows each.
-  const TemporaryDirectory directory;
   Members members = {{"row.npy", npy_integers({0})},
                      {"col.npy", npy_integers({0})},
                      {"format.npy", npy_file(npy_header("|S3", false, "()"), "coo")},
                      {"shape.npy", npy_integers({4294967295, 4})},
                      {"data.npy", npy_bytes(1, 0, {1})}};
-  directory.write("a.npz", zip_bytes(members));
+  directory_.write("a.npz", zip_bytes(members));
   EXPECT_TRUE(
-      contains(thrown<InputError>([&] { static_cast<void>(read_entries(directory / "a.npz")); }),
+      contains(thrown<InputError>([&] { static_cast<void>(read_entries(directory_ / "a.npz")); }),
                "a.npz: a matrix of 4294967295 rows would need"));
 }
 
