@@ -397,7 +397,7 @@ TEST_F(BadInput, MByACalibration) {
     directory_.write("cache/redblue/calibration.json", text);
     expect_refused(
         process(kSixCores + from + "count " + problem), 1,
-        "cache/redblue/calibration.json: .*" + std::string(message) + ".*redblue calibrate`");
+        "cache/redblue/calibration.json[:, ].*" + std::string(message) + ".*redblue calibrate`");
   }
   directory_.write("cache/redblue/calibration.json", good);
   EXPECT_EQ(redblue(kSixCores + from + "count " + problem).code, 0) << "the rows fail for a reason";

@@ -79,7 +79,8 @@ TEST_F(CurveCommand, HasTheBoundOfEachKernelsClass) {
   for (const char* problem :
        {"--problem gradients --n 300 --d 8", "--problem backward --n 300 --d 8",
         "--problem backward --n 300 --d 8 --sharing kv", "--problem forward --n 90 --d 8"}) {
-    for (const Json& point : json(fmt::format("curve {} --from 200 --to 4K", problem))["points"]) {
+    const Json curve = json(fmt::format("curve {} --from 200 --to 4K", problem));
+    for (const Json& point : curve["points"]) {
       const Json bounds = json(fmt::format("bounds {} --M {}", problem, point["M"].get<Index>()));
       for (const Json& choice : point["choices"]) {
         const std::string assumes = choice["class_assumes"];
@@ -126,9 +127,9 @@ TEST_F(CurveCommand, SaysWhyTheTwoBoundsDiffer) {
   }
   // A kernel that takes sparse operands as dense ones has the bound of the dense problem.
   bool dense = false;
-  for (const Json& choice :
-       json("curve --problem forward --n 30 --d 6 --make A1=random:3 --from 64 "
-            "--to 4K")["points"][3]["choices"]) {
+  const Json sparse =
+      json("curve --problem forward --n 30 --d 6 --make A1=random:3 --from 64 --to 4K");
+  for (const Json& choice : sparse["points"][3]["choices"]) {
     dense = dense || choice["class_assumes"].get<std::string>().starts_with("dense operands, ");
   }
   EXPECT_TRUE(dense);
@@ -173,18 +174,19 @@ TEST_F(CurveCommand, SaysWhichProblemEachPointIs) {
   const std::string varied =
       "curve --problem attention --n 9 --dv 7 --M 1K --over d --from 7 --to 9";
   EXPECT_TRUE(data(varied).starts_with("attention n=9 m=9 M=1024"));
-  for (const Json& point :
-       json("curve --d 8 --mask causal --over n --M 1K --from 8 --to 32")["points"]) {
+  const Json causal = json("curve --d 8 --mask causal --over n --M 1K --from 8 --to 32");
+  for (const Json& point : causal["points"]) {
     const Index n = point["n"].get<Index>();
     EXPECT_EQ(point["m"], n);
     EXPECT_EQ(point["pairs"], n * (n + 1) / 2);
   }
-  for (const Json& point : json(varied)["points"]) {
+  const Json points = json(varied);
+  for (const Json& point : points["points"]) {
     EXPECT_EQ(point["dv"], 7);
   }
   Index before = 0;
-  for (const Json& point :
-       json("curve --n 64 --d 8 --from 4700000000000000000 --to 9200000000000000000")["points"]) {
+  const Json huge = json("curve --n 64 --d 8 --from 4700000000000000000 --to 9200000000000000000");
+  for (const Json& point : huge["points"]) {
     EXPECT_GT(point["M"].get<Index>(), before);
     before = point["M"].get<Index>();
     EXPECT_GE(before, 4700000000000000000);

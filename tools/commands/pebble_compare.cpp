@@ -59,12 +59,14 @@ void drop_equal_rows(std::vector<Compared>& rows) {
   }
 }
 
-// The least M in which a kernel moves the fewest words that any does.
+// The least M in which a kernel moves the fewest words that any does. Where no kernel has this
+// problem, the last M that is compared.
 Index last_M(const Task& task, Index first) {
   const std::optional<Choice> best = kernel_of(task, kWordsForAll);
   Index M = first;
-  for (; best && M < first + kMostCompared - 1; ++M) {
-    if (const std::optional<Choice> here = kernel_of(task, M); here && here->words <= best->words) {
+  for (; M < first + kMostCompared - 1; ++M) {
+    const std::optional<Choice> here = kernel_of(task, M);
+    if (here && here->words <= best->words) {
       break;
     }
   }
