@@ -1,5 +1,6 @@
 #include "runtime/observe/parallel.hpp"
 
+#include <atomic>
 #include <exception>
 #include <mutex>
 
@@ -20,9 +21,13 @@ std::string in_parallel(Index workers, const Topology& topology,
   std::mutex mutex;
   cpu_set_t before;
   const bool known = sched_getaffinity(0, sizeof(before), &before) == 0;
-  // OpenMP ends the process where the system refuses a thread. So the threads are started once
-  // before, which throws.
-  run_together(workers, "worker", [](Index) {});
+  // OpenMP ends the process where the system refuses a thread. So a larger team than any before is
+  // tried first, which throws. OpenMP keeps its threads for later teams.
+  static std::atomic<Index> most_workers = 1;
+  if (workers > most_workers) {
+    run_together(workers, "worker", [](Index) {});
+    most_workers = workers;
+  }
 #pragma omp parallel for num_threads(static_cast <int>(workers)) schedule(static, 1)
   for (Index worker = 0; worker < workers; ++worker) {
     try {

@@ -142,6 +142,7 @@ int inside_callgrind(const Request& request, const char* cache_bytes) {
   const RunHook dumped = [bytes](Machine& machine, const Plan& plan, const auto& work) {
     const CallgrindPhases phases(machine, spelled(plan), bytes);
     work();
+    phases.check();
   };
   const Report report =
       run(request, Topology(), {.kernel = dumped, .forward = dumped, .peak_gflops = false});

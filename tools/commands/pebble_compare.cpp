@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/pebble/optimum.hpp"
+#include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/json.hpp"
@@ -94,17 +95,6 @@ Cells compared_cells(const Compared& row) {
           {{"of", "kernel.name"}, kernel ? Json(spelled(row.kernel->plan)) : Json()}};
 }
 
-// "backward n=2 m=2 d=1, given O and L, wanted g".
-std::string to_words(const Task& task) {
-  const auto [n, m, d] = task.problem.shape;
-  const bool given = is_backward(task.pass) && task.known == Known::O_and_L;
-  const Wanted& wanted = task.problem.wanted;
-  return fmt::format("{} n={} m={} d={}{}{}{}", to_string(task.pass), n, m, d,
-                     task.problem.shape.dv == d ? "" : fmt::format(" dv={}", task.problem.shape.dv),
-                     given ? ", given O and L" : "",
-                     wanted.all() ? "" : fmt::format(", wanted {}", wanted.text()));
-}
-
 std::string reasons(const std::vector<Compared>& rows, const Optima& optima,
                     const SolveLimits& limits) {
   std::string text;
@@ -150,6 +140,7 @@ std::string comparison_of(const Task& task, std::optional<std::pair<Index, Index
                        {"dv", task.problem.shape.dv},
                        {"given", is_backward(task.pass) ? Json(to_string(task.known)) : Json()},
                        {"wanted", task.problem.wanted.text()},
+                       {"mask", mask_json(task.problem)},
                        {"game", to_string(Game::fma)},
                        {"graphs", all.graphs},
                        {"too_large", all.too_large},
@@ -157,8 +148,8 @@ std::string comparison_of(const Task& task, std::optional<std::pair<Index, Index
                        {"comparison", json_of(cells)}};
     return json.document();
   }
-  return fmt::format("{}   (reads + writes, in words)\n\n{}{}", to_words(task), table_of(cells),
-                     reasons(rows, all, limits));
+  return fmt::format("{}   (reads + writes, in words)\n\n{}{}", to_words(task, "M"),
+                     table_of(cells), reasons(rows, all, limits));
 }
 
 }  // namespace redblue

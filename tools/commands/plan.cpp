@@ -235,10 +235,10 @@ Action add_plan(CLI::App& app) {
       return 0;
     }
     if (on_ranks) {
-      throw UsageError(
-          fmt::format("{} '{}': expected a KERNEL and --ranks, for example "
-                      "backward/rows --ranks 8",
-                      on_ranks->from, on_ranks->text));
+      throw UsageError(fmt::format(
+          "{}{}: expected a KERNEL and --ranks, for example "
+          "backward/rows --ranks 8",
+          on_ranks->from, on_ranks->text.empty() ? "" : fmt::format(" '{}'", on_ranks->text)));
     }
     if (options->loops.get()) {
       if (const auto cache = options->cache.get()) {
