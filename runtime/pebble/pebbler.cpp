@@ -322,7 +322,7 @@ void Pebbler::add_term(const Part& part, Index i, Index j, const Word& a, const 
   }
   Home& home = home_of(part, i, j);
   const Pebbling::Made made = {.sum = to.vertex, .a = a.vertex, .b = b.vertex};
-  if (begins || products_ == Products::vertices) {
+  if (begins || products_ == ProductPebbles::vertices) {
     const Index known = found_.dag.size();
     const Index term = vertex_of("term", {a, b}, 0, home, '*', {.a = a.vertex, .b = b.vertex});
     if (begins || term == known) {  // a sum begins with a word

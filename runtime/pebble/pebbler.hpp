@@ -25,12 +25,12 @@ namespace redblue {
 inline constexpr Index kMostPebbled = Index{1} << 20;  // vertices
 
 // A term a_ik b_kj of a product: one operation with the sum that it is added to, or a vertex.
-enum class Products : std::uint8_t { fused, vertices };
+enum class ProductPebbles : std::uint8_t { fused, vertices };
 
 class Pebbler final : public Follower {
  public:
   // Listens while it lives.
-  Pebbler(Machine& machine, Products products)
+  Pebbler(Machine& machine, ProductPebbles products)
       : Follower(machine, Hears::moves_and_arithmetic), products_(products) {}
 
   // Once, after the run. Throws: what check() throws; InputError beyond kMostPebbled vertices.
@@ -103,7 +103,7 @@ class Pebbler final : public Follower {
   template <class Visit>
   void each_stored(const Event& event, const Visit& visit);
 
-  Products products_;
+  ProductPebbles products_;
   Pebbling found_;
   std::unordered_map<std::uint64_t, Held> tiles_;
   std::map<std::pair<std::uint64_t, Index>, std::vector<Word>> slow_;  // by row

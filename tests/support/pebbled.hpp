@@ -36,7 +36,7 @@ class PeakBesideIndices final : public Listener {
   Index indices_ = 0, peak_ = 0;
 };
 
-inline Pebbled pebbled(const Request& request, Products products) {
+inline Pebbled pebbled(const Request& request, ProductPebbles products) {
   Pebbled all;
   const auto followed = [&](Machine& machine, const Plan&, const std::function<void()>& go) {
     Pebbler pebbler(machine, products);

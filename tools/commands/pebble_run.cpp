@@ -70,8 +70,9 @@ class RunOptions {
     const auto given = game_.get();
     return given ? named(given->text, given->from, kGames) : Game::sliding;
   }
-  [[nodiscard]] Products products() const {
-    return products_.get() || game() == Game::fma ? Products::vertices : Products::fused;
+  [[nodiscard]] ProductPebbles products() const {
+    return products_.get() || game() == Game::fma ? ProductPebbles::vertices
+                                                  : ProductPebbles::fused;
   }
   [[nodiscard]] std::optional<Index> T() const {
     const auto given = T_.get();
@@ -102,7 +103,7 @@ struct Followed {
   bool backward = false;
 };
 
-Followed follow(const Request& request, Products products) {
+Followed follow(const Request& request, ProductPebbles products) {
   Followed all;
   const RunHook followed = [&](Machine& machine, const Plan& plan, const auto& work) {
     Pebbler pebbler(machine, products);

@@ -30,7 +30,7 @@ TEST_P(KindOf, IsWhatTheKernelSays) {
     const std::vector<Request> requests = GetParam().requests(shape);
     for (const Request& request : requests) {
       SCOPED_TRACE(said(request));
-      const bool two_step = is_two_step(pebbled(request, Products::fused).pebbling);
+      const bool two_step = is_two_step(pebbled(request, ProductPebbles::fused).pebbling);
       if (!folds) {
         EXPECT_TRUE(two_step);
       } else if (&request == requests.data()) {
@@ -110,7 +110,7 @@ TEST_P(MaskedKindOf, IsWhatTheKernelSays) {
     for (const Index more : {0, 100}) {
       for (const Request& request : requests(shape, more)) {
         SCOPED_TRACE(said(request));
-        const Pebbling run = pebbled(request, Products::fused).pebbling;
+        const Pebbling run = pebbled(request, ProductPebbles::fused).pebbling;
         if (!folds || more == 0) {
           EXPECT_EQ(is_two_step(run), !folds);
         }

@@ -106,7 +106,7 @@ TEST_P(MadeTwiceIn, IsWhatTheKernelSays) {
   Index sums = 0;
   for (const Request& request : requests_of(kernel, {7, 5, 3})) {
     SCOPED_TRACE(said(request));
-    const Pebbling run = pebbled(request, Products::fused).pebbling;
+    const Pebbling run = pebbled(request, ProductPebbles::fused).pebbling;
     const std::set<Index> again = made_twice(run);
     EXPECT_EQ(std::ssize(again), run.made_twice());
     for (const Index vertex : again) {
@@ -132,7 +132,8 @@ INSTANTIATE_TEST_SUITE_P(Kernels, MadeTwiceIn, testing::ValuesIn(tested_kernels(
 
 // No kernel makes a sum of W twice; a run that did would be found.
 TEST(MadeTwice, SeesASumOfW) {
-  const Pebbling run = pebbled(request("backward/rows", {7, 5, 3}, 200), Products::fused).pebbling;
+  const Pebbling run =
+      pebbled(request("backward/rows", {7, 5, 3}, 200), ProductPebbles::fused).pebbling;
   Index found = 0;
   for (Index v = 0; v < run.dag.size(); ++v) {
     if (tile_of(run, v) == "W") {

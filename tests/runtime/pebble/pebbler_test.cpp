@@ -83,7 +83,7 @@ TEST_P(PebblingOf, KeepsTheRulesAndMovesTheWordsThatAreCounted) {
   bool reached = false;  // the peak
   for (const Request& request : requests()) {
     SCOPED_TRACE(said(request));
-    const Pebbled run = pebbled(request, Products::fused);
+    const Pebbled run = pebbled(request, ProductPebbles::fused);
     const auto& [dag, moves, made, stored, beside, by_hand, unused] = run.pebbling;
     const Index M = run.peak;
     EXPECT_EQ(by_hand, 0);
@@ -104,7 +104,7 @@ TEST_P(PebblingOf, KeepsTheRulesAndMovesTheWordsThatAreCounted) {
 TEST_P(PebblingOf, NamesInputsByTheirPlace) {
   for (const Request& request : GetParam().requests(kPebbledShapes.front())) {
     SCOPED_TRACE(said(request));
-    const Pebbling run = pebbled(request, Products::fused).pebbling;
+    const Pebbling run = pebbled(request, ProductPebbles::fused).pebbling;
     std::set<Index> inputs, named;
     for (const auto& [matrix, row, column, vertex] : run.stored) {
       if (run.dag.input(vertex)) {
@@ -135,7 +135,7 @@ TEST_P(PebblingOf, IsStrictWithMWhereNoWordChangesAtThePeak) {
       "backward/sparse-rows", "backward/sparse-x",  "logsumexp/sparse-tiles"};
   bool enough = false;
   for (const Request& request : requests()) {
-    enough = enough || is_strict_with_M(pebbled(request, Products::fused));
+    enough = enough || is_strict_with_M(pebbled(request, ProductPebbles::fused));
   }
   EXPECT_EQ(enough, enough_in.contains(GetParam().name));
 }
@@ -149,7 +149,7 @@ TEST_P(PebblingOf, IsStrictWithTheLeastMInFewKernels) {
   }
   for (const Shape& shape : kPebbledShapes) {
     const Request request = GetParam().requests(shape).front();
-    EXPECT_EQ(is_strict_with_M(pebbled(request, Products::fused)),
+    EXPECT_EQ(is_strict_with_M(pebbled(request, ProductPebbles::fused)),
               beside_scores.contains(GetParam().name) && shape.d < shape.n)
         << said(request) << " n=" << shape.n;
   }
@@ -158,7 +158,7 @@ TEST_P(PebblingOf, IsStrictWithTheLeastMInFewKernels) {
 TEST_P(PebblingOf, OfProductsAsVerticesTakesOnePebbleMore) {
   for (const Request& request : requests()) {
     SCOPED_TRACE(said(request));
-    const Pebbled run = pebbled(request, Products::vertices);
+    const Pebbled run = pebbled(request, ProductPebbles::vertices);
     const auto& [dag, moves, made, stored, beside, by_hand, unused] = run.pebbling;
     const Index M = run.peak;
     EXPECT_EQ(judge(dag, Game::sliding, M + 1, moves).broken, "");
@@ -172,7 +172,7 @@ TEST_P(PebblingOf, OfProductsAsVerticesTakesOnePebbleMore) {
 TEST_P(PebblingOf, PlaysOnceWhereNothingIsMadeTwice) {
   for (const Request& request : requests()) {
     SCOPED_TRACE(said(request));
-    const Pebbled run = pebbled(request, Products::fused);
+    const Pebbled run = pebbled(request, ProductPebbles::fused);
     const Judged once =
         judge(run.pebbling.dag, Game::once, run.peak + 1, without_slides(run.pebbling.moves));
     EXPECT_EQ(once.broken.empty(), run.pebbling.made_twice() == 0) << once.broken;
@@ -182,7 +182,7 @@ TEST_P(PebblingOf, PlaysOnceWhereNothingIsMadeTwice) {
 // A move dropped, doubled, swapped with the next or of another vertex: the referee says what the
 // definition says.
 TEST_P(PebblingOf, WithAMoveChangedIsJudgedAsByTheDefinition) {
-  const Pebbled run = pebbled(requests().front(), Products::fused);
+  const Pebbled run = pebbled(requests().front(), ProductPebbles::fused);
   const Dag& dag = run.pebbling.dag;
   std::mt19937_64 random(1);
   const auto below = [&](Index end) {

@@ -66,7 +66,7 @@ class PiecesOf : public testing::TestWithParam<TestedKernel> {};
 
 TEST_P(PiecesOf, AreWhatTheLemmaSays) {
   const Request request = requests_of(GetParam(), {7, 5, 3}).front();
-  const Pebbled run = pebbled(request, Products::vertices);
+  const Pebbled run = pebbled(request, ProductPebbles::vertices);
   const Dag& dag = run.pebbling.dag;
   const std::vector<Move> all = without_slides(run.pebbling.moves);
   const std::vector<Move> moves = without_useless(dag, all);
@@ -114,7 +114,7 @@ Piece most(const std::vector<Piece>& pieces) {
 TEST(Pieces, OfAProductByBlocks) {
   Request request = redblue::request("matmul/blocked", {8, 8, 8}, 48);
   request.blocks["B"] = 4;
-  const Pebbled run = pebbled(request, Products::vertices);
+  const Pebbled run = pebbled(request, ProductPebbles::vertices);
   const std::vector<Move> moves = without_slides(run.pebbling.moves);
   const Played played = judge(run.pebbling.dag, Game::strict, 50, moves).played;
   EXPECT_EQ(played.words(), 320);
