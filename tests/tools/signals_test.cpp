@@ -2,9 +2,12 @@
 // stays, and the exit code says which: 0 if all outputs are there, else no file has changed.
 // REDBLUE_SIGNALS is the number of signals.
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <optional>
 #include <random>
 #include <string>

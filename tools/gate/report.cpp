@@ -38,7 +38,7 @@ std::vector<Picture> drawn_of(const Sweep& sweep, const std::filesystem::path& f
                               const FiguresOf& figures_of) {
   try {
     return figures_of(sweep, kSubjectsWithPhases);
-  } catch (const std::invalid_argument& error) {
+  } catch (const std::logic_error& error) {
     throw InputError(fmt::format("{}: {}", file.string(), error.what()));
   } catch (const CountOverflow& error) {
     throw InputError(fmt::format("{}: {}", file.string(), error.what()));
