@@ -104,6 +104,8 @@ void become(const Process& process, char* const* words, char* const* environment
     const rlimit limit{bytes, bytes};
     ok = ok && ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
   }
+  // Opened as root: nobody may not enter root's folders.
+  const int program = ::open(words[0], O_PATH | O_CLOEXEC);
   if (process.without_root && ::geteuid() == 0) {
     ok = ok && ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0;
   }
@@ -111,7 +113,9 @@ void become(const Process& process, char* const* words, char* const* environment
     const rlimit limit{*process.most_threads, *process.most_threads};
     ok = ok && ::setrlimit(RLIMIT_NPROC, &limit) == 0;
   }
-  if (ok) {
+  if (ok && process.without_root) {
+    ::fexecve(program, words, environment);
+  } else if (ok) {
     ::execve(words[0], words, environment);
   }
   ::_exit(kCannotStart);
