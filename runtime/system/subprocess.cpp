@@ -166,7 +166,9 @@ Ended run_program(const std::vector<std::string>& words, const std::vector<std::
       const int signal = signals.wait();
       if (signal != SIGCHLD && signal != 0) {
         ended.interrupted = signal;
-        ::kill(child, signal);
+        // Not the same signal: gnuplot may hang in its handler of SIGINT, and what the program has
+        // written so far is dropped anyway.
+        ::kill(child, SIGKILL);
       }
       done = ::waitpid(child, &status, WNOHANG);
       if (done < 0 && errno != EINTR) {

@@ -131,7 +131,8 @@ Measurement measure_by_callgrind(const std::vector<std::string>& command, const 
   if (!valgrind) {
     throw std::runtime_error(std::string("callgrind is unavailable: ") + kNoValgrind);
   }
-  const std::filesystem::path temporary = temporary_directory();
+  const char* named = variable("TMPDIR");
+  const std::filesystem::path temporary = named == nullptr || *named == '\0' ? "/tmp" : named;
   std::vector<std::string> words = {this_command()};
   words.insert(words.end(), command.begin(), command.end());
   std::vector<std::string> variables = without_twins();
