@@ -6,7 +6,7 @@
 #include "memsim/machine.hpp"
 #include "memsim/unchecked.hpp"
 
-// Compiled once for each instruction set, as kernels/arithmetic/arithmetic.cpp.
+// Compiled once for each instruction set, as the sources in kernels/arithmetic.
 #include "kernels/arithmetic/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE

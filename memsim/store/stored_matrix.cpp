@@ -22,9 +22,9 @@ using FilePath = std::filesystem::path;
 
 static_assert(std::endian::native == std::endian::little, "files hold little-endian words");
 
-constexpr Index kSector = StoreLayout::kSector;
+constexpr Index kDiskSector = StoreLayout::kSector;
 // Of granules in a table, whose last entry is the checksum of the table itself.
-constexpr Index kChecksums = kSector / Index{sizeof(std::uint64_t)} - 1;
+constexpr Index kChecksums = kDiskSector / Index{sizeof(std::uint64_t)} - 1;
 constexpr std::size_t kMostPages = 8;
 
 struct Header {
@@ -41,7 +41,7 @@ struct Header {
   std::uint64_t checksum = 0;  // of all members before; zeros fill the sector
 };
 
-using Sector = std::array<std::byte, kSector>;
+using Sector = std::array<std::byte, kDiskSector>;
 
 Sector sector_of(const Header& header) {
   Sector sector{};
@@ -271,15 +271,16 @@ void StoredMatrix::check_buffers() const {
 Words StoredMatrix::file_bytes(const StoreLayout& layout) {
   const Index granules = layout.granules();
   return Words(granules) * layout.slot_bytes() +
-         Words(1 + ceil_div(granules, kChecksums)) * kSector;
+         Words(1 + ceil_div(granules, kChecksums)) * kDiskSector;
 }
 
 std::int64_t StoredMatrix::page_offset(Index page) const {
-  return kSector + page * (kSector + kChecksums * layout_.slot_bytes());
+  return kDiskSector + page * (kDiskSector + kChecksums * layout_.slot_bytes());
 }
 
 std::int64_t StoredMatrix::offset(Index granule) const {
-  return page_offset(granule / kChecksums) + kSector + granule % kChecksums * layout_.slot_bytes();
+  return page_offset(granule / kChecksums) + kDiskSector +
+         granule % kChecksums * layout_.slot_bytes();
 }
 
 // Makes one request and waits for it.
@@ -305,14 +306,14 @@ void StoredMatrix::write_header(bool closed, Channel& channel) {
   const std::uint64_t tables = closed ? checksum_of_tables() : 0;
   Sector bytes = header_of(layout_, tables);
   transfer(channel, Transfer::Kind::write, 0, bytes);
-  channels_.ledger().add(Ledger::Direction::write, {.headers = kSector});
+  channels_.ledger().add(Ledger::Direction::write, {.headers = kDiskSector});
   fingerprint_ = tables;
 }
 
 void StoredMatrix::check_header(Channel& channel) {
   Sector bytes{};
   transfer(channel, Transfer::Kind::read, 0, bytes);
-  channels_.ledger().add(Ledger::Direction::read, {.headers = kSector});
+  channels_.ledger().add(Ledger::Direction::read, {.headers = kDiskSector});
   if (bytes != header_of(layout_, fingerprint_)) {
     throw StoreError(path_.string() +
                      ": the header at offset 0 is not what was written (torn, flipped or stale)");
@@ -327,13 +328,13 @@ void StoredMatrix::read_header(Expect expect) {
   if (::fstat(file_.get(), &status) != 0) {
     fail(errno, "look at", path_);
   }
-  if (status.st_size < kSector) {
+  if (status.st_size < Index{kDiskSector}) {
     refuse("a foreign file; expected a matrix of a store");
   }
   Sector bytes{};
   const Channels::Lease channel = channels_.lend();
   transfer(*channel, Transfer::Kind::read, 0, bytes);
-  channels_.ledger().add(Ledger::Direction::read, {.headers = kSector});
+  channels_.ledger().add(Ledger::Direction::read, {.headers = kDiskSector});
   Header header;
   std::memcpy(&header, bytes.data(), sizeof(header));
   if (header.magic != Header::kMagic) {
@@ -354,7 +355,7 @@ void StoredMatrix::read_header(Expect expect) {
       refuse("its header at offset 0 makes no sense: import the matrix again");
     }
   }
-  const bool countable = !(Words(header.rows) * header.cols * kWord + kSector).overflowed();
+  const bool countable = !(Words(header.rows) * header.cols * kWord + kDiskSector).overflowed();
   if (!countable || file_bytes(layout_).overflowed()) {
     refuse("its header at offset 0 says 2^63 bytes or more: import the matrix again");
   }
@@ -404,7 +405,7 @@ StoredMatrix::Page& StoredMatrix::page(Index which, Channel& channel) {
   const std::uint64_t expected = table_checksums_[static_cast<std::size_t>(which)];
   if (expected != 0 || !trusted_) {
     transfer(channel, Transfer::Kind::read, page_offset(which), page->bytes());
-    channels_.ledger().add(Ledger::Direction::read, {.checksums = kSector});
+    channels_.ledger().add(Ledger::Direction::read, {.checksums = kDiskSector});
     const std::uint64_t own = page->checksums.back();
     const bool unwritten = !trusted_ && page->checksums == Page().checksums;
     if (!unwritten && (own != page->own() || (trusted_ && own != expected))) {
@@ -420,7 +421,7 @@ StoredMatrix::Page& StoredMatrix::page(Index which, Channel& channel) {
 void StoredMatrix::write_page(Page& page, Channel& channel) {
   page.checksums.back() = page.own();
   transfer(channel, Transfer::Kind::write, page_offset(page.which), page.bytes());
-  channels_.ledger().add(Ledger::Direction::write, {.checksums = kSector});
+  channels_.ledger().add(Ledger::Direction::write, {.checksums = kDiskSector});
   table_checksums_[static_cast<std::size_t>(page.which)] = page.checksums.back();
   page.changed = false;
 }

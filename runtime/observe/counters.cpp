@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/system/loaded_library.hpp"
+
 #ifdef REDBLUE_WITH_PAPI
 #include <papi.h>
 #include <pthread.h>
@@ -17,6 +19,30 @@ namespace redblue {
 
 #ifdef REDBLUE_WITH_PAPI
 namespace {
+
+// What is used of PAPI.
+struct Papi {
+  LoadedLibrary library{REDBLUE_PAPI_FILE};
+  decltype(PAPI_library_init)* library_init = library["PAPI_library_init"];
+  decltype(PAPI_thread_init)* thread_init = library["PAPI_thread_init"];
+  decltype(PAPI_strerror)* strerror = library["PAPI_strerror"];
+  decltype(PAPI_create_eventset)* create_eventset = library["PAPI_create_eventset"];
+  decltype(PAPI_add_named_event)* add_named_event = library["PAPI_add_named_event"];
+  decltype(PAPI_num_events)* num_events = library["PAPI_num_events"];
+  decltype(PAPI_state)* state = library["PAPI_state"];
+  decltype(PAPI_start)* start = library["PAPI_start"];
+  decltype(PAPI_read)* read = library["PAPI_read"];
+  decltype(PAPI_stop)* stop = library["PAPI_stop"];
+  decltype(PAPI_cleanup_eventset)* cleanup_eventset = library["PAPI_cleanup_eventset"];
+  decltype(PAPI_destroy_eventset)* destroy_eventset = library["PAPI_destroy_eventset"];
+  decltype(PAPI_get_component_info)* component_info = library["PAPI_get_component_info"];
+  decltype(PAPI_get_component_index)* component_index = library["PAPI_get_component_index"];
+  decltype(PAPI_get_hardware_info)* hardware_info = library["PAPI_get_hardware_info"];
+};
+const Papi& papi() {
+  static const Papi functions;
+  return functions;
+}
 
 // Events that count the lines a cache takes in. The first that is present and believed is used.
 struct Candidates {
@@ -34,19 +60,19 @@ const std::vector<Candidates>& candidates() {
 
 // A set of PAPI's events. Errors come back as text; an empty text means success.
 std::string complaint(int error) {
-  return error == PAPI_OK ? "" : PAPI_strerror(error);
+  return error == PAPI_OK ? "" : papi().strerror(error);
 }
 class EventSet {
  public:
-  EventSet() { PAPI_create_eventset(&set_); }
+  EventSet() { papi().create_eventset(&set_); }
   EventSet(const EventSet&) = delete;
   EventSet& operator=(const EventSet&) = delete;
   ~EventSet() { destroy(set_); }
 
   [[nodiscard]] std::string add(const std::string& name) const {
-    return complaint(PAPI_add_named_event(set_, name.c_str()));
+    return complaint(papi().add_named_event(set_, name.c_str()));
   }
-  [[nodiscard]] std::string start() const { return complaint(PAPI_start(set_)); }
+  [[nodiscard]] std::string start() const { return complaint(papi().start(set_)); }
   [[nodiscard]] int get() const { return set_; }
   int release() { return std::exchange(set_, PAPI_NULL); }
 
@@ -54,13 +80,13 @@ class EventSet {
     if (set == PAPI_NULL) {
       return;
     }
-    std::vector<long long> counts(static_cast<std::size_t>(std::max(PAPI_num_events(set), 0)));
+    std::vector<long long> counts(static_cast<std::size_t>(std::max(papi().num_events(set), 0)));
     int state = 0;
-    if (PAPI_state(set, &state) == PAPI_OK && (state & PAPI_RUNNING) != 0) {
-      PAPI_stop(set, counts.data());
+    if (papi().state(set, &state) == PAPI_OK && (state & PAPI_RUNNING) != 0) {
+      papi().stop(set, counts.data());
     }
-    PAPI_cleanup_eventset(set);
-    PAPI_destroy_eventset(&set);
+    papi().cleanup_eventset(set);
+    papi().destroy_eventset(&set);
   }
 
  private:
@@ -68,12 +94,15 @@ class EventSet {
 };
 
 std::string start_library() {
-  const int version = PAPI_library_init(PAPI_VER_CURRENT);
+  if (!papi().library.problem().empty()) {
+    return "PAPI is not installed: " + papi().library.problem();
+  }
+  const int version = papi().library_init(PAPI_VER_CURRENT);
   if (version != PAPI_VER_CURRENT) {
     return fmt::format("PAPI does not start: {}",
-                       version < 0 ? PAPI_strerror(version) : "it is of another version");
+                       version < 0 ? papi().strerror(version) : "it is of another version");
   }
-  PAPI_thread_init(::pthread_self);
+  papi().thread_init(::pthread_self);
   return "";
 }
 
@@ -82,11 +111,10 @@ std::string why_no_hardware_counters() {
   if (EventSet().add("perf::CYCLES").empty()) {
     return "";
   }
-  const PAPI_component_info_t* perf =
-      PAPI_get_component_info(PAPI_get_component_index("perf_event"));
+  const PAPI_component_info_t* perf = papi().component_info(papi().component_index("perf_event"));
   int paranoid = 0;
   std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
-  const PAPI_hw_info_t* hardware = PAPI_get_hardware_info();
+  const PAPI_hw_info_t* hardware = papi().hardware_info();
   if (perf == nullptr) {
     return "PAPI was built without perf_event";
   }
@@ -118,11 +146,11 @@ std::pair<Index, Index> count_reads(int set, std::uint64_t bytes, Index line, in
   pass();
   long long before = 0;
   long long after = 0;
-  PAPI_read(set, &before);
+  papi().read(set, &before);
   for (int i = 0; i < passes; ++i) {
     pass();
   }
-  PAPI_read(set, &after);
+  papi().read(set, &after);
   return {passes * lines, after - before};
 }
 
@@ -214,7 +242,7 @@ Counters::~Counters() {
 
 std::vector<std::int64_t> Counters::read() const {
   std::vector<long long> counts(events_.size());
-  if (const std::string problem = complaint(PAPI_read(set_, counts.data())); !problem.empty()) {
+  if (const std::string problem = complaint(papi().read(set_, counts.data())); !problem.empty()) {
     throw std::runtime_error("PAPI cannot read its counters: " + problem);
   }
   return {counts.begin(), counts.end()};

@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "runtime/system/loaded_library.hpp"
+
 #ifdef REDBLUE_WITH_HWLOC
 #include <hwloc.h>
 #endif
@@ -17,20 +19,46 @@ namespace redblue {
 #ifdef REDBLUE_WITH_HWLOC
 namespace {
 
-class Hwloc {
+// What is used of hwloc.
+struct Hwloc {
+  LoadedLibrary library{REDBLUE_HWLOC_FILE};
+  decltype(hwloc_topology_init)* topology_init = library["hwloc_topology_init"];
+  decltype(hwloc_topology_load)* topology_load = library["hwloc_topology_load"];
+  decltype(hwloc_topology_destroy)* topology_destroy = library["hwloc_topology_destroy"];
+  decltype(hwloc_topology_set_synthetic)* set_synthetic = library["hwloc_topology_set_synthetic"];
+  decltype(hwloc_topology_set_xml)* set_xml = library["hwloc_topology_set_xml"];
+  decltype(hwloc_topology_is_thissystem)* is_thissystem = library["hwloc_topology_is_thissystem"];
+  decltype(hwloc_topology_get_topology_cpuset)* cpuset =
+      library["hwloc_topology_get_topology_cpuset"];
+  decltype(hwloc_get_type_depth)* type_depth = library["hwloc_get_type_depth"];
+  decltype(hwloc_get_nbobjs_by_depth)* objects_by_depth = library["hwloc_get_nbobjs_by_depth"];
+  decltype(hwloc_get_obj_by_depth)* object_by_depth = library["hwloc_get_obj_by_depth"];
+  decltype(hwloc_get_cpubind)* cpubind = library["hwloc_get_cpubind"];
+  decltype(hwloc_bitmap_alloc)* bitmap_alloc = library["hwloc_bitmap_alloc"];
+  decltype(hwloc_bitmap_free)* bitmap_free = library["hwloc_bitmap_free"];
+  decltype(hwloc_bitmap_isincluded)* bitmap_isincluded = library["hwloc_bitmap_isincluded"];
+  decltype(hwloc_bitmap_weight)* bitmap_weight = library["hwloc_bitmap_weight"];
+  decltype(hwloc_bitmap_next)* bitmap_next = library["hwloc_bitmap_next"];
+};
+const Hwloc& hwloc() {
+  static const Hwloc functions;
+  return functions;
+}
+
+class LoadedTopology {
  public:
-  Hwloc() : good_(hwloc_topology_init(&topology_) == 0) {}
-  Hwloc(const Hwloc&) = delete;
-  Hwloc& operator=(const Hwloc&) = delete;
-  ~Hwloc() {
+  LoadedTopology() : good_(hwloc().topology_init(&topology_) == 0) {}
+  LoadedTopology(const LoadedTopology&) = delete;
+  LoadedTopology& operator=(const LoadedTopology&) = delete;
+  ~LoadedTopology() {
     if (good_) {
-      hwloc_topology_destroy(topology_);
+      hwloc().topology_destroy(topology_);
     }
   }
   // `set` returns 0 for success, as hwloc's functions do.
   template <class Set>
   [[nodiscard]] bool load(Set set) {
-    return good_ && set(topology_) == 0 && hwloc_topology_load(topology_) == 0;
+    return good_ && set(topology_) == 0 && hwloc().topology_load(topology_) == 0;
   }
   [[nodiscard]] hwloc_topology_t get() const { return topology_; }
 
@@ -46,17 +74,17 @@ std::string info(hwloc_obj_t object, const char* name) {
 
 std::vector<hwloc_obj_t> objects(hwloc_topology_t topology, hwloc_obj_type_t type) {
   std::vector<hwloc_obj_t> found;
-  for (hwloc_obj_t at = nullptr;
-       (at = hwloc_get_next_obj_by_type(topology, type, at)) != nullptr;) {
-    found.push_back(at);
+  const int depth = hwloc().type_depth(topology, type);
+  for (unsigned i = 0; depth >= 0 && i < hwloc().objects_by_depth(topology, depth); ++i) {
+    found.push_back(hwloc().object_by_depth(topology, depth, i));
   }
   return found;
 }
 
 std::string source_of(hwloc_topology_t topology) {
-  hwloc_obj_t root = hwloc_get_root_obj(topology);
+  hwloc_obj_t root = hwloc().object_by_depth(topology, 0, 0);
   std::string from = "this system";
-  if (hwloc_topology_is_thissystem(topology) == 0) {
+  if (hwloc().is_thissystem(topology) == 0) {
     from = info(root, "Backend") == "Synthetic" ? "synthetic: " + info(root, "SyntheticDescription")
                                                 : "another system's description";
   }
@@ -65,20 +93,20 @@ std::string source_of(hwloc_topology_t topology) {
 
 // The reason why a thread of this process cannot be pinned to every core; else empty.
 std::string unpinnable(hwloc_topology_t topology) {
-  if (hwloc_topology_is_thissystem(topology) == 0) {
+  if (hwloc().is_thissystem(topology) == 0) {
     return "the topology is not of this system";
   }
-  hwloc_bitmap_t allowed = hwloc_bitmap_alloc();
-  const hwloc_const_bitmap_t all = hwloc_topology_get_topology_cpuset(topology);
-  const bool known = hwloc_get_cpubind(topology, allowed, HWLOC_CPUBIND_THREAD) == 0;
-  const bool whole = known && hwloc_bitmap_isincluded(all, allowed) != 0;
-  const int units = known ? hwloc_bitmap_weight(allowed) : 0;
-  hwloc_bitmap_free(allowed);
+  hwloc_bitmap_t allowed = hwloc().bitmap_alloc();
+  const hwloc_const_bitmap_t all = hwloc().cpuset(topology);
+  const bool known = hwloc().cpubind(topology, allowed, HWLOC_CPUBIND_THREAD) == 0;
+  const bool whole = known && hwloc().bitmap_isincluded(all, allowed) != 0;
+  const int units = known ? hwloc().bitmap_weight(allowed) : 0;
+  hwloc().bitmap_free(allowed);
   if (whole) {
     return "";
   }
   return known ? fmt::format("this process may use {} of {} processing units", units,
-                             hwloc_bitmap_weight(all))
+                             hwloc().bitmap_weight(all))
                : "nobody says which processing units this process may use";
 }
 
@@ -101,7 +129,7 @@ std::vector<Cache> caches_of(hwloc_topology_t topology, hwloc_obj_type_t type,
       cache.ways = static_cast<Index>(cache.bytes) / *cache.line;
     }
     for (std::size_t core = 0; core < cores.size(); ++core) {
-      if (hwloc_bitmap_isincluded(cores[core]->cpuset, object->cpuset) != 0) {
+      if (hwloc().bitmap_isincluded(cores[core]->cpuset, object->cpuset) != 0) {
         cache.cores.push_back(core);
       }
     }
@@ -112,14 +140,18 @@ std::vector<Cache> caches_of(hwloc_topology_t topology, hwloc_obj_type_t type,
 template <class Set>
 Topology load(const std::string& what, Set set) {
   Topology result;
-  Hwloc hwloc;
-  if (!hwloc.load(set)) {
+  if (!hwloc().library.problem().empty()) {
+    result.unavailable = "hwloc is not installed: " + hwloc().library.problem();
+    return result;
+  }
+  LoadedTopology loaded;
+  if (!loaded.load(set)) {
     result.unavailable = "hwloc makes nothing of " + what;
     return result;
   }
-  hwloc_topology_t topology = hwloc.get();
+  hwloc_topology_t topology = loaded.get();
   result.source = source_of(topology);
-  result.this_system = hwloc_topology_is_thissystem(topology) != 0;
+  result.this_system = hwloc().is_thissystem(topology) != 0;
   const auto packages = objects(topology, HWLOC_OBJ_PACKAGE);
   const std::string model = info(packages.empty() ? nullptr : packages.front(), "CPUModel");
   if (!model.empty()) {
@@ -128,7 +160,7 @@ Topology load(const std::string& what, Set set) {
   const auto cores = objects(topology, HWLOC_OBJ_CORE);
   for (const hwloc_obj_t core : cores) {
     std::vector<int>& units = result.cores.emplace_back();
-    for (int unit = -1; (unit = hwloc_bitmap_next(core->cpuset, unit)) >= 0;) {
+    for (int unit = -1; (unit = hwloc().bitmap_next(core->cpuset, unit)) >= 0;) {
       units.push_back(unit);
     }
   }
@@ -147,14 +179,13 @@ Topology read_topology() {
 
 Topology synthetic_topology(const std::string& description) {
   return load("'" + description + "'", [&](hwloc_topology_t topology) {
-    return hwloc_topology_set_synthetic(topology, description.c_str());
+    return hwloc().set_synthetic(topology, description.c_str());
   });
 }
 
 Topology topology_of_xml(const std::filesystem::path& file) {
-  return load(file.string(), [&](hwloc_topology_t topology) {
-    return hwloc_topology_set_xml(topology, file.c_str());
-  });
+  return load(file.string(),
+              [&](hwloc_topology_t topology) { return hwloc().set_xml(topology, file.c_str()); });
 }
 
 std::optional<std::string> hwloc_version() {

@@ -11,7 +11,7 @@ AgainSpace::AgainSpace(const Terms& terms, const Canonical& canonical, Index M)
       operands_(terms.vertex.size()),
       users_(terms.vertex.size()),
       ancestors_(terms.vertex.size()) {
-  for (const Term& term : terms.terms) {
+  for (const PebbleTerm& term : terms.terms) {
     operands_[static_cast<std::size_t>(term.target)] = term.operands;
     each(term.operands,
          [&](Index word) { users_[static_cast<std::size_t>(word)] |= bit(term.target); });

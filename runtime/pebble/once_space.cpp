@@ -57,7 +57,7 @@ Set OnceSpace::last_used(const State& state, Index t) const {
 }
 
 Room OnceSpace::room_for(const State& state, Index t) const {
-  const Term& term = terms_[t];
+  const PebbleTerm& term = terms_[t];
   const bool begins = !begun(state, term.target);
   const Set base = state.red | term.operands | (begins ? 0 : bit(term.target));
   Room room{count(base) - M_, base & ~term.operands & ~bit(term.target), 0};
@@ -83,7 +83,7 @@ Index OnceSpace::least_price(const Room& room, Set dear) {
 // Is it added for nothing, and does that never harm? Not where a word that could be read again
 // would become one that has to be written.
 bool OnceSpace::free(const State& state, Index t) const {
-  const Term& term = terms_[t];
+  const PebbleTerm& term = terms_[t];
   if ((term.operands & ~state.red) != 0 || !finished(state, term.operands)) {
     return false;
   }
@@ -100,7 +100,7 @@ bool OnceSpace::free(const State& state, Index t) const {
 }
 
 void OnceSpace::add(State& state, Index t, Set slides, std::vector<WordMove>* moves) const {
-  const Term& term = terms_[t];
+  const PebbleTerm& term = terms_[t];
   const Set target = bit(term.target);
   const Set last = last_used(state, t);
   const bool begins = !begun(state, term.target);
@@ -127,7 +127,7 @@ void OnceSpace::add(State& state, Index t, Set slides, std::vector<WordMove>* mo
 }
 
 State OnceSpace::play(State state, const Step& step, std::vector<WordMove>* moves) const {
-  const Term& term = terms_[step.term];
+  const PebbleTerm& term = terms_[step.term];
   if (moves != nullptr) {
     // An operand that goes on as the target is written once it is read, if it is not blue.
     each(step.written, [&](Index word) { moves->push_back({Act::write, word}); });

@@ -36,7 +36,7 @@ class Automorphisms {
 
  private:
   using Key = std::tuple<Set, Set, Index>;
-  static Key key(const Term& term) { return {term.operands, term.sliding, term.target}; }
+  static Key key(const PebbleTerm& term) { return {term.operands, term.sliding, term.target}; }
 
   // Words that a renaming takes into each other have one color: refined by those around them.
   void color() {
@@ -130,7 +130,7 @@ class Automorphisms {
   }
   bool terms_kept(std::size_t at) {
     return std::ranges::all_of(completes_[at], [&](Index t) {
-      const Term& term = terms_[t];
+      const PebbleTerm& term = terms_[t];
       const auto to =
           number_.find({renamed(term.operands, image_.words), renamed(term.sliding, image_.words),
                         Index{image_.words[static_cast<std::size_t>(term.target)]}});

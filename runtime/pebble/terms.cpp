@@ -103,7 +103,7 @@ class TermsOf {
 
 Index Terms::least_M() const {
   Index least = 1;
-  for (const Term& term : terms) {
+  for (const PebbleTerm& term : terms) {
     const bool alone = count(added_to(term.target)) == 1;
     const bool slides = slide && alone && term.sliding != 0;
     least = std::max(least, count(term.operands) + (slides ? 0 : 1));

@@ -41,7 +41,7 @@ struct TooManyWords : std::length_error {
   using std::length_error::length_error;
 };
 
-struct Term {
+struct PebbleTerm {
   Set operands = 0;
   Set sliding = 0;  // those whose pebble may move on to a word that begins with this term
   Index target = 0;
@@ -50,14 +50,16 @@ struct Term {
 struct Terms {
   bool slide = false;         // a pebble may move on
   std::vector<Index> vertex;  // of each word
-  std::vector<Term> terms;
+  std::vector<PebbleTerm> terms;
   std::vector<Set> adding;    // to each word: terms; of an input none
   std::vector<Set> using_it;  // each word: terms
   Set inputs = 0, results = 0;
   Set all = 0;  // the terms
 
   [[nodiscard]] Index words() const { return std::ssize(vertex); }
-  [[nodiscard]] const Term& operator[](Index t) const { return terms[static_cast<std::size_t>(t)]; }
+  [[nodiscard]] const PebbleTerm& operator[](Index t) const {
+    return terms[static_cast<std::size_t>(t)];
+  }
   [[nodiscard]] Set added_to(Index word) const { return adding[static_cast<std::size_t>(word)]; }
   [[nodiscard]] Set users(Index word) const { return using_it[static_cast<std::size_t>(word)]; }
   // The fewest red pebbles with which each term can be added.

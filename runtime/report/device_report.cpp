@@ -15,8 +15,8 @@
 namespace redblue {
 namespace {
 
-constexpr std::string_view kSmall = "backward/small";
-constexpr std::string_view kLarge = "backward/large";
+constexpr std::string_view kPapersSmall = "backward/small";
+constexpr std::string_view kPapersLarge = "backward/large";
 
 std::optional<Choice> find(const std::vector<Choice>& choices, std::string_view kernel) {
   const auto found = std::ranges::find_if(
@@ -132,7 +132,7 @@ std::vector<Cells> device_rows(const DeviceReport& report) {
 }  // namespace
 
 std::string_view DeviceChoice::by_rule() const {
-  return Words(task.memory.M) < dividing_point(task.problem.shape) ? kSmall : kLarge;
+  return Words(task.memory.M) < dividing_point(task.problem.shape) ? kPapersSmall : kPapersLarge;
 }
 
 const Choice* DeviceChoice::by_words() const {
@@ -159,8 +159,8 @@ DeviceReport report_devices(const std::vector<PlannedMemory>& memories,
       report.choices.push_back(
           {.device = memory,
            .task = task,
-           .small = find(all, kSmall),
-           .large = find(all, kLarge),
+           .small = find(all, kPapersSmall),
+           .large = find(all, kPapersLarge),
            .best = all.empty() ? std::nullopt : std::optional(all.front()),
            .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing})});
     }
@@ -182,7 +182,7 @@ std::string to_table(const DeviceReport& report) {
       first.problem.sharing == Sharing::none
           ? ""
           : fmt::format(", sharing {}", to_string(first.problem.sharing)),
-      in_words(first.problem), kSmall, kLarge);
+      in_words(first.problem), kPapersSmall, kPapersLarge);
   return text + "\n" + table_of(device_rows(report)) + "\n" + sources(report);
 }
 

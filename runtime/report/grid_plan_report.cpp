@@ -9,6 +9,7 @@
 #include "memsim/errors.hpp"
 #include "runtime/report/calibration.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/report/plan_report.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
@@ -45,10 +46,6 @@ double over(const GridChoice& choice, const GridChoice& best) {
   return choice.seconds ? *choice.seconds / *best.seconds
                         : static_cast<double>(choice.on.received.value()) /
                               static_cast<double>(best.on.received.value());
-}
-
-std::string to_ms(double seconds) {
-  return fmt::format("{:.2f}", 1e3 * seconds);
 }
 
 std::string reason(const GridPlanReport& report) {

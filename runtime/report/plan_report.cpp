@@ -21,10 +21,6 @@ double over_bound(const LevelChoice& level) {
   return static_cast<double>(level.words().value()) / static_cast<double>(level.bound.words);
 }
 
-std::string to_ms(double seconds) {
-  return fmt::format("{:.2f}", 1e3 * seconds);
-}
-
 // The origin of the times, and the kernels whose times are guesses.
 std::string rates_text(const PlanReport& report) {
   std::set<std::string> unmeasured;
@@ -345,6 +341,10 @@ Cells bound_row(const PlanReport& report) {
 }
 
 }  // namespace
+
+std::string to_ms(double seconds) {
+  return fmt::format("{:.2f}", 1e3 * seconds);
+}
 
 double over_bound(const Choice& choice) {
   return static_cast<double>(choice.words.value()) / static_cast<double>(choice.bound.words);

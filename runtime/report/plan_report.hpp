@@ -43,6 +43,8 @@ PlanReport report_plan(const Task& task, const std::optional<Rates>& rates = std
 
 // The words of a choice over those of the bound of its kind.
 double over_bound(const Choice& choice);
+// Milliseconds, as "1.25".
+std::string to_ms(double seconds);
 
 std::string to_table(const PlanReport& report);
 std::string to_json(const PlanReport& report);

@@ -18,7 +18,7 @@ constexpr std::string_view kFirstWords = "redblue checkpoint 1 ";
 constexpr std::size_t kHexDigits = 16;
 
 // FNV-1a, which finds damage by a disk, but no forgery.
-std::uint64_t checksum_of(std::string_view bytes) {
+std::uint64_t hash_of_body(std::string_view bytes) {
   std::uint64_t sum = 0xcbf29ce484222325;
   for (const char byte : bytes) {
     sum = (sum ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
@@ -66,7 +66,7 @@ Index write(const Checkpoint& checkpoint, const std::filesystem::path& path) {
   std::string body = json.dump() + "\n";
   const auto sum = std::as_bytes(std::span(checkpoint.sum));
   body.append(reinterpret_cast<const char*>(sum.data()), sum.size());
-  const std::string content = fmt::format("{}{:016x}\n{}", kFirstWords, checksum_of(body), body);
+  const std::string content = fmt::format("{}{:016x}\n{}", kFirstWords, hash_of_body(body), body);
   WholeFile file(path);
   file.append(std::as_bytes(std::span(content)));
   file.finish();
@@ -89,7 +89,7 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
   const std::string_view body = std::string_view(content).substr(std::min(before, content.size()));
   if (line == std::string::npos || !content.starts_with(kFirstWords) ||
       content.substr(kFirstWords.size(), kHexDigits + 1) !=
-          fmt::format("{:016x}\n", checksum_of(body))) {
+          fmt::format("{:016x}\n", hash_of_body(body))) {
     throw refuse();
   }
   const Json json =

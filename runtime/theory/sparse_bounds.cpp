@@ -16,7 +16,7 @@ namespace {
 constexpr Real kSteps = 0x1p31L;
 
 // What the rows of `rows` X, or what rows and keys say where X is on the side of the rows.
-struct Side {
+struct SideOfX {
   Words products;
   Index charge = 1;
 };
@@ -39,8 +39,8 @@ std::vector<Index> by_length(const BlockPattern& of) {
 }
 
 // Where X has all entries: a score has as many products as the shorter of its row and its key.
-Side with_full_X(const BlockPattern& rows, const BlockPattern& keys) {
-  Side found{.products = {}, .charge = std::numeric_limits<Index>::max()};
+SideOfX with_full_X(const BlockPattern& rows, const BlockPattern& keys) {
+  SideOfX found{.products = {}, .charge = std::numeric_limits<Index>::max()};
   const std::vector<Index> of_rows = by_length(rows);
   const std::vector<Index> of_keys = by_length(keys);
   for (std::size_t r = 1; r < of_rows.size(); ++r) {
@@ -58,10 +58,10 @@ Side with_full_X(const BlockPattern& rows, const BlockPattern& keys) {
 // A score of c entries of both S_i and A2_j has c words of S_i at hand where it is made by them; or
 // words of A1_i: of each such entry one, of which one serves at most as many as the longest row of
 // X has, and of one of them all that it is made of.
-Side of_rows(const BlockPattern& A1, const BlockPattern& X, const BlockPattern& S,
-             const BlockPattern& keys_of_columns, Index keys) {
+SideOfX of_rows(const BlockPattern& A1, const BlockPattern& X, const BlockPattern& S,
+                const BlockPattern& keys_of_columns, Index keys) {
   const Index longest = std::max<Index>(most_of_a_row(X), 1);
-  Side found{.products = {}, .charge = std::numeric_limits<Index>::max()};
+  SideOfX found{.products = {}, .charge = std::numeric_limits<Index>::max()};
   std::vector<Index> sources(static_cast<std::size_t>(X.cols));  // of an entry of S_i, in A1_i
   struct Met {
     Index entries = 0, fewest = 0;
@@ -98,8 +98,8 @@ Side of_rows(const BlockPattern& A1, const BlockPattern& X, const BlockPattern& 
 
 // Where no row of X has more than one entry, no word of A1_i serves two entries of S_i: a score has
 // a product for each entry of both.
-Side of_common_entries(const BlockPattern& S, const BlockPattern& keys_of_columns, Index keys) {
-  Side found{.products = {}, .charge = std::numeric_limits<Index>::max()};
+SideOfX of_common_entries(const BlockPattern& S, const BlockPattern& keys_of_columns, Index keys) {
+  SideOfX found{.products = {}, .charge = std::numeric_limits<Index>::max()};
   for (const Index l : S.columns) {
     found.products += std::ssize(keys_of_columns.row(l));
   }
@@ -188,7 +188,7 @@ void add_entries(const Sparsity& of, SparseWork& work) {
   work.keys = std::ranges::count(rows_with(of.A2(), right), true);
 }
 
-void add_product_bounds(const Task& task, std::vector<Bound>& bounds) {
+void add_sparse_product_bounds(const Task& task, std::vector<Bound>& bounds) {
   const Sparsity& of = task.problem.sparsity;
   Words products, of_A;
   for (const Index k : of.A1().columns) {
@@ -214,14 +214,14 @@ SparseWork sparse_work(const Sparsity& of) {
   }
   const auto& [A1, X, A2] = std::tie(of.A1(), of.X(), of.A2());
   if (X.stored() == X.rows * X.cols) {
-    const Side both = with_full_X(A1, A2);
+    const SideOfX both = with_full_X(A1, A2);
     work.products = both.products;
     work.of_row = work.of_column = both.charge;
     return work;
   }
   // The same from the side of the keys: R^T = A2 X^T, whose rows meet those of A1.
   const Sparsity other(A2, transposed(X), A1);
-  const auto side = [](const Sparsity& from) -> std::optional<Side> {
+  const auto side = [](const Sparsity& from) -> std::optional<SideOfX> {
     if (most_of_a_row(from.X()) <= 1) {
       return of_common_entries(from.S(), from.keys_of_columns(), from.A2().rows);
     }
@@ -230,10 +230,10 @@ SparseWork sparse_work(const Sparsity& of) {
     }
     return of_rows(from.A1(), from.X(), from.S(), from.keys_of_columns(), from.A2().rows);
   };
-  const std::optional<Side> rows = side(of);
-  const std::optional<Side> columns = side(other);
+  const std::optional<SideOfX> rows = side(of);
+  const std::optional<SideOfX> columns = side(other);
   work.products = of.pairs();
-  for (const std::optional<Side>* found : {&rows, &columns}) {
+  for (const std::optional<SideOfX>* found : {&rows, &columns}) {
     if (*found && work.products < (*found)->products) {
       work.products = (*found)->products;
     }
@@ -258,7 +258,7 @@ std::optional<Index> theorem_4_5(const Sparsity& of, Index M) {
 std::vector<Bound> sparse_bounds(const Task& task) {
   std::vector<Bound> bounds;
   if (task.pass == Pass::product) {
-    add_product_bounds(task, bounds);
+    add_sparse_product_bounds(task, bounds);
     return bounds;
   }
   const auto [n, m, d] = task.problem.shape;

@@ -28,21 +28,25 @@ TEST(Accounting, EveryFunctionOnTilesEndsInIt) {
       std::distance(std::sregex_iterator(header.begin(), header.end(), declared), {});
   ASSERT_GT(declarations, 20);
 
-  const std::string source = text_of("arithmetic.cpp");
-  const std::string once = source.substr(source.find("#if HWY_ONCE"));
-  // Definitions follow the helpers, which are in a namespace without a name.
-  const std::string defined = once.substr(once.find("\n}  // namespace\n"));
   const std::regex definition("\nvoid (\\w+)\\([^{]*\\{\n([^]*?)\n\\}\n");
   Index found = 0;
-  for (std::sregex_iterator at(defined.begin(), defined.end(), definition), end; at != end; ++at) {
-    const std::string body = (*at)[2];
-    // The last line that a statement begins on.
-    std::smatch last;
-    ASSERT_TRUE(std::regex_search(body, last, std::regex("[^]*\n  (\\w[^\n]*)"))) << body;
-    EXPECT_TRUE(last[1].str().starts_with("account(")) << (*at)[1] << ": " << body;
-    ++found;
+  for (const char* const file :
+       {"activations.cpp", "folds.cpp", "maps.cpp", "mapped_products.cpp", "multiply.cpp"}) {
+    const std::string source = text_of(file);
+    const std::string once = source.substr(source.find("#if HWY_ONCE"));
+    // Definitions follow the helpers, which are in a namespace without a name.
+    const std::string defined = once.substr(once.find("\n}  // namespace\n"));
+    for (std::sregex_iterator at(defined.begin(), defined.end(), definition), end; at != end;
+         ++at) {
+      const std::string body = (*at)[2];
+      // The last line that a statement begins on.
+      std::smatch last;
+      ASSERT_TRUE(std::regex_search(body, last, std::regex("[^]*\n  (\\w[^\n]*)"))) << body;
+      EXPECT_TRUE(last[1].str().starts_with("account(")) << (*at)[1] << ": " << body;
+      ++found;
+    }
   }
-  EXPECT_EQ(found, declarations) << "functions of arithmetic.hpp, and of arithmetic.cpp";
+  EXPECT_EQ(found, declarations) << "functions of arithmetic.hpp, and of its sources";
 }
 
 }  // namespace

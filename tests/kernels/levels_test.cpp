@@ -17,6 +17,7 @@
 
 #include "kernels/parts/rows.hpp"
 #include "memsim/errors.hpp"
+#include "tests/support/cases.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
 #include "tests/support/run_kernel.hpp"
@@ -32,12 +33,6 @@ std::vector<std::string> kernels_with_levels() {
     }
   }
   return names;
-}
-
-// REDBLUE_LEVEL_PROBLEMS=2000 takes minutes a kernel.
-int problems() {
-  const char* asked = std::getenv("REDBLUE_LEVEL_PROBLEMS");
-  return asked == nullptr ? 60 : std::atoi(asked);
 }
 
 void expect_level(const RunCounts::Level& counted, const LevelPlan& plan, bool full) {
@@ -157,8 +152,8 @@ Wanted random_wanted(const TestedKernel& kernel, RandomMasks& random) {
 class LeveledKernel : public testing::TestWithParam<std::string> {};
 
 TEST_P(LeveledKernel, MovesAndComputesWhatItsFormulasSayAtEachLevel) {
-  RandomMasks random(31);
-  for (int k = 0; k < problems() && !HasFailure(); ++k) {
+  RandomMasks random(static_cast<unsigned>(31 + seed_of_case(0)));
+  for (std::int64_t k = 0; k < cases(60) && !HasFailure(); ++k) {
     SCOPED_TRACE("case " + std::to_string(k));
     TestedKernel kernel = random_kernel(GetParam(), random);
     Shape shape{random.any(1, 70), random.any(1, 70), random.any(1, 20)};
@@ -194,8 +189,8 @@ class LeveledRows : public testing::TestWithParam<std::string> {};
 TEST_P(LeveledRows, HaveTheBitsOfOneLevel) {
   TestedKernel kernel = tested_kernel(GetParam());
   const bool online = kernel.kernel->pass != Pass::backward || !kernel.kernel->needs_forward();
-  RandomMasks random(37);
-  for (int k = 0; k < problems() && !HasFailure(); ++k) {
+  RandomMasks random(static_cast<unsigned>(37 + seed_of_case(0)));
+  for (std::int64_t k = 0; k < cases(60) && !HasFailure(); ++k) {
     const Shape shape{random.any(1, 90), random.any(1, 90), random.any(1, 20)};
     kernel.mask = online || k % 2 == 0 ? Mask() : random.expression(shape.n, shape.m).mask;
     Plan flat = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 4000));
@@ -231,9 +226,9 @@ TEST_P(LeveledRows, HaveTheBitsOfOneLevel) {
 // Without a mask dQ_i has its terms in the order of keys, dK_j and dV_j theirs in that of queries,
 // whatever the blocks.
 TEST(LeveledGradients, HaveTheBitsOfOneLevel) {
-  RandomMasks random(41);
+  RandomMasks random(static_cast<unsigned>(41 + seed_of_case(0)));
   const TestedKernel kernel = tested_kernel("gradients/rows-keys");
-  for (int k = 0; k < problems() && !HasFailure(); ++k) {
+  for (std::int64_t k = 0; k < cases(60) && !HasFailure(); ++k) {
     const Shape shape{random.any(1, 90), random.any(1, 90), random.any(1, 20)};
     const Plan flat = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 4000));
     const Plan nested = random_plan(kernel, shape, kRoomy, random);

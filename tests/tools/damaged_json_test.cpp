@@ -1,5 +1,5 @@
 // Damaged JSON: after any edit a reader takes the file, or refuses it with one line that names the
-// file. Readers and pictures end in bounded time. REDBLUE_EDITS is the number of random edits of
+// file. Readers and pictures end in bounded time. REDBLUE_CASES sets the number of random edits of
 // each kind of file.
 
 #include <chrono>
@@ -21,6 +21,7 @@
 #include "runtime/sweep/kept_points.hpp"
 #include "runtime/system/journal.hpp"
 #include "runtime/text/gnuplot.hpp"
+#include "tests/support/cases.hpp"
 #include "tests/support/cli.hpp"
 #include "tools/gate/suite.hpp"
 
@@ -126,17 +127,12 @@ class Damaged : public Cli {
     }
   }
 
-  static int edits() {
-    const char* asked = std::getenv("REDBLUE_EDITS");
-    return asked == nullptr ? 150 : std::atoi(asked);
-  }
-
   // Each edit of the text, as a reader of a file of that name takes it.
   void every_edit(const std::string& text, const std::string& file,
                   const std::function<void(const std::string&)>& read) const {
-    Random random(20261128);
+    Random random(seed_of_case(0));
     int taken = 0;
-    for (int k = 0; k < edits(); ++k) {
+    for (std::int64_t k = 0; k < cases(150); ++k) {
       const std::string damaged = edited(text, random);
       const auto start = std::chrono::steady_clock::now();
       try {
@@ -157,8 +153,8 @@ class Damaged : public Cli {
   void every_edit_of(const std::string& file, const std::string& line,
                      const std::string& output) const {
     const std::string text = content_of(directory_ / file);
-    Random random(20261129);
-    for (int k = 0; k < 1 + edits() / 10; ++k) {
+    Random random(seed_of_case(1));
+    for (std::int64_t k = 0; k < cases(15); ++k) {
       directory_.write(file, edited(text, random));
       std::filesystem::remove_all(directory_ / output);
       const Outcome outcome = redblue(line);

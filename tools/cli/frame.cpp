@@ -41,12 +41,10 @@ void check_subcommands(const CLI::App& app, std::span<char* const> words) {
                                fmt::join(nearest(word, names), " or ")));
 }
 
-// Whether a command line may mean this subcommand: its name is in a word, anywhere, so that nothing
-// need be known here of how words are parsed.
-bool is_meant(const Subcommand& subcommand, std::span<char* const> words) {
-  return std::ranges::any_of(words, [&](const std::string_view word) {
-    return word.find(subcommand.name) != std::string_view::npos;
-  });
+// The subcommand that these words ask for: the first that is no option.
+std::string_view asked_for(std::span<char* const> words) {
+  const auto found = std::ranges::find_if(words, [](const char* word) { return word[0] != '-'; });
+  return found == words.end() ? "" : *found;
 }
 
 // Which option a person may have meant by the first of these words.
@@ -93,7 +91,7 @@ int execute_command(int argc, char** argv, const std::string& name, const std::s
   Action action;
   for (const Subcommand& subcommand : subcommands) {
     CLI::App& command = add_subcommand(app, subcommand.name, subcommand.help);
-    if (is_meant(subcommand, words)) {  // making the options of all costs each start milliseconds
+    if (subcommand.name == asked_for(words)) {  // the options of all would take milliseconds
       command.final_callback([&action, chosen = subcommand.make(command)] { action = chosen; });
     }
   }

@@ -48,7 +48,7 @@ namespace {
 
 constexpr std::array kShares = {0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
 constexpr std::array kLevels = {CacheLevel::L1, CacheLevel::L2};
-constexpr Index kQueries = 2048;  // about 50 ms a run
+constexpr Index kTimedQueries = 2048;  // about 50 ms a run
 constexpr Index kWidth = 64;
 // What a sanitized build measures is of no use.
 constexpr Index kRounds = kSanitized ? 3 : 15;
@@ -492,7 +492,7 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
   struct Options {
     explicit Options(CLI::App& command)
         : n(command, "--n",
-            fmt::format("queries and keys of the problem that is timed; {}", kQueries), "SIZE",
+            fmt::format("queries and keys of the problem that is timed; {}", kTimedQueries), "SIZE",
             Twin::of_command),
           out(command, "--out",
               "where the result goes; redblue/calibration.json in XDG_CACHE_HOME or ~/.cache, "
@@ -517,7 +517,7 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
       throw UsageError("mpirun: a job calibrates --links alone");
     }
     const auto n = options->n.get();
-    const Index queries = n ? parse_size(n->text, n->from) : kQueries;
+    const Index queries = n ? parse_size(n->text, n->from) : kTimedQueries;
     const Shape shape{queries, queries, kWidth};
     Calibration calibration{.topology = this_machine(),
                             .simd = simd_target(),

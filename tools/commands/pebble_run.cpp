@@ -126,9 +126,9 @@ Followed follow(const Request& request, ProductPebbles products) {
   return all;
 }
 
-std::vector<Cells> rows_of(const std::vector<Piece>& pieces) {
+std::vector<Cells> rows_of_pieces(const std::vector<Piece>& pieces) {
   Index number = 0;
-  return redblue::rows_of(pieces, [&](const Piece& piece) -> Cells {
+  return rows_of(pieces, [&](const Piece& piece) -> Cells {
     return {{"piece", ++number},
             {"vertices", piece.vertices},
             {"products", piece.products},
@@ -185,7 +185,7 @@ int run(const RunOptions& options) {
   const std::vector<Move> strict = without_useless(pebbling.dag, without_slides(pebbling.moves));
   const Index red = referee(Rules(pebbling.dag, Game::strict), pebbling.dag.size(), strict).red;
   const Index T = asked_T.value_or(red);
-  const std::vector<Cells> pieces = rows_of(pieces_of(pebbling, strict, T));
+  const std::vector<Cells> pieces = rows_of_pieces(pieces_of(pebbling, strict, T));
   const Json two_step = all.backward ? Json(is_two_step(pebbling)) : Json();
   write_files();
   switch (format) {

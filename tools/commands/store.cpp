@@ -29,7 +29,7 @@ namespace redblue {
 namespace {
 
 using Path = std::filesystem::path;
-using Items = std::vector<std::string>;
+using Texts = std::vector<std::string>;
 
 std::string file_of(const std::string& name) {
   return name + std::string(Store::kSuffix);
@@ -69,13 +69,13 @@ void check_directory(const Path& directory) {
 }
 
 // DIR, or file:DIR as a run has it.
-Path directory_of(const std::string& text) {
+Path directory_meant(const std::string& text) {
   return text.starts_with("file:") ? store_directory({text, "directory"}) : Path(text);
 }
 
 // The matrices that are asked for, or all.
-Items chosen(const Store& store, const Items& asked) {
-  const Items all = store.names();
+Texts chosen(const Store& store, const Texts& asked) {
+  const Texts all = store.names();
   if (all.empty()) {
     throw std::runtime_error(fmt::format(
         "{} is no store: no matrix is there (redblue store import or generate makes one)",
@@ -121,7 +121,7 @@ Cells matrix_cells(const std::string& name, const StoredMatrix& matrix) {
           {"fingerprint", fmt::format("{:016x}", matrix.fingerprint())}};
 }
 
-int info(const Path& directory, const Items& asked, Format format) {
+int info(const Path& directory, const Texts& asked, Format format) {
   check_directory(directory);
   Store store(directory);
   const std::vector<Cells> rows = rows_of(chosen(store, asked), [&](const std::string& name) {
@@ -135,7 +135,7 @@ int info(const Path& directory, const Items& asked, Format format) {
   return 0;
 }
 
-int verify(const Path& directory, const Items& asked) {
+int verify(const Path& directory, const Texts& asked) {
   check_directory(directory);
   Store store(directory, options_of(StoreOptions().granule_bytes));
   int code = 0;
@@ -156,7 +156,7 @@ int verify(const Path& directory, const Items& asked) {
   return code;
 }
 
-int import_files(const Path& directory, const Items& items, Index granule_bytes) {
+int import_files(const Path& directory, const Texts& items, Index granule_bytes) {
   for (const std::string& item : items) {  // before a store is made for them
     check_name(name_and_file(item).first, item);
   }
@@ -190,7 +190,7 @@ int import_files(const Path& directory, const Items& items, Index granule_bytes)
 }
 
 // Generates operands of attention, those of a run without files.
-int generate(const Path& directory, const Items& asked, const Request& request, const Shape& shape,
+int generate(const Path& directory, const Texts& asked, const Request& request, const Shape& shape,
              Index granule_bytes) {
   const std::vector<Signature> weighted = {kA1, kA2, kA3, kX, kY, kdO};
   const std::vector<Signature> all = {kA1, kA2, kA3, kX, kY, kdO, kQ, kK, kV};
@@ -225,10 +225,10 @@ int generate(const Path& directory, const Items& asked, const Request& request, 
   return 0;
 }
 
-int export_files(const Path& directory, const Items& items) {
+int export_files(const Path& directory, const Texts& items) {
   check_directory(directory);
   Store store(directory, options_of(StoreOptions().granule_bytes));
-  Items names;
+  Texts names;
   std::set<Path> places;
   bool data_on_standard_output = false;
   for (const std::string& item : items) {
@@ -271,7 +271,7 @@ Action add_store(CLI::App& app) {
   struct Options {
     std::function<int(const Options&)> action;  // of the subcommand that was typed
     std::string directory;
-    Items items;
+    Texts items;
     std::optional<TextOption> format, import_granule, granule, seed, scale;
     std::optional<MakeOption> made;
     std::optional<ShapeOptions> shape;
@@ -294,17 +294,17 @@ Action add_store(CLI::App& app) {
   CLI::App* info_command = add("info", "the matrices in a store", "of these; of all", false);
   options->format.emplace(*info_command, "--format", "table, json or csv", "table|json|csv");
   runs(info_command, [](const Options& given) {
-    return info(directory_of(given.directory), given.items, parse_format(*given.format));
+    return info(directory_meant(given.directory), given.items, parse_format(*given.format));
   });
   runs(add("verify", "whether all that matrices hold is what was written", "these; all", false),
-       [](const Options& given) { return verify(directory_of(given.directory), given.items); });
+       [](const Options& given) { return verify(directory_meant(given.directory), given.items); });
   CLI::App* import_command =
       add("import", "matrices from .npy files, or tensors of .safetensors, by rows",
           "NAME=FILE: a matrix and where it is", true);
   options->import_granule.emplace(*import_command, "--granule", "the least that moves; 64KiB",
                                   "BYTES");
   runs(import_command, [](const Options& given) {
-    return import_files(directory_of(given.directory), given.items,
+    return import_files(directory_meant(given.directory), given.items,
                         granule_of(*given.import_granule));
   });
   CLI::App* generate_command = add("generate", "operands of attention from a seed",
@@ -329,14 +329,14 @@ Action add_store(CLI::App& app) {
       request.said_as["--scale"] = scale->from;
       request.scale = parse_scale(scale->text, scale->from);
     }
-    return generate(directory_of(given.directory), given.items, request,
+    return generate(directory_meant(given.directory), given.items, request,
                     {*request.n, request.m.value_or(*request.n), *request.d},
                     granule_of(*given.granule));
   });
   runs(add("export", "matrices to .npy files, by rows",
            "NAME=FILE: a matrix and where it goes; -: standard output", true),
        [](const Options& given) {
-         return export_files(directory_of(given.directory), given.items);
+         return export_files(directory_meant(given.directory), given.items);
        });
   return [options] { return options->action(*options); };
 }

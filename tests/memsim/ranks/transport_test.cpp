@@ -18,7 +18,7 @@ namespace {
 
 using Fate = LocalOptions::Fate;
 
-std::vector<float> numbered(Index words, float first) {
+std::vector<float> words_from(Index words, float first) {
   std::vector<float> all(static_cast<std::size_t>(words));
   std::iota(all.begin(), all.end(), first);
   return all;
@@ -30,7 +30,7 @@ TEST(Transport, BringsEveryWordAndCountsItOnce) {
     run_ranks(ranks, [&](Transport& transport) {
       const Index own = transport.rank();
       ASSERT_EQ(transport.size(), ranks);
-      const std::vector<float> out = numbered(10 + own, static_cast<float>(100 * own));
+      const std::vector<float> out = words_from(10 + own, static_cast<float>(100 * own));
       std::vector<std::vector<float>> in;
       std::vector<std::unique_ptr<Fetch>> under_way;
       for (const char* const phase : {"a", "b"}) {
@@ -54,7 +54,7 @@ TEST(Transport, BringsEveryWordAndCountsItOnce) {
         (*message)->finish();
       }
       for (std::size_t k = 0; k < in.size(); ++k) {
-        EXPECT_EQ(in[k], numbered(10 + from[k], static_cast<float>(100 * from[k])));
+        EXPECT_EQ(in[k], words_from(10 + from[k], static_cast<float>(100 * from[k])));
       }
       Links expected;
       for (const char* const phase : {"a", "b"}) {
@@ -75,7 +75,7 @@ TEST(Transport, CountsMessages) {
   const Index most = kMostWordsOfMessage;
   run_ranks(2, [&](Transport& transport) {
     for (const Index words : {Index{0}, Index{1}, most, most + 1, 2 * most + 3}) {
-      std::vector<float> all = numbered(words, 0);
+      std::vector<float> all = words_from(words, 0);
       if (transport.rank() == 0) {
         transport.send("p", 1, all);
         transport.send("", 1, all);
@@ -118,7 +118,7 @@ std::string failure_of(Fate fate) {
         2,
         [](Transport& transport) {
           transport.wait_at_most(std::chrono::milliseconds(300));
-          std::vector<float> words = numbered(8, 1);
+          std::vector<float> words = words_from(8, 1);
           for (int k = 0; k < 4; ++k) {
             if (transport.rank() == 0) {
               words[0] = static_cast<float>(k);
@@ -196,7 +196,7 @@ TEST(Transport, EndsAllWhenOneEnds) {
 TEST(Transport, TakesNoWordsOfASenderThatGaveUp) {
   LocalOptions options;
   options.seconds_a_message = 0.3;
-  std::vector<float> words = numbered(8, 1);
+  std::vector<float> words = words_from(8, 1);
   std::string came;
   try {
     run_ranks(

@@ -26,6 +26,7 @@
 #include "runtime/ranks/rank_run.hpp"
 #include "runtime/ranks/ranks.hpp"
 #include "runtime/ranks/transfers.hpp"
+#include "tests/support/cases.hpp"
 #include "tests/support/grid_words.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
@@ -50,20 +51,14 @@ Plan in_groups(const TestedKernel& kernel, const Plan& plan, Index keys, Index q
   return grouped;
 }
 
-// REDBLUE_GRID_PROBLEMS=500 takes an hour.
-int problems() {
-  const char* asked = std::getenv("REDBLUE_GRID_PROBLEMS");
-  return asked != nullptr ? std::atoi(asked) : kSanitized ? 2 : 10;
-}
-
 class OnGrids : public testing::TestWithParam<std::string> {
  protected:
   // Random problems, each with a plan in some groups, on every grid of up to 16 ranks.
   template <class Masked>
   void expect_random_problems(unsigned seed, const Masked& masked) {
     const TestedKernel kernel = tested_kernel(GetParam());
-    RandomMasks random(seed);
-    for (int k = 0; k < problems() && !HasFailure(); ++k) {
+    RandomMasks random(seed + static_cast<unsigned>(seed_of_case(0)));
+    for (std::int64_t k = 0; k < cases(kSanitized ? 2 : 10) && !HasFailure(); ++k) {
       Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 9)};
       if (kernel.takes_dv() && random.any(0, 2) == 0) {
         shape.dv = random.any(1, 9);

@@ -1,6 +1,6 @@
 // Formulas are the numbers: of every kernel of dense operands, at 1,000 random sizes under the
 // formula's own conditions, reads, writes and peak of each phase are what the kernel's formula
-// says, to the word. REDBLUE_FORMULA_POINTS sets how many.
+// says, to the word. REDBLUE_CASES sets how many.
 
 #include "runtime/theory/symbolic.hpp"
 
@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "memsim/words.hpp"
+#include "tests/support/cases.hpp"
 #include "tests/support/run_kernel.hpp"
 
 namespace redblue {
@@ -65,15 +66,14 @@ TEST(Polynomials, AddUp) {
 }
 
 int points() {
-  const char* asked = std::getenv("REDBLUE_FORMULA_POINTS");
-  return asked == nullptr ? 1000 : std::atoi(asked);
+  return static_cast<int>(cases(1000));
 }
 
 // How often a formula, with so much added to its reads, is not what the kernel says. Where some may
 // be missing, those that there are.
 enum class Missing { none, some };
 int wrong(const SymbolicFormula& formula, Index more_reads = 0, Missing missing = Missing::none) {
-  std::mt19937_64 random(11);
+  std::mt19937_64 random(seed_of_case(0));
   int wrong = 0;
   for (int k = 0; k < points(); ++k) {
     const auto sizes = formula.of.draw(random, k % 2 == 0 ? 200 : 5000);

@@ -1,0 +1,154 @@
+// Rows of panels, a vector at a time, for whoever is compiled once for each instruction set (see
+// Highway's foreach_target.h; the guard lets this header in once for each of them).
+#if defined(REDBLUE_KERNELS_PANELS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef REDBLUE_KERNELS_PANELS_INL_HPP
+#undef REDBLUE_KERNELS_PANELS_INL_HPP
+#else
+#define REDBLUE_KERNELS_PANELS_INL_HPP
+#endif
+
+#include <algorithm>
+
+#include <hwy/highway.h>
+
+#include "memsim/tile.hpp"
+#include "memsim/unchecked.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace redblue::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Lanes = hn::CappedTag<float, kPanel>;
+using Vector = hn::Vec<Lanes>;
+constexpr Lanes kLanes;
+constexpr Index kWidth = hn::MaxLanes(kLanes);
+constexpr int kVectors = kPanel / kWidth;  // to a row of a panel
+
+// The rows of one panel.
+template <class Word>
+struct Lines {
+  Word* first;
+  Index stride;
+  HWY_INLINE Word* operator[](Index i) const { return first + i * stride; }
+};
+
+template <class Word>
+HWY_INLINE Lines<Word> lines(const BasicView<Word>& part, Index p) {
+  return {Unchecked(part).at(0, p), Unchecked(part).stride(p)};
+}
+
+// The words of a column tile (r x 1) lie one after the other.
+template <class Word>
+HWY_INLINE Word* words_of_column(const BasicView<Word>& column) {
+  return Unchecked(column).at(0, 0);
+}
+
+// The lanes of vector v in a row of a panel of `cols` columns, from 1 to all.
+HWY_INLINE Index lanes_in(Index cols, int v) {
+  return std::min(cols - v * kWidth, kWidth);
+}
+
+// What lies behind a narrow panel is read along and never used; arenas end in slack.
+HWY_INLINE Vector load(const float* row, int v) {
+  return hn::LoadU(kLanes, row + v * kWidth);
+}
+
+HWY_INLINE void store(Vector value, float* row, int v, Index lanes) {
+  if (HWY_LIKELY(lanes == kWidth)) {
+    hn::StoreU(value, kLanes, row + v * kWidth);
+  } else if constexpr (HWY_ARCH_X86) {
+    hn::BlendedStore(value, hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), kLanes,
+                     row + v * kWidth);
+  } else {
+    // ARM has no masked store: Highway reads the words behind and writes them back. They may belong
+    // to a thread that fetches ahead.
+    float words[kWidth];
+    hn::StoreU(value, kLanes, words);
+    std::copy_n(words, lanes, row + v * kWidth);
+  }
+}
+
+// The vector with `neutral` in the lanes that are not the panel's.
+HWY_INLINE Vector only(Vector value, Index lanes, Vector neutral) {
+  return lanes == kWidth
+             ? value
+             : hn::IfThenElse(hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), value, neutral);
+}
+
+// c = map(i, v) for all vectors of all rows, panel after panel; each panel asks for its map.
+template <class MapOfPanel>
+HWY_INLINE void for_vectors(const View& c, const MapOfPanel& map_of_panel) {
+  for (Index p = 0; p < c.panels(); ++p) {
+    const auto map = map_of_panel(p);
+    const Lines<float> to = lines(c, p);
+    const Index cols = Unchecked(c).panel_cols(p);
+    if (cols == kPanel) {
+      for (Index i = 0; i < c.rows(); ++i) {
+        HWY_UNROLL(16)
+        for (int v = 0; v < kVectors; ++v) {
+          hn::StoreU(map(i, v), kLanes, to[i] + v * kWidth);
+        }
+      }
+    } else {
+      for (Index i = 0; i < c.rows(); ++i) {
+        for (int v = 0; v * kWidth < cols; ++v) {
+          store(map(i, v), to[i], v, lanes_in(cols, v));
+        }
+      }
+    }
+  }
+}
+
+// c = map(i) for the words of a column tile from i on, a vector at a time.
+template <class Map>
+HWY_INLINE void for_column(const View& c, const Map& map) {
+  float* const to = words_of_column(c);
+  for (Index i = 0; i < c.rows(); i += kWidth) {
+    store(map(i), to + i, 0, lanes_in(c.rows() - i, 0));
+  }
+}
+
+HWY_INLINE bool are_columns(const ConstView& a, const ConstView& b) {
+  return Unchecked(a).stride(0) == 1 && Unchecked(b).stride(0) == 1;
+}
+
+// finish(i, fold over row i): lanes are folded here, and into one another there.
+template <class Folded, class Fold, class Finish>
+HWY_INLINE void for_rows(const ConstView& a, const Folded& neutral, const Fold& fold,
+                         const Finish& finish) {
+  for (Index i = 0; i < a.rows(); ++i) {
+    Folded result = neutral;
+    for (Index p = 0; p < a.panels(); ++p) {
+      const Index cols = Unchecked(a).panel_cols(p);
+      for (int v = 0; v * kWidth < cols; ++v) {
+        result = fold(result, i, p, v, lanes_in(cols, v));
+      }
+    }
+    finish(i, result);
+  }
+}
+
+// The same down the columns: each lane is a column, and nothing is left to do at the end.
+template <class Folded, class FoldOfPanel, class Finish>
+HWY_INLINE void for_columns(const ConstView& a, const Folded& neutral,
+                            const FoldOfPanel& fold_of_panel, const Finish& finish) {
+  for (Index p = 0; p < a.panels(); ++p) {
+    const auto fold = fold_of_panel(p);
+    const Index cols = Unchecked(a).panel_cols(p);
+    for (int v = 0; v * kWidth < cols; ++v) {
+      Folded result = neutral;
+      for (Index i = 0; i < a.rows(); ++i) {
+        result = fold(result, i, v);
+      }
+      finish(p, v, lanes_in(cols, v), result);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace redblue::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
