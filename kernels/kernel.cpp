@@ -427,9 +427,9 @@ void Kernel::run(Machine& machine, const Plan& plan, const Operands& io,
 
 const std::vector<Signature>& results_of(Pass pass) {
   const auto found = std::ranges::find(kernels(), pass, &Kernel::pass);
-  return (found == kernels().end() ? std::ranges::find(sparse_kernels(), pass, &Kernel::pass)
-                                   : found)
-      ->returns;
+  return found == kernels().end()
+             ? std::ranges::find(sparse_kernels(), pass, &Kernel::pass)->returns
+             : found->returns;
 }
 
 std::vector<Signature> of_activation(std::vector<Signature> matrices, Activation activation) {
@@ -486,9 +486,17 @@ const std::vector<KernelName>& all_kernel_names() {
 }
 
 std::optional<KernelName> parse_kernel_name(std::string_view text) {
-  const auto found = std::ranges::find_if(
-      all_kernel_names(), [&](const KernelName& name) { return name.text() == text; });
-  return found == all_kernel_names().end() ? std::nullopt : std::optional(*found);
+  for (const KernelList* of : {&kernels(), &sparse_kernels()}) {
+    if (const Kernel* kernel = of->find(text)) {
+      return KernelName{kernel, Sharing::none};
+    }
+  }
+  const std::string ending = spelled("", Sharing::kv);
+  const Kernel* of = text.ends_with(ending)
+                         ? kernels().find(text.substr(0, text.size() - ending.size()))
+                         : nullptr;
+  return of != nullptr && of->shares_keys ? std::optional(KernelName{of, Sharing::kv})
+                                          : std::nullopt;
 }
 
 }  // namespace redblue

@@ -9,12 +9,15 @@
 //   kernel.run(machine, kernel.plan({n, m, d}, M),
 //              {{&A1, &A2, &A3, &X, &Y, &dO}, {&g}}, workspace);
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -374,10 +377,55 @@ const std::vector<Signature>& results_of(Pass pass);
 // Null where none of them has this name.
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name);
 
+// Kernels, each of which is made when it is first asked for.
+class KernelList {
+ public:
+  struct Entry {
+    std::string_view name;
+    Kernel (*make)();
+  };
+  class Iterator {
+   public:
+    using value_type = Kernel;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    Iterator(const KernelList& of, std::size_t place) : of_(&of), place_(place) {}
+    const Kernel& operator*() const { return (*of_)[place_]; }
+    const Kernel* operator->() const { return &**this; }
+    Iterator& operator++() {
+      ++place_;
+      return *this;
+    }
+    Iterator operator++(int) { return {*of_, place_++}; }
+    friend bool operator==(const Iterator&, const Iterator&) = default;
+
+   private:
+    const KernelList* of_ = nullptr;
+    std::size_t place_ = 0;
+  };
+
+  // `entries` outlive it.
+  explicit KernelList(std::span<const Entry> entries);
+  [[nodiscard]] Iterator begin() const { return {*this, 0}; }
+  [[nodiscard]] Iterator end() const { return {*this, size()}; }
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] const Kernel& operator[](std::size_t place) const;
+  // Null where none is called so.
+  [[nodiscard]] const Kernel* find(std::string_view name) const;
+
+ private:
+  struct Made {
+    std::once_flag once;
+    std::optional<Kernel> kernel;
+  };
+  std::span<const Entry> entries_;
+  std::unique_ptr<Made[]> made_;
+};
+
 // All kernels, in the order in which `redblue list` shows them: those of dense operands, and those
 // of sparse ones after them.
-const std::vector<Kernel>& kernels();
-const std::vector<Kernel>& sparse_kernels();
+const KernelList& kernels();
+const KernelList& sparse_kernels();
 // By its registered name; a spelling is for parse_kernel_name(). Throws: std::out_of_range.
 const Kernel& find_kernel(std::string_view name);
 

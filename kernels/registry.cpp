@@ -48,99 +48,165 @@ Kernel rows_keys_gradients() {
                              Start::given);
 }
 
+// Each with its name, so that the others need not be made to find one. A test holds the names.
+constexpr KernelList::Entry kDense[] = {
+    {"matmul/blocked", [] { return matmul_blocked(); }},
+    {"matmul/stationary-a", [] { return matmul_stationary_a(); }},
+    {"matmul/stationary-b", [] { return matmul_stationary_b(); }},
+    {"matmul/stationary-c", [] { return matmul_stationary_c(); }},
+    {"forward/naive", [] { return with_masks(forward_naive()); }},
+    {"forward/small", [] { return with_masks(forward_small()); }},
+    {"forward/flash", [] { return with_masks(forward_flash()); }},
+    {"forward/rows", [] { return with_masks(forward_rows()); }},
+    {"forward/rows-resident", [] { return with_masks(forward_rows_resident()); }},
+    {"forward/columns", [] { return with_masks(forward_columns()); }},
+    {"forward/tiles", [] { return with_masks(forward_tiles()); }},
+    {"attention/rows",
+     [] {
+       return with_masks(plain(forward_rows(), "attention/rows",
+                               "row blocks of c Q and of the sum e V stay, keys pass"));
+     }},
+    {"attention/rows-resident",
+     [] {
+       return with_masks(plain(forward_rows_resident(), "attention/rows-resident",
+                               "most keys stay; row blocks pass"));
+     }},
+    {"attention/columns",
+     [] {
+       return with_masks(
+           plain(forward_columns(), "attention/columns",
+                 "key blocks of K and V stay, queries pass; O is added to in place: for few keys"));
+     }},
+    {"attention/tiles",
+     [] {
+       return with_masks(
+           plain(forward_tiles(), "attention/tiles",
+                 "raw scores in the slow store, L made along the way; O = exp(s - L) V a product"));
+     }},
+    {"backward/naive", [] { return with_masks(backward_naive()); }},
+    {"backward/small", [] { return with_masks(backward_small()); }},
+    {"backward/large", [] { return with_masks(backward_large()); }},
+    {"backward/flash", [] { return with_masks(backward_flash()); }},
+    {"backward/rows",
+     [] {
+       return with_masks(backward_rows(
+           "backward/rows",
+           "row blocks of S, G = dO Y^T and W = p A2 stay, keys pass; g is added to once each",
+           Start::given, Sink::gradient));
+     }},
+    {"backward/rows-w",
+     [] {
+       return with_masks(backward_rows(
+           "backward/rows-w", "backward/rows with W in the slow store; g = A1^T W is a product",
+           Start::given, Sink::stored));
+     }},
+    {"backward/rows-onepass",
+     [] {
+       return with_masks(backward_rows(
+           "backward/rows-onepass",
+           "backward/rows from nothing: q relative to its running mean, two sums stay",
+           Start::nothing, Sink::gradient));
+     }},
+    {"backward/rows-onepass-w",
+     [] {
+       return with_masks(
+           backward_rows("backward/rows-onepass-w",
+                         "backward/rows-onepass with W in the slow store; g = A1^T W is a product",
+                         Start::nothing, Sink::stored));
+     }},
+    {"backward/score-rows", [] { return with_masks(backward_score_rows()); }},
+    {"backward/rows-xg", [] { return with_masks(backward_rows_xg()); }},
+    {"backward/rows-resident", [] { return with_masks(backward_rows_resident()); }},
+    {"backward/columns", [] { return with_masks(backward_columns()); }},
+    {"backward/rows-q", [] { return with_masks(backward_rows_q(Start::given)); }},
+    {"backward/rows-q-onepass", [] { return with_masks(backward_rows_q(Start::nothing)); }},
+    {"backward/tiles", [] { return with_masks(backward_tiles()); }},
+    {"backward/tiles-sqp", [] { return with_masks(backward_tiles_sqp()); }},
+    {"backward/tiles-sq", [] { return with_masks(backward_tiles_sq()); }},
+    {"gradients/flash", [] { return with_masks(flash_gradients()); }},
+    {"gradients/rows-keys", [] { return with_masks(rows_keys_gradients()); }},
+    {"gradients/rows-keys-onepass",
+     [] {
+       return with_masks(gradients_rows_keys(
+           "gradients/rows-keys-onepass",
+           "gradients/rows-keys from nothing: q relative to its running mean", Start::nothing));
+     }},
+    {"gradients/score-rows", [] { return with_masks(gradients_score_rows()); }},
+    {"gradients/tiles", [] { return with_masks(gradients_tiles()); }},
+    {"layer/flash",
+     [] {
+       return with_masks(layer_of(
+           flash_gradients(), "layer/flash",
+           "gradients/flash between Q = A1 X, V = A3 Y and the gradients of these products"));
+     }},
+    {"layer/rows-keys",
+     [] {
+       return with_masks(layer_of(
+           rows_keys_gradients(), "layer/rows-keys",
+           "gradients/rows-keys between Q = A1 X, V = A3 Y and the gradients of these products"));
+     }},
+    {"layer/score-rows",
+     [] {
+       return with_masks(layer_of(
+           gradients_score_rows(), "layer/score-rows",
+           "gradients/score-rows between Q = A1 X, V = A3 Y and the gradients of these products"));
+     }},
+    {"layer/tiles",
+     [] {
+       return with_masks(layer_of(
+           gradients_tiles(), "layer/tiles",
+           "gradients/tiles between Q = A1 X, V = A3 Y and the gradients of these products"));
+     }},
+    {"linear/rows", [] { return with_causal_mask(linear_rows(LinearResult::output)); }},
+    {"linear/products", [] { return with_causal_mask(linear_products(LinearResult::output)); }},
+    {"linear-gradient/rows", [] { return with_causal_mask(linear_rows(LinearResult::gradient)); }},
+    {"linear-gradient/products",
+     [] { return with_causal_mask(linear_products(LinearResult::gradient)); }},
+};
+constexpr KernelList::Entry kSparse[] = {
+    {"matmul/sparse-stay", [] { return matmul_sparse_stay(); }},
+    {"matmul/sparse-pass", [] { return matmul_sparse_pass(); }},
+    {"logsumexp/sparse-rows", [] { return sparse_rows(Pass::logsumexp); }},
+    {"forward/sparse-rows", [] { return sparse_rows(Pass::forward); }},
+    {"backward/sparse-rows", [] { return sparse_rows(Pass::backward); }},
+    {"logsumexp/sparse-x", [] { return sparse_x(Pass::logsumexp); }},
+    {"forward/sparse-x", [] { return sparse_x(Pass::forward); }},
+    {"backward/sparse-x", [] { return sparse_x(Pass::backward); }},
+    {"logsumexp/sparse-tiles", [] { return logsumexp_sparse_tiles(); }},
+    {"forward/sparse-tiles", [] { return forward_sparse_tiles(); }},
+    {"backward/sparse-tiles", [] { return backward_sparse_tiles(); }},
+};
+
 }  // namespace
 
-const std::vector<Kernel>& kernels() {
-  static const std::vector<Kernel> all = {
-      matmul_blocked(),
-      matmul_stationary_a(),
-      matmul_stationary_b(),
-      matmul_stationary_c(),
-      with_masks(forward_naive()),
-      with_masks(forward_small()),
-      with_masks(forward_flash()),
-      with_masks(forward_rows()),
-      with_masks(forward_rows_resident()),
-      with_masks(forward_columns()),
-      with_masks(forward_tiles()),
-      with_masks(plain(forward_rows(), "attention/rows",
-                       "row blocks of c Q and of the sum e V stay, keys pass")),
-      with_masks(plain(forward_rows_resident(), "attention/rows-resident",
-                       "most keys stay; row blocks pass")),
-      with_masks(
-          plain(forward_columns(), "attention/columns",
-                "key blocks of K and V stay, queries pass; O is added to in place: for few keys")),
-      with_masks(
-          plain(forward_tiles(), "attention/tiles",
-                "raw scores in the slow store, L made along the way; O = exp(s - L) V a product")),
-      with_masks(backward_naive()),
-      with_masks(backward_small()),
-      with_masks(backward_large()),
-      with_masks(backward_flash()),
-      with_masks(backward_rows(
-          "backward/rows",
-          "row blocks of S, G = dO Y^T and W = p A2 stay, keys pass; g is added to once each",
-          Start::given, Sink::gradient)),
-      with_masks(backward_rows("backward/rows-w",
-                               "backward/rows with W in the slow store; g = A1^T W is a product",
-                               Start::given, Sink::stored)),
-      with_masks(
-          backward_rows("backward/rows-onepass",
-                        "backward/rows from nothing: q relative to its running mean, two sums stay",
-                        Start::nothing, Sink::gradient)),
-      with_masks(
-          backward_rows("backward/rows-onepass-w",
-                        "backward/rows-onepass with W in the slow store; g = A1^T W is a product",
-                        Start::nothing, Sink::stored)),
-      with_masks(backward_score_rows()),
-      with_masks(backward_rows_xg()),
-      with_masks(backward_rows_resident()),
-      with_masks(backward_columns()),
-      with_masks(backward_rows_q(Start::given)),
-      with_masks(backward_rows_q(Start::nothing)),
-      with_masks(backward_tiles()),
-      with_masks(backward_tiles_sqp()),
-      with_masks(backward_tiles_sq()),
-      with_masks(flash_gradients()),
-      with_masks(rows_keys_gradients()),
-      with_masks(gradients_rows_keys(
-          "gradients/rows-keys-onepass",
-          "gradients/rows-keys from nothing: q relative to its running mean", Start::nothing)),
-      with_masks(gradients_score_rows()),
-      with_masks(gradients_tiles()),
-      with_masks(layer_of(
-          flash_gradients(), "layer/flash",
-          "gradients/flash between Q = A1 X, V = A3 Y and the gradients of these products")),
-      with_masks(layer_of(
-          rows_keys_gradients(), "layer/rows-keys",
-          "gradients/rows-keys between Q = A1 X, V = A3 Y and the gradients of these products")),
-      with_masks(layer_of(
-          gradients_score_rows(), "layer/score-rows",
-          "gradients/score-rows between Q = A1 X, V = A3 Y and the gradients of these products")),
-      with_masks(layer_of(
-          gradients_tiles(), "layer/tiles",
-          "gradients/tiles between Q = A1 X, V = A3 Y and the gradients of these products")),
-      with_causal_mask(linear_rows(LinearResult::output)),
-      with_causal_mask(linear_products(LinearResult::output)),
-      with_causal_mask(linear_rows(LinearResult::gradient)),
-      with_causal_mask(linear_products(LinearResult::gradient)),
-  };
+KernelList::KernelList(std::span<const Entry> entries)
+    : entries_(entries), made_(std::make_unique<Made[]>(entries.size())) {}
+
+const Kernel& KernelList::operator[](std::size_t place) const {
+  Made& made = made_[place];
+  std::call_once(made.once, [&] { made.kernel.emplace(entries_[place].make()); });
+  return *made.kernel;
+}
+
+const Kernel* KernelList::find(std::string_view name) const {
+  const auto found = std::ranges::find(entries_, name, &Entry::name);
+  return found == entries_.end() ? nullptr
+                                 : &(*this)[static_cast<std::size_t>(found - entries_.begin())];
+}
+
+const KernelList& kernels() {
+  static const KernelList all(kDense);
   return all;
 }
 
-const std::vector<Kernel>& sparse_kernels() {
-  static const std::vector<Kernel> all = {
-      matmul_sparse_stay(),       matmul_sparse_pass(),        sparse_rows(Pass::logsumexp),
-      sparse_rows(Pass::forward), sparse_rows(Pass::backward), sparse_x(Pass::logsumexp),
-      sparse_x(Pass::forward),    sparse_x(Pass::backward),    logsumexp_sparse_tiles(),
-      forward_sparse_tiles(),     backward_sparse_tiles(),
-  };
+const KernelList& sparse_kernels() {
+  static const KernelList all(kSparse);
   return all;
 }
 
 const Kernel& find_kernel(std::string_view name) {
-  for (const std::vector<Kernel>* of : {&kernels(), &sparse_kernels()}) {
-    if (const auto found = std::ranges::find(*of, name, &Kernel::name); found != of->end()) {
+  for (const KernelList* of : {&kernels(), &sparse_kernels()}) {
+    if (const Kernel* found = of->find(name)) {
       return *found;
     }
   }

@@ -42,7 +42,7 @@ bool is_auto(const Request& request) {
 
 // The names of the kernels of which `holds` is true, for messages.
 std::string names_of(const std::function<bool(const Kernel&)>& holds,
-                     const std::vector<Kernel>& among = kernels()) {
+                     const KernelList& among = kernels()) {
   std::string names;
   for (const Kernel& kernel : among) {
     if (holds(kernel)) {

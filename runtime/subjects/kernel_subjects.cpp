@@ -497,7 +497,7 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
     };
   }
   for (const auto& [name, pass] : kAuto) {
-    const auto any_of = [of = pass](const std::vector<Kernel>& known, const auto& holds) {
+    const auto any_of = [of = pass](const KernelList& known, const auto& holds) {
       return std::ranges::any_of(
           known, [&](const Kernel& kernel) { return kernel.pass == of && holds(kernel); });
     };

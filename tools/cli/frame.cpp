@@ -41,10 +41,13 @@ void check_subcommands(const CLI::App& app, std::span<char* const> words) {
                                fmt::join(nearest(word, names), " or ")));
 }
 
-// The subcommand that these words ask for: the first that is no option.
-std::string_view asked_for(std::span<char* const> words) {
-  const auto found = std::ranges::find_if(words, [](const char* word) { return word[0] != '-'; });
-  return found == words.end() ? "" : *found;
+// The subcommands that these words may speak of: the one that the first word names, or all, of
+// which help and messages name each.
+std::span<const Subcommand> spoken_of(std::span<char* const> words,
+                                      std::span<const Subcommand> all) {
+  const auto found =
+      words.empty() ? all.end() : std::ranges::find(all, words.front(), &Subcommand::name);
+  return found == all.end() ? all : all.subspan(static_cast<std::size_t>(found - all.begin()), 1);
 }
 
 // Which option a person may have meant by the first of these words.
@@ -89,9 +92,11 @@ int execute_command(int argc, char** argv, const std::string& name, const std::s
   app.require_subcommand(1);
   const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
   Action action;
-  for (const Subcommand& subcommand : subcommands) {
+  // A start takes milliseconds where it makes the options of each subcommand.
+  const std::span<const Subcommand> spoken = spoken_of(words, subcommands);
+  for (const Subcommand& subcommand : spoken) {
     CLI::App& command = add_subcommand(app, subcommand.name, subcommand.help);
-    if (subcommand.name == asked_for(words)) {  // the options of all would take milliseconds
+    if (spoken.size() == 1 || std::ranges::find(words, subcommand.name) != words.end()) {
       command.final_callback([&action, chosen = subcommand.make(command)] { action = chosen; });
     }
   }

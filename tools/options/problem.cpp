@@ -164,6 +164,10 @@ void fill_blocks(const Given& given, Request& request) {
 }  // namespace
 
 void check_kernel(const std::string& name, bool auto_too) {
+  const auto is_called = [&](const AutoName& known) { return known.name == name; };
+  if (parse_kernel_name(name) || (auto_too && std::ranges::any_of(kAuto, is_called))) {
+    return;
+  }
   std::vector<std::string> spellings;
   for (const KernelName& known : all_kernel_names()) {
     spellings.push_back(known.text());
@@ -174,10 +178,8 @@ void check_kernel(const std::string& name, bool auto_too) {
       names.push_back(known.name);
     }
   }
-  if (std::ranges::find(names, name) == names.end()) {
-    throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
-                                 fmt::join(nearest(name, names), " or ")));
-  }
+  throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
+                               fmt::join(nearest(name, names), " or ")));
 }
 
 ShapeOptions::ShapeOptions(CLI::App& app)

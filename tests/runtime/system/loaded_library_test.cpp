@@ -1,0 +1,32 @@
+// A library that is loaded when it is needed: its functions work; where it, or a function, is
+// missing, that is said and nothing ends.
+
+#include "runtime/system/loaded_library.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace redblue {
+namespace {
+
+TEST(LoadedLibraries, HaveTheirFunctions) {
+  LoadedLibrary math("libm.so.6");
+  double (*const root)(double) = math["cbrt"];
+  ASSERT_EQ(math.problem(), "");
+  EXPECT_EQ(root(27), 3);
+}
+
+TEST(LoadedLibraries, SayWhatIsMissing) {
+  LoadedLibrary none("libredblue-none.so.1");
+  void (*const nothing)() = none["nothing"];
+  EXPECT_EQ(nothing, nullptr);
+  EXPECT_THAT(none.problem(), testing::HasSubstr("libredblue-none.so.1"));
+
+  LoadedLibrary math("libm.so.6");
+  void (*const unknown)() = math["redblue_unknown"];
+  EXPECT_EQ(unknown, nullptr);
+  EXPECT_THAT(math.problem(), testing::HasSubstr("redblue_unknown"));
+}
+
+}  // namespace
+}  // namespace redblue
