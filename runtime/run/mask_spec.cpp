@@ -1,7 +1,6 @@
 #include "runtime/run/mask_spec.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -247,20 +246,45 @@ void check_live_sums(const Problem& problem, Index first_row, std::span<const fl
   }
 }
 
-bool names_files(const std::string& spec) {
-  // A name, spaces and a colon, as the parser takes them.
-  return std::ranges::any_of(std::array<std::string_view, 3>{"documents", "blocks", "pattern"},
-                             [&](std::string_view name) {
-                               std::size_t at = spec.find(name);
-                               while (at != std::string::npos) {
-                                 const auto after = spec.find_first_not_of(' ', at + name.size());
-                                 if (after != std::string::npos && spec[after] == ':') {
-                                   return true;
-                                 }
-                                 at = spec.find(name, at + 1);
-                               }
-                               return false;
-                             });
+std::vector<std::string> files_of_mask(const std::string& spec) {
+  std::vector<std::string> files;
+  std::size_t at = 0;
+  const auto comes = [&](char c) {  // and is passed, with the spaces before it
+    const std::size_t next = spec.find_first_not_of(' ', at);
+    const bool here = next != std::string::npos && spec[next] == c;
+    at = here ? next + 1 : at;
+    return here;
+  };
+  const auto take_file = [&](std::string_view ends) {
+    if (comes('"')) {
+      const std::size_t end = std::min(spec.find('"', at), spec.size());
+      files.push_back(spec.substr(at, end - at));
+      at = std::min(end + 1, spec.size());
+    } else {
+      const std::size_t begin = std::min(spec.find_first_not_of(' ', at), spec.size());
+      at = std::min(spec.find_first_of(ends, begin), spec.size());
+      const std::string name = spec.substr(begin, at - begin);
+      files.push_back(name.substr(0, name.find_last_not_of(' ') + 1));
+    }
+  };
+  while (at < spec.size()) {
+    const auto begins = [&](std::string_view name) {
+      return spec.compare(at, name.size(), name) == 0;
+    };
+    const bool documents = begins("documents");
+    if (!documents && !begins("blocks") && !begins("pattern")) {
+      ++at;
+      continue;
+    }
+    at += documents ? 9 : begins("blocks") ? 6 : 7;
+    if (comes(':')) {
+      take_file(documents ? "&|):" : "&|)");
+      if (documents && comes(':')) {
+        take_file("&|)");
+      }
+    }
+  }
+  return files;
 }
 
 Mask parse_mask(const std::string& spec, const Shape& shape, const std::string& said,

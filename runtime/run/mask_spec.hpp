@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/mask.hpp"
 #include "kernels/problem.hpp"
@@ -31,8 +32,8 @@ inline bool has_mask(const Request& request) {
 void check_live_sums(const Problem& problem, Index first_row, std::span<const float> L,
                      const std::string& who);
 
-// Whether such a text names files.
-bool names_files(const std::string& spec);
+// The files that such a text names. Of a text that is no mask, some.
+std::vector<std::string> files_of_mask(const std::string& spec);
 
 // The mask of that name; full() where all pairs live. `said` begins messages: "--mask 'causal'".
 // Names of files are relative to `directory`, or to the working directory. Throws: RequestError;

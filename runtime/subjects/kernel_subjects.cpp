@@ -405,7 +405,7 @@ Mask mask_of(const Arguments& arguments, const Shape& shape) {
 }
 
 bool has_files(const Arguments& arguments) {
-  return names_files(mask_text(arguments)) || !named_in(arguments, kIn).empty();
+  return !files_of_mask(mask_text(arguments)).empty() || !named_in(arguments, kIn).empty();
 }
 
 Activation activation_of(const Arguments& arguments) {

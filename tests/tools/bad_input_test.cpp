@@ -1088,6 +1088,7 @@ TEST_F(BadInput, AnOutputIsNoInput) {
            {trace + "-o ./a.npy", "--out './a.npy'" + reads},
            {trace + "--din a.npy", "--din 'a.npy'" + reads},
            {trace + "-o l.npy --mask blocks:l.npy", "--out 'l.npy'" + reads},
+           {trace + "-o m:k.npy --mask blocks:\"m:k.npy\"", "--out 'm:k.npy'" + reads},
            {"pebble dag g.txt -o ./g.txt", "--out './g.txt'" + reads},
            {"pebble solve g.txt --M 9 --moves g.txt", "--moves 'g.txt'" + reads},
            {"pebble run forward/small --n 4 --d 2 --M 64 --in A1=a.npy --dag a.npy",

@@ -217,33 +217,13 @@ void HeadsOption::fill(Request& request) const {
   request.kv_heads = size_of(kv_heads_, request);
 }
 
-namespace {
-
-// The words of a mask's text, some of which are files.
-std::vector<std::string> words_of_mask(const std::string& spec) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin < spec.size();) {
-    const std::size_t end = std::min(spec.find_first_of("&|():\"", begin), spec.size());
-    const std::string word = spec.substr(begin, end - begin);
-    if (const std::size_t first = word.find_first_not_of(' '); first != std::string::npos) {
-      words.push_back(word.substr(first, word.find_last_not_of(' ') + 1 - first));
-    }
-    begin = end + 1;
-  }
-  return words;
-}
-
-}  // namespace
-
 void refuse_inputs(const Given& out, const Request& request) {
   for (const auto& [operand, file] : request.in) {
     const auto tensor = tensor_path(file);
     refuse_input(out, tensor ? tensor->file : file);
   }
-  if (names_files(request.mask)) {
-    for (const std::string& word : words_of_mask(request.mask)) {
-      refuse_input(out, word);
-    }
+  for (const std::string& file : files_of_mask(request.mask)) {
+    refuse_input(out, file);
   }
 }
 
