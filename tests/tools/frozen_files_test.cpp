@@ -1,0 +1,74 @@
+// Files that version 0.1.0 wrote are read by this one: docs/formats.md promises it. They are in
+// tests/fixtures, and are never written anew.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "runtime/observe/topology.hpp"
+#include "runtime/report/calibration.hpp"
+#include "runtime/system/input_error.hpp"
+#include "tests/support/cli.hpp"
+
+namespace redblue {
+namespace {
+
+const std::string kFixtures = REDBLUE_SOURCE_DIR "/tests/fixtures/";
+
+class FrozenFiles : public Cli {
+ protected:
+  void SetUp() override {
+    std::filesystem::copy(kFixtures, directory_ / "old", std::filesystem::copy_options::recursive);
+  }
+  void expect_done(const std::string& line, const std::string& says) const {
+    const Outcome outcome = redblue(line);
+    EXPECT_EQ(outcome.code, 0) << line << ": " << outcome.err;
+    EXPECT_NE((outcome.out + outcome.err).find(says), std::string::npos)
+        << line << ": " << outcome.out << outcome.err;
+  }
+};
+
+// Every recorded name is still a kernel's, and every point has the words that it had.
+TEST_F(FrozenFiles, Baseline) {
+  expect_done("diff old/baseline.json old/baseline.json", "30 points");
+  expect_done("check old/baseline.json", "30 points");
+}
+
+TEST_F(FrozenFiles, Sweep) {
+  expect_done("report old/sweep -o page.html", "");
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "page.html"));
+}
+
+// A store has its words, by the checksums that it was written with, and those of the seed.
+TEST_F(FrozenFiles, Store) {
+  expect_done("store verify old/store", "A1");
+  expect_done("store generate new --n 4 --d 3 --seed 3", "A1");
+  expect_done("store export old/store A1=old.npy", "A1");
+  expect_done("store export new A1=new.npy", "A1");
+  EXPECT_EQ(files().at("old.npy"), files().at("new.npy"));
+}
+
+TEST_F(FrozenFiles, GraphAndMoves) {
+  for (const std::string ending : {"txt", "dot", "hdag", "mtx"}) {
+    expect_done("pebble dag old/graph." + ending + " -o " + ending + ".txt",
+                "26 vertices, 6 of them inputs; 34 edges");
+  }
+  expect_done("pebble check old/graph.txt old/moves.txt --M 6", "legal: 12 words");
+}
+
+TEST_F(FrozenFiles, Calibration) {
+  Topology machine;  // that made it
+  machine.model = "Intel(R) Xeon(R) Processor";
+  machine.caches = {std::vector<Cache>{{49152, 64, 12, {0}}, {49152, 64, 12, {1}}},
+                    std::vector<Cache>{{2097152, 64, 16, {0}}, {2097152, 64, 16, {1}}},
+                    std::vector<Cache>{{314572800, 64, 20, {0, 1}}}};
+  const std::string name = kFixtures + "calibration.json";
+  const std::string text = read_calibration(name);
+  EXPECT_GT(calibrated_part(text, name, machine).share, 0);
+  EXPECT_NO_THROW(static_cast<void>(calibrated_rates(text, name, machine)));
+  machine.model = "another";
+  EXPECT_THROW(static_cast<void>(calibrated_part(text, name, machine)), InputError);
+}
+
+}  // namespace
+}  // namespace redblue
