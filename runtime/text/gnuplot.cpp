@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cmath>
 #include <fstream>
-#include <regex>
 #include <sstream>
 #include <stdexcept>
 
@@ -15,6 +14,7 @@
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/subprocess.hpp"
 #include "runtime/system/system_call.hpp"
+#include "runtime/text/powers.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -202,8 +202,14 @@ namespace {
 
 // Nothing in it says how it is set.
 std::string as_it_is(std::string_view text) {
-  static const std::regex special(R"([\\^_{}@&~])");
-  return std::regex_replace(std::string(text), special, R"(\$&)");
+  std::string plain;
+  for (const char c : text) {
+    if (std::string_view(R"(\^_{}@&~)").find(c) != std::string_view::npos) {
+      plain += '\\';
+    }
+    plain += c;
+  }
+  return plain;
 }
 
 }  // namespace
@@ -213,10 +219,10 @@ std::string gnuplot_plain(std::string_view text) {
 }
 
 std::string gnuplot_text(std::string_view text) {
-  static const std::regex negative(R"(\\\^-([0-9]+))");
-  static const std::regex power(R"(\\\^([0-9]+))");
-  const std::string marked = std::regex_replace(as_it_is(text), negative, "^{\u2212$1}");
-  return in_quotes(std::regex_replace(marked, power, "^{$1}"));
+  return in_quotes(with_powers(as_it_is(text), R"(\^)", [](std::string_view exponent) {
+    const bool negative = exponent.starts_with('-');
+    return fmt::format("^{{{}{}}}", negative ? "\u2212" : "", exponent.substr(negative ? 1 : 0));
+  }));
 }
 
 std::string gnuplot_fill(std::size_t k) {

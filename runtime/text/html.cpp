@@ -2,9 +2,10 @@
 
 #include <array>
 #include <cstdint>
-#include <regex>
 
 #include <fmt/format.h>
+
+#include "runtime/text/powers.hpp"
 
 namespace redblue {
 namespace {
@@ -122,8 +123,9 @@ std::string html_text(std::string_view text) {
 }
 
 std::string html_powers(std::string_view text) {
-  static const std::regex power(R"(\^(-?[0-9]+))");
-  return std::regex_replace(html_text(text), power, "<sup>$1</sup>");
+  return with_powers(html_text(text), "^", [](std::string_view exponent) {
+    return fmt::format("<sup>{}</sup>", exponent);
+  });
 }
 
 std::string svg_address(std::string_view svg) {
