@@ -173,10 +173,10 @@ TEST(Listener, SeesTheCountersOfItsOwnMove) {
 // in it, until nobody listens; and its machine tells none of that.
 TEST(Listener, HearsALevel) {
   SlowMatrix A("A", 4, 4);
+  Transcript of_machine, of_level;  // which hear the end of the tile
   Machine machine(100, {20});
   Level& level = machine.inner().front();
   const Tile a = machine.read(A.block({0, 4}, {0, 4}));
-  Transcript of_machine, of_level;
   machine.listen(of_machine);
   level.listen(of_level);
   {

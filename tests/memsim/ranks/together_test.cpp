@@ -46,16 +46,16 @@ template <class Start>
   const rlimit limit{most, most};
   if ((::geteuid() == 0 && (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)) ||
       ::setrlimit(RLIMIT_NPROC, &limit) != 0) {
-    std::exit(3);
+    std::_Exit(3);
   }
   std::atomic<Index> begun = 0;
   try {
     start(begun);
   } catch (const std::exception& error) {
     std::fputs(error.what(), stderr);
-    std::exit(begun == 0 ? 0 : 2);
+    std::_Exit(begun == 0 ? 0 : 2);
   }
-  std::exit(1);
+  std::_Exit(1);
 }
 
 constexpr const char* kRefused =

@@ -152,7 +152,7 @@ TEST(Threads, ThatCannotBeStartedAreDoneWithout) {
     const rlimit none{0, 0};
     if ((::geteuid() == 0 && (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)) ||
         ::setrlimit(RLIMIT_NPROC, &none) != 0) {
-      std::exit(3);
+      std::_Exit(3);
     }
   };
   const auto with_one = [&] {
@@ -168,7 +168,7 @@ TEST(Threads, ThatCannotBeStartedAreDoneWithout) {
         threads.give([&] { ++done; });
       }
     }
-    std::exit(done == 51 ? 0 : 1);
+    std::_Exit(done == 51 ? 0 : 1);
   };
   EXPECT_EXIT(with_one(), testing::ExitedWithCode(0), "");
   const auto with_none = [&] {
@@ -178,9 +178,9 @@ TEST(Threads, ThatCannotBeStartedAreDoneWithout) {
       threads.give([] {});
     } catch (const std::system_error& error) {
       std::fputs(error.what(), stderr);
-      std::exit(0);
+      std::_Exit(0);
     }
-    std::exit(1);
+    std::_Exit(1);
   };
   EXPECT_EXIT(with_none(), testing::ExitedWithCode(0),
               "no thread can be started for transfers of words: .*Resource temporarily");
