@@ -377,7 +377,7 @@ const std::vector<Signature>& results_of(Pass pass);
 // Null where none of them has this name.
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name);
 
-// Kernels, each of which is made when it is first asked for.
+// Kernels, each of which is made when it is first asked for, by any thread, and stays where it is.
 class KernelList {
  public:
   struct Entry {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/arithmetic/accounting.hpp"
+#include "kernels/arithmetic/accounting-inl.hpp"
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/unchecked.hpp"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "kernels/arithmetic/accounting.hpp"
+#include "kernels/arithmetic/accounting-inl.hpp"
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/unchecked.hpp"

@@ -1,7 +1,6 @@
-#include "kernels/arithmetic/accounting.hpp"
+#include "kernels/arithmetic/accounting-inl.hpp"
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "memsim/machine.hpp"
-#include "memsim/unchecked.hpp"
 
 // This file is compiled once for each instruction set: what is between
 // HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE many times, the rest once.

@@ -328,7 +328,7 @@ void StoredMatrix::read_header(Expect expect) {
   if (::fstat(file_.get(), &status) != 0) {
     fail(errno, "look at", path_);
   }
-  if (status.st_size < Index{kDiskSector}) {
+  if (status.st_size < kDiskSector) {
     refuse("a foreign file; expected a matrix of a store");
   }
   Sector bytes{};

@@ -95,7 +95,7 @@ class EventSet {
 
 std::string start_library() {
   if (!papi().library.problem().empty()) {
-    return "PAPI is not installed: " + papi().library.problem();
+    return "PAPI cannot be loaded: " + papi().library.problem();
   }
   const int version = papi().library_init(PAPI_VER_CURRENT);
   if (version != PAPI_VER_CURRENT) {
@@ -241,6 +241,9 @@ Counters::~Counters() {
 }
 
 std::vector<std::int64_t> Counters::read() const {
+  if (!unavailable_.empty()) {
+    throw std::runtime_error(unavailable_);
+  }
   std::vector<long long> counts(events_.size());
   if (const std::string problem = complaint(papi().read(set_, counts.data())); !problem.empty()) {
     throw std::runtime_error("PAPI cannot read its counters: " + problem);

@@ -141,7 +141,7 @@ template <class Set>
 Topology load(const std::string& what, Set set) {
   Topology result;
   if (!hwloc().library.problem().empty()) {
-    result.unavailable = "hwloc is not installed: " + hwloc().library.problem();
+    result.unavailable = "hwloc cannot be loaded: " + hwloc().library.problem();
     return result;
   }
   LoadedTopology loaded;

@@ -13,7 +13,8 @@ std::string loading_problem() {
 
 }  // namespace
 
-LoadedLibrary::LoadedLibrary(const char* file) : library_(::dlopen(file, RTLD_NOW | RTLD_LOCAL)) {
+// For all: plugins of hwloc take its functions from whoever has them.
+LoadedLibrary::LoadedLibrary(const char* file) : library_(::dlopen(file, RTLD_LAZY | RTLD_GLOBAL)) {
   if (library_ == nullptr) {
     problem_ = loading_problem();
   }

@@ -8,7 +8,6 @@
 #include "kernels/parts/levels.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <limits>
 #include <string>
 #include <vector>

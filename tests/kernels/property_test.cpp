@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <iostream>
 #include <memory>
@@ -353,7 +352,7 @@ Case draw_case(Random& random, const TestedKernel& kernel) {
   while (true) {
     Shape shape{draw_extent(random), draw_extent(random), draw_extent(random)};
     if (wide) {
-      shape.d = 64 + 64 * below(random, 2);
+      shape.d = shape.dv = 64 + 64 * below(random, 2);
     }
     if (below(random, 4) == 0) {
       shape.m = shape.n;
@@ -379,6 +378,7 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
   Index words = 0;
   int differences = 0;
   for (std::int64_t k = 0; k < count && differences < 5; ++k) {  // 5 show what is wrong
+    SCOPED_TRACE(reproduced_by(k));
     Random random(seed_of_case(k));
     const auto [shape, plan] = draw_case(random, kernel);
     const PhaseCost cost = total(plan.phases);
@@ -393,7 +393,6 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
     };
     const int before = failures();
     {
-      SCOPED_TRACE(reproduced_by(k));
       SCOPED_TRACE(to_string(plan) + " scale=" + std::to_string(scale));
       check_case(kernel, plan, random(), scale);
       check_refusal(kernel, shape, prefetch);
@@ -401,9 +400,9 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
     differences += failures() != before ? 1 : 0;
   }
   if (differences == 0) {  // what is drawn is of every kind
-    EXPECT_GE(at_least, count / 30);
+    EXPECT_GE(at_least, count / 60);
     EXPECT_GE(ahead, kernel.streams_keys() ? count / 4 : 0);
-    EXPECT_GE(wide, count / 30);
+    EXPECT_GE(wide, count / 60);
   }
   std::cout << kernel.name << ": " << count << " shapes (" << at_least << " at the least M, "
             << ahead << " ahead, " << wide << " of d >= 64), " << words

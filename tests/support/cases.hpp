@@ -24,8 +24,15 @@ inline std::int64_t cases(std::int64_t usual) {
 // The seed of case k of a test.
 inline std::uint64_t seed_of_case(std::int64_t k) {
   const char* const asked = std::getenv("REDBLUE_SEED");
-  return (asked == nullptr ? 20240607 : std::strtoull(asked, nullptr, 10)) +
-         static_cast<std::uint64_t>(k);
+  const std::uint64_t first = asked == nullptr ? 20240607 : std::strtoull(asked, nullptr, 10);
+  if (k == 0) {
+    return first;
+  }
+  // SplitMix64: no two seeds share their cases.
+  std::uint64_t mixed = first * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(k);
+  mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+  mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+  return mixed ^ (mixed >> 31);
 }
 
 // For SCOPED_TRACE: what runs that case alone, as its first.

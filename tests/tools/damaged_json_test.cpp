@@ -3,7 +3,6 @@
 // each kind of file.
 
 #include <chrono>
-#include <cstdlib>
 #include <functional>
 #include <random>
 #include <set>

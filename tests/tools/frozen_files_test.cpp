@@ -32,11 +32,13 @@ class FrozenFiles : public Cli {
 TEST_F(FrozenFiles, Baseline) {
   expect_done("diff old/baseline.json old/baseline.json", "30 points");
   expect_done("check old/baseline.json", "30 points");
+  expect_done("record old/suite.json -o new.json", "30 points");
+  expect_done("diff old/baseline.json new.json", "30 points");
 }
 
 TEST_F(FrozenFiles, Sweep) {
-  expect_done("report old/sweep -o page.html", "");
-  EXPECT_TRUE(std::filesystem::exists(directory_ / "page.html"));
+  expect_done("report old/sweep -o page.html", "30 points");
+  EXPECT_NE(content_of(directory_ / "page.html").find("backward/rows-shared"), std::string::npos);
 }
 
 // A store has its words, by the checksums that it was written with, and those of the seed.

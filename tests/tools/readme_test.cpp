@@ -70,13 +70,15 @@ TEST_P(Pages, ShowWhatCommandsPrint) {
   std::filesystem::create_directory_symlink(root / "docs", directory_ / "docs");
   std::vector<Shown> all;
   add_shown(root / GetParam(), all);
-  EXPECT_FALSE(all.empty());
+  int compared = 0;
   for (const auto& [command, output] : all) {
     if (is_of_any_machine(command)) {
       SCOPED_TRACE(command);
       EXPECT_EQ(of_any_machine(data(command)), of_any_machine(output));
+      ++compared;
     }
   }
+  EXPECT_GE(compared, GetParam() == "README.md" ? 2 : 0) << "the pages are read";
 }
 
 INSTANTIATE_TEST_SUITE_P(Project, Pages, testing::ValuesIn(pages()), [](const auto& page) {

@@ -5,7 +5,6 @@
 #include "runtime/theory/symbolic.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <tuple>

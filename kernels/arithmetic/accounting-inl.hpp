@@ -1,7 +1,6 @@
 #pragma once
 // For the sources of arithmetic.hpp: what they require of tiles, and how they say what they did.
 
-#include <algorithm>
 #include <initializer_list>
 #include <string_view>
 
