@@ -45,7 +45,7 @@ Statement main_theorem(const Task& task, const Task& larger) {
   const std::vector<Bound> bounds = lower_bounds(task);
   const Bound& active = largest(bounds, {.sharing = task.problem.sharing});
   return {.name = "Theorem 1.1",
-          .says = "O(min{(n^2 d^2 + n d^3) / M, (n^2 d + n d^2) / sqrt(M)})",
+          .says = "Theta(min{(n^2 d^2 + n d^3) / M, (n^2 d + n d^2) / sqrt(M)})",
           .range = "m = n, and M < d^2 or d^2 <= M <= n d",
           .at_M = one_length(task) && (small_cache(task) || large_cache(task)),
           .at_4M = small_cache(larger) || large_cache(larger),

@@ -25,7 +25,7 @@ std::optional<Choice> find(const std::vector<Choice>& choices, std::string_view 
 }
 
 // "192 KiB", or bytes if these are not whole KiB.
-std::string size_text(Index bytes) {
+std::string bytes_text(Index bytes) {
   return bytes % 1024 == 0 ? grouped(bytes / 1024) + " KiB" : grouped(bytes) + " bytes";
 }
 
@@ -90,7 +90,7 @@ Cells device_cells(const DeviceChoice& choice, bool again) {
   return {
       {"device", CellValue(device.name).shown(again ? "" : device.name)},
       {in_json("source"), device.source},
-      {{"memory", "bytes"}, CellValue(device.bytes).shown(again ? "" : size_text(device.bytes))},
+      {{"memory", "bytes"}, CellValue(device.bytes).shown(again ? "" : bytes_text(device.bytes))},
       {in_json("M"), task.memory.M},
       {in_csv("n"), n},
       {in_csv("m"), m},

@@ -1338,6 +1338,12 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
         throw RequestError(fmt::format("{}: {} is read from this file", option, operand));
       }
     }
+    for (const std::string& file : files_of_mask(request.mask)) {
+      if (place_of(file) == place_of(path)) {
+        throw RequestError(fmt::format("{}: {} is read from this file", option,
+                                       request.said("--mask")));
+      }
+    }
   }
 }
 

@@ -245,9 +245,9 @@ TEST_F(GateCommand, APointThatFailsIsADifference) {
 
 TEST_F(GateCommand, WhatIsComparedIsNotWrittenOver) {
   const std::string before = baseline();
-  expect_refused(process("check base.json --also json=./base.json"), 2, "this file is compared");
+  expect_refused(process("check base.json --also json=./base.json"), 2, "this file is read");
   expect_refused(process("diff base.json base.json --also csv=base.json"), 2,
-                 "this file is compared");
+                 "this file is read");
   EXPECT_EQ(baseline(), before);
 }
 
@@ -290,7 +290,7 @@ TEST_F(GateCommand, MisuseIsRefusedBeforeAnythingIsRead) {
       expect_refused(process(command + " " + option), 2, "expected FORM=FILE");
     }
     expect_refused(process(command + " --also json=x --also csv=./x"), 2,
-                   "--also 'csv=./x': this file is compared, or another form goes there");
+                   "--also 'csv=./x': this file is read, or another form goes there");
     for (const std::string tolerance : {"reads", "reads=x", "moves=1", "reads=1,", "reads=--1%",
                                         "reads=1000001%", "reads=1e308%", "reads=nan%"}) {
       expect_refused(process(command + " --tolerance " + tolerance), 2,

@@ -37,6 +37,10 @@ void check_subcommands(const CLI::App& app, std::span<char* const> words) {
     }
     names.emplace_back(subcommand->get_name());
   }
+  if (word.find('/') != std::string_view::npos) {
+    throw UsageError(fmt::format("'{0}' is no subcommand; a kernel comes after one: {1} count {0}",
+                                 word, app.get_name()));
+  }
   throw UsageError(fmt::format("no subcommand is called '{}': did you mean {}?", word,
                                fmt::join(nearest(word, names), " or ")));
 }

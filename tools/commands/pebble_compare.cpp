@@ -77,16 +77,16 @@ Index last_M(const Task& task, Index first) {
 Cells compared_cells(const Compared& row) {
   const Optimum& of = row.optimum;
   const Json upper = of.upper ? Json(*of.upper) : Json();
-  const std::string words = of.exact() ? grouped(of.lower)
-                            : of.upper
-                                ? fmt::format("{} to {}", grouped(of.lower), grouped(*of.upper))
-                                : fmt::format("at least {}", grouped(of.lower));
+  const Index lower = of.exact() ? of.lower : std::max(of.lower, row.bound.words);
+  const std::string words = of.exact() ? grouped(lower)
+                            : of.upper ? fmt::format("{} to {}", grouped(lower), grouped(*of.upper))
+                                       : fmt::format("at least {}", grouped(lower));
   const bool kernel = row.kernel.has_value();
   return {{"M", of.M},
           {{"bound", "bound.words"}, row.bound.words},
           {{"of", "bound.name"}, row.bound.name},
           {in_table("optimum"), words},
-          {in_json("optimum.lower"), of.lower},
+          {in_json("optimum.lower"), lower},
           {in_json("optimum.upper"), upper},
           {in_json("optimum.exact"), of.exact()},
           {{"of", "optimum.graph"}, of.graph.empty() ? Json() : Json(of.graph)},
@@ -108,9 +108,9 @@ std::string reasons(const std::vector<Compared>& rows, const Optima& optima,
         optima.too_large, counted(optima.graphs, "graph"), optima.why);
   }
   if (optima.too_large < optima.graphs) {
-    text +=
-        fmt::format("where the optimum is a range, a search ended after {} s or in its memory\n",
-                    limits.seconds);
+    text += fmt::format(
+        "where the optimum is a range, a search of a graph ended after {} s or in its memory\n",
+        limits.seconds);
   }
   return text;
 }

@@ -41,7 +41,7 @@ class SolveOptions {
         M_(app, "--M", "red pebbles: 5, or 3..8 for each of these", "NUMBERS"),
         game_(app, "--game", "strict, sliding, once or fma (sums of problems in any order); strict",
               "strict|sliding|once|fma"),
-        seconds_(app, "--seconds", "of search, for each M; 10", "NUMBER"),
+        seconds_(app, "--seconds", "of search, for each graph and M; 10", "NUMBER"),
         memory_(app, "--memory", "for states: bytes as 64MiB, GiB; 1GiB", "BYTES"),
         moves_(app, "--moves",
                "the moves of the game that was found; -: standard output, and nothing else", "FILE",

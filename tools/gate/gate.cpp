@@ -110,12 +110,12 @@ class FormOptions {
     bool data_on_standard_output_ = false;
     std::vector<std::pair<const ComparisonForm*, std::unique_ptr<WholeFile>>> files_;
   };
-  // A file that is compared is no destination.
-  [[nodiscard]] Outputs outputs(const std::vector<std::string>& compared) const {
+  // A file that is read is no destination.
+  [[nodiscard]] Outputs outputs(const std::vector<std::string>& read) const {
     Outputs outputs;
     outputs.tolerance_ = tolerance_.said();
     std::set<std::filesystem::path> targets;
-    for (const std::string& path : compared) {
+    for (const std::string& path : read) {
       if (!is_standard_input(path)) {
         targets.insert(place_of(path));
       }
@@ -131,7 +131,7 @@ class FormOptions {
       const ComparisonForm& form = form_of(given.text.substr(0, equals), given);
       const std::filesystem::path target = given.text.substr(equals + 1);
       if (!targets.insert(place_of(target)).second) {
-        throw UsageError(fmt::format("{} '{}': this file is compared, or another form goes there",
+        throw UsageError(fmt::format("{} '{}': this file is read, or another form goes there",
                                      given.from, given.text));
       }
       outputs.files_.emplace_back(&form, std::make_unique<WholeFile>(target));
@@ -391,7 +391,11 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     const SuitePart part = options->part.get().value_or(SuitePart());
     const unsigned jobs = options->jobs.get();
     const std::string path = options->baseline.get();
-    FormOptions::Outputs outputs = options->forms.outputs({path});
+    std::vector<std::string> read = {path};
+    if (const auto suite = options->suite.get()) {
+      read.push_back(suite->text);
+    }
+    FormOptions::Outputs outputs = options->forms.outputs(read);
     const std::string name = input_name(path);
     const std::optional<Accepted> by =
         accepted_by(options->accept, options->reason, options->who, path);
