@@ -224,12 +224,14 @@ def test_calls_a_second():
 
 
 def test_a_thread_that_ends_with_python():
-    """A call of a daemon thread is at work where the interpreter ends: it ends without a word."""
-    for _ in range(3):
-        ended = subprocess.run([sys.executable, "-c", textwrap.dedent("""
+    """A call of a daemon thread is at work, or at its end, where the interpreter ends: not a word."""
+    for wait in (0.3, 0.3, 0.05, 0.01, 0):  # the last are done meanwhile, and ask for Python's lock
+        ended = subprocess.run([sys.executable, "-c", textwrap.dedent(f"""
             import threading, time, redblue
-            work = lambda: redblue.run("attention/rows", n=4000, d=64, M="16K")
+            def work():
+                while True:
+                    redblue.run("attention/rows", n={4000 if wait == 0.3 else 100}, d=64, M="16K")
             threading.Thread(target=work, daemon=True).start()
-            time.sleep(0.3)
+            time.sleep({wait})
         """)], capture_output=True, text=True)
         assert (ended.returncode, ended.stderr) == (0, "")

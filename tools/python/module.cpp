@@ -22,9 +22,11 @@
 #include <utility>
 #include <vector>
 
+#include <cxxabi.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <unistd.h>
 
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/kernel.hpp"
@@ -120,6 +122,31 @@ class Lending {
   bool wanted_ = false, lent_ = false;
 };
 
+// The lock of Python, which the calling thread has, and gives away.
+class GivenLock {
+ public:
+  GivenLock() : state_(PyEval_SaveThread()) {}
+  GivenLock(const GivenLock&) = delete;
+  GivenLock& operator=(const GivenLock&) = delete;
+  ~GivenLock() { take(); }
+
+  // Where Python ends meanwhile it ends a thread that asks for the lock, by unwinding what would
+  // join others. So that thread waits for the end of the process instead.
+  void take() noexcept {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (const abi::__forced_unwind&) {
+      while (true) {
+        ::pause();
+      }
+    }
+  }
+  void give() { state_ = PyEval_SaveThread(); }
+
+ private:
+  PyThreadState* state_;
+};
+
 // Does the work on another thread. Throws: what it throws; py::error_already_set where a signal's
 // handler raises, after `stop` was set and the work has ended.
 void work_aside(std::atomic<bool>& stop, Lending& lending, const std::function<void()>& work) {
@@ -130,7 +157,7 @@ void work_aside(std::atomic<bool>& stop, Lending& lending, const std::function<v
   // given.
   const bool hears_signals = is_main_thread();
   {
-    const py::gil_scoped_release released;
+    GivenLock python;
     std::thread worker;
     try {
       worker = std::thread([&] {
@@ -157,13 +184,14 @@ void work_aside(std::atomic<bool>& stop, Lending& lending, const std::function<v
       }
       if (!has_ended && (lending.is_wanted() || !signalled)) {
         lock.unlock();
-        const py::gil_scoped_acquire held;
+        python.take();
         if (hears_signals && !signalled) {
           signalled = PyErr_CheckSignals() != 0;
           stop = signalled;
         }
         lock.lock();
         lending.lend(lock);
+        python.give();
       }
     }
     lock.unlock();
