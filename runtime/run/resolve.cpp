@@ -1340,8 +1340,8 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
     }
     for (const std::string& file : files_of_mask(request.mask)) {
       if (place_of(file) == place_of(path)) {
-        throw RequestError(fmt::format("{}: {} is read from this file", option,
-                                       request.said("--mask")));
+        throw RequestError(
+            fmt::format("{}: {} is read from this file", option, request.said("--mask")));
       }
     }
   }

@@ -246,8 +246,7 @@ TEST_F(GateCommand, APointThatFailsIsADifference) {
 TEST_F(GateCommand, WhatIsComparedIsNotWrittenOver) {
   const std::string before = baseline();
   expect_refused(process("check base.json --also json=./base.json"), 2, "this file is read");
-  expect_refused(process("diff base.json base.json --also csv=base.json"), 2,
-                 "this file is read");
+  expect_refused(process("diff base.json base.json --also csv=base.json"), 2, "this file is read");
   EXPECT_EQ(baseline(), before);
 }
 
