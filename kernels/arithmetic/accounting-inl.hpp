@@ -1,5 +1,5 @@
 #pragma once
-// For the sources of arithmetic.hpp: what they require of tiles, and how they say what they did.
+// For the sources of arithmetic.hpp: checks of their tiles, and reports to listeners.
 
 #include <initializer_list>
 #include <string_view>
@@ -20,7 +20,8 @@ inline bool is_column_of(const ConstView& column, Index rows) {
   return column.cols() == 1 && Unchecked(column).stride(0) == 1 && column.rows() == rows;
 }
 
-// Throws unless registers hold no more of what passes than is there.
+// `there`: the rows, or columns, of the passing factor in fast memory. Throws unless registers hold
+// at most as many.
 inline void check_passing(Index there, Index in_registers) {
   require(there >= in_registers, "what passes is there in as many lines as registers hold");
 }
@@ -47,7 +48,7 @@ inline void tell_all(std::initializer_list<ToldStep> steps) {
   }
 }
 
-// Steps, whose operands live as long as the expression that names them.
+// Steps. Their operands live until the end of the expression that names them.
 inline constexpr Old kTaken = Old::taken;
 inline constexpr Old kOverwritten = Old::overwritten;
 inline ToldStep products(const ToldPart& c, Old old, std::initializer_list<ToldPart> factors) {

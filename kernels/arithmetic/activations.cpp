@@ -4,8 +4,8 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "memsim/machine.hpp"
 
-// This file is compiled once for each instruction set: what is between
-// HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE many times, the rest once.
+// The lines between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE are compiled once for each
+// instruction set, the rest once.
 #include "kernels/arithmetic/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -21,8 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace redblue::HWY_NAMESPACE {
 namespace {
 
-// sigmoid(s) and sigmoid(-s), whose exponential is of what is not above 0: neither overflows, and
-// neither is a difference.
+// sigmoid(s) and sigmoid(-s), by exp(-|s|). So the exponential never overflows, and no two numbers
+// of the same size are subtracted.
 struct Sigmoids {
   Vector of_s, of_minus_s;
 };
@@ -35,7 +35,7 @@ HWY_INLINE Sigmoids sigmoids(Vector s) {
   return {hn::IfThenElse(negative, smaller, larger), hn::IfThenElse(negative, larger, smaller)};
 }
 
-// A function and its derivative. What is not a number stays so.
+// A function and its derivative. NaN stays NaN.
 struct Relu {
   static HWY_INLINE Vector value(Vector s) {
     return hn::IfThenZeroElse(hn::Le(s, hn::Zero(kLanes)), s);

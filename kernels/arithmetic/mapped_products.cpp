@@ -4,8 +4,8 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "memsim/machine.hpp"
 
-// This file is compiled once for each instruction set: what is between
-// HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE many times, the rest once.
+// The lines between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE are compiled once for each
+// instruction set, the rest once.
 #include "kernels/arithmetic/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE

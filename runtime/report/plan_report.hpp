@@ -21,27 +21,25 @@ struct PlanReport {
   Bound bound;                 // of every algorithm
   std::optional<Rates> rates;  // set if the kernels are ordered by time
   std::optional<LeftOut> left_out = std::nullopt;
-  // Of several levels: the caches that inner ones are parts of; the largest bound of every
-  // algorithm at each, and their weighted sum; the kernels that are left out, as they work in one
-  // level; and the calibration that says what a word costs, if one does.
-  std::vector<FastMemoryOrigin> inner_from = {};
-  std::vector<Bound> level_bounds = {};
-  double weighted_bound = 0;
-  std::vector<std::string> of_one_level = {};
-  std::string word_costs_from = {};
-  std::optional<Device> device = std::nullopt;  // of which M and inner levels are
-  std::vector<AsRow> as = {};  // of one level: tiles of others, where they are asked for
+  // For several levels.
+  std::vector<FastMemoryOrigin> inner_from = {};  // the cache behind each inner M
+  std::vector<Bound> level_bounds = {};           // the largest bound of every algorithm at each
+  double weighted_bound = 0;                      // their weighted sum
+  std::vector<std::string> of_one_level = {};     // kernels left out: they work in one level
+  std::string word_costs_from = {};               // the calibration with the costs of words, if any
+  std::optional<Device> device = std::nullopt;    // that gave M and the inner levels
+  std::vector<AsRow> as = {};  // tiles of others, if they are asked for; in one level only
 };
 
 // The exception for a task that no kernel fits.
 FastMemoryTooSmall no_kernel_fits(const Task& task);
 
-// Of one kernel, as it is spelled, or of all. Throws: FastMemoryTooSmall if none fits; as choices()
-// and lower_bounds().
+// `only`: the spelling of one kernel, or empty for all. Throws: FastMemoryTooSmall if none fits,
+// and the errors of choices() and lower_bounds().
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates = std::nullopt,
                        std::string_view only = {});
 
-// The words of a choice over those of the bound of its kind.
+// The words of a choice, divided by the words of the bound of its class.
 double over_bound(const Choice& choice);
 // Milliseconds, as "1.25".
 std::string to_ms(double seconds);

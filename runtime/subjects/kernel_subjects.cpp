@@ -33,7 +33,7 @@ constexpr std::string_view kMake = "make";
 constexpr std::string_view kIn = "in";
 constexpr std::string_view kSeed = "seed";
 
-// Of kernels that have it.
+// 1 for a kernel without this parameter.
 Index prefetch_of(const Arguments& arguments) {
   return arguments.contains(kPrefetch) ? arguments[kPrefetch] : 1;
 }
@@ -55,7 +55,7 @@ std::optional<Index> dv_of(const Arguments& arguments) {
   return arguments.contains(kDv) ? std::optional(arguments[kDv]) : std::nullopt;
 }
 
-// By the names of operands; empty where nothing is said.
+// The texts of `key` by the names of their operands.
 NamedTexts named_in(const Arguments& arguments, std::string_view key) {
   try {
     return arguments.contains(key) ? parse_named_texts(to_string(arguments.value(key)))
@@ -146,7 +146,7 @@ const Part* forward_of(const Report& report, const Arguments& arguments) {
   return report.forward && !given_forward(arguments) ? &*report.forward : nullptr;
 }
 
-// Adds the phases of the forward pass, forward/..., to those of the kernel.
+// Adds the phases of the forward pass to the kernel's, as forward/PHASE.
 template <class Phase>
 void add_forward(std::vector<Phase> forward, std::vector<Phase>& phases) {
   for (Phase& phase : forward) {
@@ -155,7 +155,7 @@ void add_forward(std::vector<Phase> forward, std::vector<Phase>& phases) {
   }
 }
 
-// The kernel's phases, and those of the forward pass if it starts from nothing.
+// The kernel's phases, with the forward pass if the kernel makes O and L first.
 RunCounts counts_of(const Report& report, const Arguments& arguments) {
   const auto both = [&](const auto& level_of) {
     RunCounts::Level level = level_of(*report.kernel.counted);
@@ -197,7 +197,7 @@ std::vector<std::vector<PhaseCost>> inner_formulas_of(const Report& report,
   return inner;
 }
 
-// What the parameters of a subject depend on.
+// Facts of a kernel that decide which parameters its subject has.
 struct Takes {
   Pass pass;
   bool shares;  // keys, as `sharing` says
@@ -230,7 +230,7 @@ void add_operands(const Takes& takes, Subject& subject) {
                                 .otherwise = static_cast<Index>(kDefaultSeed)});
 }
 
-// What files say of the mask, and of each sparse operand.
+// The fingerprint of the mask, and of each sparse operand that comes from a file.
 std::map<std::string, std::string> fingerprints(const Arguments& arguments) {
   std::map<std::string, std::string> found;
   if (!mask_text(arguments).empty()) {

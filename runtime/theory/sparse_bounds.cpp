@@ -12,10 +12,10 @@
 namespace redblue {
 namespace {
 
-// Beyond so many steps a bound is taken that is found at once.
+// A search with more steps is replaced by a weaker bound in closed form.
 constexpr Real kSteps = 0x1p31L;
 
-// What the rows of `rows` X, or what rows and keys say where X is on the side of the rows.
+// The products on one side of X, rows or keys, and the words that each charges.
 struct SideOfX {
   Words products;
   Index charge = 1;
@@ -29,7 +29,7 @@ Index most_of_a_row(const BlockPattern& of) {
   return most;
 }
 
-// How many rows have so many entries.
+// At place c: how many rows have c entries.
 std::vector<Index> by_length(const BlockPattern& of) {
   std::vector<Index> rows(static_cast<std::size_t>(of.cols) + 1);
   for (Index row = 0; row < of.rows; ++row) {
@@ -55,9 +55,9 @@ SideOfX with_full_X(const BlockPattern& rows, const BlockPattern& keys) {
   return found;
 }
 
-// A score of c entries of both S_i and A2_j has c words of S_i at hand where it is made by them; or
-// words of A1_i: of each such entry one, of which one serves at most as many as the longest row of
-// X has, and of one of them all that it is made of.
+// Let S_i and A2_j share c entries. Their score is made with c words of S_i in fast memory, or with
+// words of A1_i. Then each shared entry has one of its words there, and one entry has all of them.
+// A word of A1_i serves at most as many entries as the longest row of X has.
 SideOfX of_rows(const BlockPattern& A1, const BlockPattern& X, const BlockPattern& S,
                 const BlockPattern& keys_of_columns, Index keys) {
   const Index longest = std::max<Index>(most_of_a_row(X), 1);
@@ -137,8 +137,7 @@ Real steps_of(const BlockPattern& A1, const BlockPattern& X, const BlockPattern&
   return steps;
 }
 
-// Which rows have an entry in one of the marked columns; and those columns in which one of the
-// marked rows has an entry.
+// Marks the rows with an entry in a marked column; columns_with() marks columns likewise.
 std::vector<bool> rows_with(const BlockPattern& of, const std::vector<bool>& columns) {
   std::vector<bool> found(static_cast<std::size_t>(of.rows));
   for (Index row = 0; row < of.rows; ++row) {
@@ -174,8 +173,8 @@ std::vector<bool> all_of(Index size) {
   return std::vector<bool>(static_cast<std::size_t>(size), true);
 }
 
-// An entry X_kl takes part where column k of A1 and column l of A2 have one; an entry A1_ik where
-// row k of X has such an entry; an entry A2_jl where column l has.
+// Counts the entries that take part. X_kl does if column k of A1 and column l of A2 are not empty.
+// A1_ik does if row k of X has such an entry, and A2_jl if column l of X has one.
 void add_entries(const Sparsity& of, SparseWork& work) {
   const std::vector<bool> of_A1 = columns_with(of.A1(), all_of(of.A1().rows));
   const std::vector<bool> of_A2 = columns_with(of.A2(), all_of(of.A2().rows));
@@ -219,7 +218,7 @@ SparseWork sparse_work(const Sparsity& of) {
     work.of_row = work.of_column = both.charge;
     return work;
   }
-  // The same from the side of the keys: R^T = A2 X^T, whose rows meet those of A1.
+  // The same from the side of the keys: rows of R^T = A2 X^T meet rows of A1.
   const Sparsity other(A2, transposed(X), A1);
   const auto side = [](const Sparsity& from) -> std::optional<SideOfX> {
     if (most_of_a_row(from.X()) <= 1) {
