@@ -1,7 +1,6 @@
 #pragma once
-// A kernel: its name, what it is given and returns, its plan with exact formulas, the least
-// M that it runs in, and its code. Kernels are constants; everything here may be used from
-// several threads at once.
+// A kernel: its name, operands and results, its plan with exact formulas, its least M, and its
+// code. Kernels are constants. Several threads may use everything here at once.
 //
 //   const Kernel& kernel = find_kernel("backward/small");
 //   Machine machine(M);
@@ -71,7 +70,7 @@ class Operands {
   std::vector<std::pair<std::string_view, SlowMatrix*>> returned_;
 };
 
-// What a plan's blocks are chosen for.
+// The blocks of a plan make its words fewest, or its time shortest.
 enum class Objective { words, time };
 
 // A matrix of a kernel's signature; its extents are members of Shape, or 1 where null.
@@ -88,79 +87,76 @@ struct Signature {
   }
 };
 
-// What each phase moves and holds with these blocks.
+// The words of each phase with these blocks.
 using CostOfBlocks =
     std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks)>;
-// The same of an inner level.
+// The same for an inner level.
 using LevelCostOfBlocks = std::function<std::vector<PhaseCost>(
     const Problem& problem, const Blocks& blocks, std::size_t level)>;
-// Which loops move them.
+// The loops that move them.
 using NestOfBlocks = std::function<Nest(const Problem& problem, const Blocks& blocks)>;
-// A number of words that blocks decide.
+// A number of words that depends on the blocks.
 using WordsOfBlocks = std::function<Words(const Problem& problem, const Blocks& blocks)>;
 
-// What a stage of a kernel works on where ranks in a grid do (runtime/ranks): row blocks and groups
-// of keys; or queries, or keys, alone, each rank on those that it begins with.
+// The share of a rank in a stage, on a grid of ranks (runtime/ranks): its row blocks and groups of
+// keys, or only the queries or keys that it owns at the start.
 enum class StageRows : std::uint8_t { place, own_queries, own_keys };
 
-// Units of work that know nothing of each other, so that several machines may work on different
-// ones, and that write disjoint rows.
+// Units of work that are independent and write disjoint rows. Several machines can share them.
 struct SplitStage {
   std::function<Index(const Problem& problem, const Blocks& blocks)> units;
-  // Where the kernel sums into g, each unit writes d rows of `partials`, which reduce() adds in the
-  // order of the units. Without partials: adds to g, as the whole kernel on one machine does.
+  // If the kernel sums into g, each unit writes d rows of `partials`, and reduce() adds them in the
+  // order of the units. Without partials it adds to g, as the whole kernel on one machine does.
   std::function<void(Machine& machine, const Plan& plan, const Operands& io, Range units,
                      SlowMatrix* partials)>
       part;
   std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range units,
                                        bool partials)>
       part_cost;
-  // The same of an inner level, of kernels that have them.
+  // The same for an inner level, if the kernel has inner levels.
   std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range units,
                                        bool partials, std::size_t level)>
       level_cost = nullptr;
-  // The matrices that it writes, where the units of a part share what stays in fast memory: a run
-  // in steps then does all units in one, which writes these anew. Else empty.
+  // The matrices of a stage whose units share tiles in fast memory: a run in steps does all its
+  // units in one step, and writes these matrices again. Else empty.
   std::vector<std::string_view> at_once = {};
-  // Of ranks in a grid (Split::on_grid). A rank brings rows of these matrices, operands and what
-  // was left of own rows before, from those that begin with them; and of these what was left of its
-  // own rows by the groups of all ranks.
+  // For ranks on a grid (Split::on_grid).
   StageRows of = StageRows::place;
-  std::vector<std::string_view> brings = {};
-  std::vector<std::string_view> merges = {};
+  std::vector<std::string_view> brings = {};  // matrices with rows that their owners send to a rank
+  std::vector<std::string_view> merges = {};  // matrices that all groups send to the rows' owner
 };
 
-// What stages leave for each other, a matrix of live queries or keys: among the results of `io`.
+// A matrix that one stage leaves for the next, by live queries or keys. It is a result of `io`.
 struct Left {
   Signature matrix;
-  // After some of the units of all stages the rows [0, rows) of it are there.
+  // Rows [0, rows) are written after so many units of all stages.
   std::function<Index(const Problem& problem, const Blocks& blocks, Index units)> rows;
-  // So many, one below the other; empty: one. Of none there is no matrix.
+  // The number of such matrices, one below the other; empty: one. 0: the matrix does not exist.
   std::function<Index(const Problem& problem, const Blocks& blocks)> copies = nullptr;
 };
 
-// For kernels that several machines may work on. One stage begins when the one before it is over.
+// For kernels that several machines can share. A stage begins at the end of the stage before.
 struct Split {
   std::vector<SplitStage> stages;
   std::vector<Left> left = {};
-  // Those that there are, and how many of each.
+  // The matrices of `left` that exist, and their numbers.
   struct Copies {
     Signature matrix;
     Index copies;
-    Index rows;  // after so many units
+    Index rows;  // written after `units`
   };
   [[nodiscard]] std::vector<Copies> left_of(const Problem& problem, const Blocks& blocks,
                                             Index units = 0) const;
-  // What stages leave besides, as large as results, of live queries and keys: a run in steps keeps
-  // it where it keeps results.
+  // More matrices that stages leave, as large as results. A run in steps keeps them with its
+  // results.
   std::vector<Signature> left_as_results = {};
-  // Matrices that the stages write which are not done at once, and no stage before these.
+  // The matrices of stages that are not done at once. No earlier stage writes them.
   std::vector<std::string_view> by_units = {};
-  // Whether a run in steps that goes on after so many units writes all of a matrix again.
+  // Whether a run that resumes after `units` writes the whole matrix again.
   [[nodiscard]] bool begins_anew(std::string_view matrix, const Plan& plan, Index units) const;
-  // Whether it always does: all words that are not dead come in one step.
+  // Whether it always does, because one step writes all live words.
   [[nodiscard]] bool in_one_step(std::string_view matrix, const Plan& plan) const;
-  // Of a kernel that sums into g, in its last stage. Else empty.
+  // For a kernel that sums into g in its last stage; else empty.
   std::function<void(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                      SlowMatrix& g)>
       reduce = nullptr;
@@ -169,11 +165,11 @@ struct Split {
   std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range rows,
                                        std::size_t level)>
       reduce_level_cost = nullptr;
-  // For ranks that have row blocks and groups of keys each (runtime/ranks): a rank works on the
-  // problem of its queries and keys with the blocks of the whole.
+  // Ranks with row blocks and groups of keys can share it (runtime/ranks). A rank works on its
+  // queries and keys, with the blocks of the whole problem.
   bool on_grid = false;
-  // Of such a kernel that sums into g: adds the partials of some units, in their order, to g; to
-  // what g holds where that is `begun`.
+  // For such a kernel that sums into g: g becomes the sum of these units' partials, in their order.
+  // If g is `begun`, they are added to its words.
   std::function<void(Machine& machine, const Plan& plan, Range units, bool begun,
                      const SlowMatrix& partials, SlowMatrix& g)>
       add_partials = nullptr;
@@ -182,70 +178,68 @@ struct Split {
       add_partials_cost = nullptr;
 };
 
-// What runs.
+// The code.
 struct KernelSchedule {
   std::function<void(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace)>
       code;
-  // Of kernels that may be split among machines.
+  // For kernels that several machines can share.
   std::optional<Split> split = std::nullopt;
 };
 
-// What one machine runs stage after stage, with what they leave for each other in the workspace.
+// One machine runs the stages in turn. Their intermediates are in the workspace.
 KernelSchedule in_stages(Split split);
-// The matrices that stages leave for each other, in a workspace, and then those that are kept as
-// results, in another; and with them what a run finds.
+// The matrices that stages leave for each other in `workspace`, then the ones in `as_results`.
 std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Workspace& workspace,
                                       Workspace& as_results);
+// The operands of a run, and these matrices.
 Operands with(Operands io, std::vector<SlowMatrix>& left);
 
-// What it costs.
+// The cost.
 struct Formula {
   CostOfBlocks cost;
-  // Of kernels that work in inner levels; else empty.
+  // For kernels with inner levels; else empty.
   LevelCostOfBlocks level_cost = nullptr;
-  // The most words of the slow store that intermediates take at a time; empty: none.
+  // The largest number of words of live intermediates in the slow store; empty: 0.
   WordsOfBlocks intermediates = nullptr;
-  // The loops with the words of each line; empty: not written down. Every kernel of the registry
-  // has them.
+  // The loops with the words of each line. Every kernel of the registry has them.
   NestOfBlocks nest = nullptr;
 };
 
 struct OptionalBlock {
   std::string_view name;
-  // The extent, and the size, that it must not pass; null: what is more is cut off.
+  // The largest size: an extent, and a number. Null: a larger block is cut off.
   Index Shape::*limit = nullptr;
   Index most = std::numeric_limits<Index>::max();
 };
 
-// A block that each inner level has, of the same name (kernels/parts/levels.hpp), where the plan
-// has that block.
+// A block of each inner level (kernels/parts/levels.hpp), if the plan has a block of this name.
 struct InnerBlock {
   std::string name;
-  // Cuts tiles: then it is of whole ones of the level inside, so that cuts fall together.
+  // It cuts tiles. Then it is a multiple of the same block of the next inner level.
   bool cuts = false;
 };
 
-// Which blocks.
+// The choice of blocks.
 struct Fitting {
-  // The fitting blocks that move the fewest words, or run fastest where they are others. Where
-  // nothing fits: the smallest blocks.
+  // The blocks that fit and move the fewest words, or take the least time. If no blocks fit: the
+  // smallest.
   std::function<Blocks(const Problem& problem, const Memory& memory, Objective objective)> fit;
   // Takes a prefetch of more than 1.
   bool ahead = false;
-  // The paper's own block sizes where they do not fit as printed; else empty.
+  // The paper's block sizes, if they do not fit as printed; else empty.
   std::function<Blocks(const Problem& problem, const Memory& memory)> printed = nullptr;
-  // The windows in which an operand is mostly read or written, for a store that lays it out so;
-  // empty: some rows at a time.
+  // The usual window of reads and writes of an operand: a store lays the operand out by it. Empty:
+  // whole rows.
   std::function<Window(const Signature& operand, const Problem& problem, const Blocks& blocks)>
       window = nullptr;
-  // Of a kernel without: the rows of a result that are written at a time.
+  // For a kernel without windows: the rows in one write of a result.
   std::function<Index(const Signature& result, const Problem& problem, const Blocks& blocks)>
       written = nullptr;
   // Blocks that a caller may choose though the fitted plan may lack them.
   std::vector<OptionalBlock> optional_blocks = {};
-  // Of a kernel that works in inner levels.
+  // For a kernel with inner levels.
   std::vector<InnerBlock> inner_blocks = {};
-  // And in whose plans these may be 1: steps are apart in the innermost level (LevelBlocks::apart).
+  // If these blocks are 1 in its plan, steps are apart in the innermost level (LevelBlocks::apart).
   std::vector<std::string_view> apart_blocks = {};
   // Under a mask some queries may stay through all blocks of the others (Problem::staying).
   bool rows_stay = false;
@@ -261,8 +255,8 @@ struct Numerics {
   WordsOfBlocks chain = nullptr;
   // The number of key blocks, where q is kept relative to its running mean.
   WordsOfBlocks recentred_blocks = nullptr;
-  // Y meets rows, not keys: q = (dO Y^T) A3^T and O = (f A3) Y in place of h = A3 Y. X meets
-  // keys, not rows: s = A1 (X A2^T) in place of S = A1 X.
+  // Y meets rows, not keys: q = (dO Y^T) A3^T and O = (f A3) Y, and h = A3 Y is not made. X meets
+  // keys, not rows: s = A1 (X A2^T), and S = A1 X is not made.
   bool Y_meets_rows = false;
   bool Y_meets_rows_if_shared = false;
   bool X_meets_keys = false;
@@ -293,7 +287,7 @@ struct Kernel {
   bool takes_sparse = false;
   // Results that are not computed where they are not wanted. The others are wanted in each problem.
   std::vector<std::string_view> optional_results = {};
-  // The kernel whose rates are taken where this one was never timed. Empty: none.
+  // The rates of this kernel stand for the rates of one that was never timed. Empty: none.
   std::string_view kin = {};
   // The axes of the kernel's family, each with its value for this kernel.
   std::vector<std::pair<std::string_view, std::string_view>> axes = {};
@@ -302,19 +296,19 @@ struct Kernel {
   Formula formula;
   Fitting fitting;
   Numerics numerics = {};
-  // Of one that takes masks: the kernel that works on live queries and keys alone
+  // For a kernel with masks: the kernel that works on live queries and keys only
   // (kernels/masked.hpp). Else null.
   std::shared_ptr<const Kernel> of_live = nullptr;
 
-  // All operands, or all but the values where these are the keys, and but O and L where these
-  // are of no softmax.
+  // All operands, without the values if they are the keys, and without O and L if there is no
+  // softmax.
   [[nodiscard]] std::vector<Signature> given(Sharing sharing = Sharing::none,
                                              Activation activation = Activation::softmax) const;
   [[nodiscard]] std::vector<Signature> given(const Problem& problem) const {
     return given(problem.sharing, problem.activation);
   }
-  // All results, or all but those of values where these are the keys: dK is dK + dV there, and dA2
-  // dA2 + dA3; and those that are wanted.
+  // All results. If values are keys, results of values are left out: dK is dK + dV then, and dA2 is
+  // dA2 + dA3. returned() has the wanted ones only.
   [[nodiscard]] std::vector<Signature> results(Sharing sharing = Sharing::none,
                                                Activation activation = Activation::softmax) const;
   [[nodiscard]] std::vector<Signature> results(const Problem& problem) const {
@@ -337,11 +331,10 @@ struct Kernel {
   }
   [[nodiscard]] bool streams_keys() const { return fitting.ahead; }
   [[nodiscard]] bool has_levels() const { return formula.level_cost != nullptr; }
-  // Of a kernel that may be split: the units of all stages.
+  // The units of all stages. Requires: the kernel can be split.
   [[nodiscard]] Index units(const Plan& plan) const;
   [[nodiscard]] Words intermediates(const Plan& plan) const;
-  // The problem with the inputs that this kernel has, of which all results are wanted where each is
-  // named.
+  // The problem with this kernel's inputs. Where `wanted` names each result, it becomes empty.
   [[nodiscard]] Problem with_inputs(Problem problem) const {
     problem.inputs = inputs_of(pass);
     if (returned(problem).size() == results(problem).size()) {
@@ -350,34 +343,34 @@ struct Kernel {
     return problem;
   }
 
-  // The fitting blocks; where nothing fits, the smallest. Throws: ShapeMismatch for a prefetch of
-  // more than 1 where no keys are streamed, and for shared keys, a mask or wanted results that the
-  // kernel does not take, as do plan() and least_M().
+  // The blocks that fit, or the smallest. blocks(), plan() and least_M() throw ShapeMismatch for
+  // shared keys, a mask or wanted results that the kernel does not take, and for a prefetch above 1
+  // if it streams no keys.
   [[nodiscard]] Blocks blocks(const Problem& problem, const Memory& memory,
                               Objective objective) const;
   // Throws: FastMemoryTooSmall; CountOverflow.
   [[nodiscard]] Plan plan(const Problem& problem, const Memory& memory,
                           Objective objective = Objective::words) const;
-  // The same with blocks of the caller's choice, whether they fit or not.
+  // The same with the caller's blocks, which need not fit.
   [[nodiscard]] Plan plan(const Problem& problem, const Memory& memory, const Blocks& blocks) const;
   [[nodiscard]] Index least_M(const Problem& problem, Index prefetch = 1) const;
   // Throws: ShapeMismatch unless the plan is this kernel's and the operands are those it names.
   void check(const Plan& plan, const Operands& io) const;
-  // Throws: what check() does, before anything moves; FastMemoryOverflow where the plan's peak does
-  // not fit in what the machine has left; what the store throws.
+  // Throws, before the first move: the errors of check(), and FastMemoryOverflow if the plan's peak
+  // does not fit in the free words of the machine. Later: the errors of the store.
   void run(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) const;
 };
 
-// Those that there are under this activation.
+// Without matrices that this activation does not have.
 std::vector<Signature> of_activation(std::vector<Signature> matrices, Activation activation);
-// Without what is of values, where these are the keys.
+// Without the matrices of values, if values are keys.
 std::vector<Signature> of_sharing(std::vector<Signature> matrices, Sharing sharing);
-// What all kernels of a pass return.
+// The results of all kernels of a pass.
 const std::vector<Signature>& results_of(Pass pass);
-// Null where none of them has this name.
+// The operand of this name, or null.
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name);
 
-// Kernels, each of which is made when it is first asked for, by any thread, and stays where it is.
+// A list of kernels. A kernel is made when any thread first asks for it, and never moves.
 class KernelList {
  public:
   struct Entry {
@@ -410,7 +403,7 @@ class KernelList {
   [[nodiscard]] Iterator end() const { return {*this, size()}; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] const Kernel& operator[](std::size_t place) const;
-  // Null where none is called so.
+  // The kernel of this name, or null.
   [[nodiscard]] const Kernel* find(std::string_view name) const;
 
  private:
@@ -422,15 +415,13 @@ class KernelList {
   std::unique_ptr<Made[]> made_;
 };
 
-// All kernels, in the order in which `redblue list` shows them: those of dense operands, and those
-// of sparse ones after them.
+// All kernels, in the order of `redblue list`: first for dense operands, then for sparse ones.
 const KernelList& kernels();
 const KernelList& sparse_kernels();
 // By its registered name; a spelling is for parse_kernel_name(). Throws: std::out_of_range.
 const Kernel& find_kernel(std::string_view name);
 
-// A kernel and how it is asked to share: NAME-shared is another spelling of NAME where values are
-// keys.
+// A kernel and the sharing of its problem. If values are keys, NAME is also spelled NAME-shared.
 struct KernelName {
   const Kernel* kernel = nullptr;
   Sharing sharing = Sharing::none;
@@ -448,13 +439,13 @@ struct KernelName {
            std::string(kernel->summary);
   }
 };
-// What the plan's kernel is given.
+// The operands of the plan's kernel.
 std::vector<Signature> given_of(const Plan& plan);
-// All names with their spellings, those that share after the others.
+// The spellings of all dense kernels. NAME-shared comes after the others.
 const std::vector<KernelName>& kernel_names();
-// The same, and those of sparse operands after them.
+// The same, then the kernels for sparse operands.
 const std::vector<KernelName>& all_kernel_names();
-// Nothing where no kernel is called so.
+// Nothing if this is no spelling of a kernel.
 std::optional<KernelName> parse_kernel_name(std::string_view text);
 
 }  // namespace redblue

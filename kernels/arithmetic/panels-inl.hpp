@@ -1,4 +1,4 @@
-// Rows of panels, a vector at a time, for whoever is compiled once for each instruction set (see
+// Rows of panels, by vectors, for sources that are compiled once for each instruction set (see
 // Highway's foreach_target.h; the guard lets this header in once for each of them).
 #if defined(REDBLUE_KERNELS_PANELS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef REDBLUE_KERNELS_PANELS_INL_HPP
@@ -50,7 +50,7 @@ HWY_INLINE Index lanes_in(Index cols, int v) {
   return std::min(cols - v * kWidth, kWidth);
 }
 
-// What lies behind a narrow panel is read along and never used; arenas end in slack.
+// Words behind a narrow panel are read and never used. The end of an arena has slack for that.
 HWY_INLINE Vector load(const float* row, int v) {
   return hn::LoadU(kLanes, row + v * kWidth);
 }
@@ -101,7 +101,7 @@ HWY_INLINE void for_vectors(const View& c, const MapOfPanel& map_of_panel) {
   }
 }
 
-// c = map(i) for the words of a column tile from i on, a vector at a time.
+// c = map(i): one vector of a column tile, from word i on.
 template <class Map>
 HWY_INLINE void for_column(const View& c, const Map& map) {
   float* const to = words_of_column(c);
@@ -130,7 +130,7 @@ HWY_INLINE void for_rows(const ConstView& a, const Folded& neutral, const Fold& 
   }
 }
 
-// The same down the columns: each lane is a column, and nothing is left to do at the end.
+// The same down the columns. Each lane is a column, so lanes need no sum at the end.
 template <class Folded, class FoldOfPanel, class Finish>
 HWY_INLINE void for_columns(const ConstView& a, const Folded& neutral,
                             const FoldOfPanel& fold_of_panel, const Finish& finish) {

@@ -1,4 +1,4 @@
-// Products of tiles, whose sums stay in registers, for whoever is compiled once for each
+// Products of tiles with their sums in registers, for sources that are compiled once for each
 // instruction set.
 #if defined(REDBLUE_KERNELS_PRODUCTS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef REDBLUE_KERNELS_PRODUCTS_INL_HPP
@@ -78,7 +78,7 @@ HWY_INLINE void accumulate(Vector (&sum)[R][G * kVectors], const Rows& row,
   }
 }
 
-// The broadcast factor, by its rows: each runs through panels, of which the last may be narrow.
+// The broadcast factor, by its rows. A row runs through all panels; the last may be narrow.
 class Straight {
  public:
   explicit Straight(const ConstView& a)
@@ -87,7 +87,7 @@ class Straight {
         rest_(a.cols() % kPanel),
         next_(a.panels() > 1 ? Unchecked(a).at(0, 1) - Unchecked(a).at(0, 0) : 0) {}
   [[nodiscard]] Index rows() const { return a_.rows(); }
-  // The rows of which words are so far apart; here all.
+  // The number of rows with the same distance between words; here all.
   [[nodiscard]] Index alike() const { return a_.rows(); }
   template <int R, int G, class Stride>
   HWY_INLINE void times(const float* const (&of_b)[G], Stride stride, Index i,
@@ -152,14 +152,15 @@ class Turned {
   Index alike_, next_;
 };
 
-// What becomes of the sums: c, from them and from what was in c; a panel asks for its map.
+// The map from the sums, and the old words of c, to the new words of c. Each panel asks for its
+// map.
 struct Keep {
   static constexpr bool kAdds = false;
   HWY_INLINE auto of_panel(Index) const {
     return [](Vector sum, const float*, int) HWY_ATTR { return sum; };
   }
 };
-// The sums begin with what is in c: registers hold it, and nothing beside it.
+// The sums start with the words of c. So registers hold no second copy of c.
 struct Accumulate : Keep {
   static constexpr bool kAdds = true;
 };
@@ -241,8 +242,8 @@ HWY_INLINE void tiles_of_rows(const Left& a, std::span<const Passed<G>> groups, 
   }
 }
 
-// Some groups of panels for some rows: the panels of b stay in the nearest cache, a passes, as many
-// rows at a time as registers hold, then fewer.
+// Some groups of panels for some rows. The panels of b stay in the nearest cache. Rows of a pass:
+// as many together as registers hold, then fewer.
 template <int G, class Left, class Finish>
 void panels(const Left& a, std::span<const Passed<G>> groups, Range rows, const Finish& finish) {
   constexpr int kRows = rows_of(G);
@@ -264,8 +265,8 @@ void panels(const Left& a, std::span<const Passed<G>> groups, Range rows, const 
   }
 }
 
-// As many of the panels that are left as go together, at most so many: none of more than two is
-// left over alone.
+// The number of panels for the next step, if `left` remain and at most `most` fit. With more than
+// two panels the last step never has one panel alone.
 constexpr Index together(Index left, Index most) {
   return left > most && left < 2 * most - 1 ? most - 1 : std::min(left, most);
 }
@@ -287,7 +288,7 @@ HWY_INLINE Index wide_panels(const ConstView& b) {
   return b.panels() - (Unchecked(b).stride(b.panels() - 1) == kPanel ? 0 : 1);
 }
 
-// By at most so many panels at a time.
+// `most`: the panels of one step.
 template <class Left, class Finish>
 HWY_INLINE void product_of_rows(const Left& a, const ConstView& b, const View& c, Range rows,
                                 Index most, const Finish& finish) {
@@ -305,7 +306,7 @@ void product(const Left& a, const ConstView& b, const View& c, const Finish& fin
   product_of_rows(a, b, c, {0, a.rows()}, std::min<Index>(kPanels, columns / kPanel), finish);
 }
 
-// At most so many rows of a at a time, by all panels, unless all go together in any case.
+// At most `rows` rows of a pass together, through all panels; or all rows, if one step takes them.
 template <class Finish>
 void product_of_passing(const ConstView& a, Index rows, const ConstView& b, const View& c,
                         const Finish& finish) {
