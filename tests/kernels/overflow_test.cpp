@@ -77,7 +77,7 @@ TEST(HugeShapes, ArePlannedOrRefusedWithoutAWrongNumber) {
 }
 
 // "count" answers at once for n = 10^7 and beyond: a plan walks nothing.
-TEST(HugeShapes, ArePlannedAtOnce) {
+TEST(PerfOfHugeShapes, ArePlannedAtOnce) {
   const Shape huge{10'000'000, 10'000'000, 128};
   std::chrono::duration<double> least{1};
   // The rest of the machine may be in the way of some, not of all.

@@ -3,6 +3,7 @@
 // sets.
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -39,7 +40,11 @@ class Cli : public ::testing::Test {
 
   // Expects this exit code, one line on standard error that matches, nothing on standard output,
   // and an unchanged directory.
-  void expect_refused(const Process& process, int code, const std::string& message) const;
+  void expect_refused(const Process& process, int code, const std::string& message) const {
+    expect_refused([&] { return process.run(); }, code, message);
+  }
+  void expect_refused(const std::function<Outcome()>& command, int code,
+                      const std::string& message) const;
 
   // All files below the directory, with their content.
   [[nodiscard]] std::map<std::string, std::string> files() const;

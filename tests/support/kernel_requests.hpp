@@ -89,7 +89,7 @@ struct FollowedKernel {
   const Kernel* kernel;
   std::function<std::vector<Request>(const Shape&)> requests;
 
-  friend void PrintTo(const FollowedKernel& kernel, std::ostream* out) { *out << kernel.name; }
+  friend void PrintTo(const FollowedKernel& followed, std::ostream* out) { *out << followed.name; }
 };
 
 inline std::vector<FollowedKernel> followed_kernels() {

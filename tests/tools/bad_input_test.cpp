@@ -1,10 +1,13 @@
 // Every bad input: one clear line on standard error, nothing on standard output, no file left
 // behind or changed. The exit code is 2 for a command line that asks for something that does not
-// exist, 1 for the rest.
+// exist, 1 for the rest. Most are in bad_input.txt.
 
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <vector>
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -16,6 +19,7 @@
 #include "tests/support/cli.hpp"
 #include "tests/support/npy_bytes.hpp"
 #include "tests/support/tested_kernel.hpp"
+#include "tools/commands/redblue.hpp"
 
 namespace redblue {
 namespace {
@@ -23,10 +27,57 @@ namespace {
 // A command line, where @ stands for "--n 4 --m 5 --d 3 --M 200"; its exit code; what its
 // message must match.
 struct Bad {
-  const char* command;
+  std::string command;
   int code;
-  const char* message;
+  std::string message;
 };
+
+// A part of bad_input.txt, which says what its lines mean.
+struct BadInputs {
+  std::string name;
+  std::vector<Bad> lines;
+  friend void PrintTo(const BadInputs& part, std::ostream* out) { *out << part.name; }
+};
+std::vector<BadInputs> bad_inputs() {
+  std::vector<BadInputs> parts;
+  std::istringstream text(content_of(REDBLUE_SOURCE_DIR "/tests/tools/bad_input.txt"));
+  for (std::string line; std::getline(text, line);) {
+    if (line.empty() || line.starts_with('#')) {
+      continue;
+    }
+    const std::size_t arrow = line.find(" => ");
+    if (line.starts_with('[')) {
+      parts.push_back({.name = line.substr(1, line.size() - 2), .lines = {}});
+    } else if (arrow == std::string::npos || parts.empty()) {
+      throw std::logic_error("bad_input.txt: " + line);
+    } else {
+      parts.back().lines.push_back({.command = line.substr(2, arrow - 2),
+                                    .code = line.front() - '0',
+                                    .message = line.substr(arrow + 4)});
+    }
+  }
+  return parts;
+}
+
+// The command as this process, in its working directory.
+Outcome called(std::vector<std::string> words) {
+  words.insert(words.begin(), "redblue");
+  std::vector<char*> arguments;
+  for (std::string& word : words) {
+    arguments.push_back(word.data());
+  }
+  arguments.push_back(nullptr);
+  Outcome outcome;
+  std::string complaints;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  outcome.code =
+      run_redblue(static_cast<int>(words.size()), arguments.data(), nullptr,
+                  [&](const std::string& what) { complaints += "redblue: " + what + "\n"; });
+  outcome.err = testing::internal::GetCapturedStderr() + complaints;
+  outcome.out = testing::internal::GetCapturedStdout();
+  return outcome;
+}
 
 class BadInput : public Cli {
  protected:
@@ -88,6 +139,10 @@ class BadInput : public Cli {
     file("scalar.npy", npy_file(npy_header("<f4", false, "()"), std::string(4, '\0')));
     file("no_rows.npy", npy_file(npy_header("<f4", false, "(0, 3)"), ""));
     file("header.npy", npy_file("{'descr': '<f4', 'shape': (4, 3)}", std::string(48, '\0')));
+    file("V_5x2.npy", npy_bytes(5, 2, ones));
+    file("Q_2x4x3.npy", npy_bytes({2, 4, 3}, ones));
+    file("Q.npy", npy_bytes(4, 3, ones));
+    file("suite.json", R"({"points": [{"kernel": "backward/small", "n": 4, "d": 3, "M": 200}]})");
   }
 
   void file(const std::string& name, const std::string& bytes) { directory_.write(name, bytes); }
@@ -100,209 +155,41 @@ class BadInput : public Cli {
   }
 
   using Cli::expect_refused;
-  void expect_refused(const Bad& bad) const {
-    SCOPED_TRACE(bad.command);
-    expect_refused(process(expanded(bad.command)), bad.code, bad.message);
-  }
-  template <std::size_t rows>
-  void expect_refused(const Bad (&table)[rows]) const {
+  void expect_refused(const std::vector<Bad>& table) const {
     for (const Bad& bad : table) {
-      expect_refused(bad);
+      SCOPED_TRACE(bad.command);
+      expect_refused(process(expanded(bad.command)), bad.code, bad.message);
     }
   }
 };
 
-TEST_F(BadInput, Words) {
-  expect_refused({
-      {"", 2, "subcommand"},
-      {"cuont", 2, "cuont"},
-      {"runn backward/small @", 2, "runn"},
-      {"plot figur1 sweep -o out/p.svg", 2, "'figur1': did you mean figure1"},
-      {"store verfiy .", 2, "'verfiy': did you mean verify"},
-      {"--n 4", 2, "."},
-      {"run", 2, "kernel"},
-      {"count", 2, "kernel"},
-      {"count --n 4 --d 4 --M 64", 2, "kernel"},
-      {"run backward/smal @ --out g=out/g.npy", 2, "'backward/smal'.*backward/small"},
-      {"count flash @", 2, "'flash'.*forward/flash or backward/flash"},
-      {"count Backward/Large @", 2, "'Backward/Large'.*backward/large"},
-      {"count '' @", 2, "kernel"},
-      {"run backward/small extra @", 2, "extra"},
-      {"run backward/small @ --verfiy", 2, "--verfiy"},
-      {"run backward/small @ --Seed 3", 2, "--Seed"},
-      {"run backward/small @ --Seed=3", 2, "--Seed"},
-      {"run backward/small @ -n 3", 2, "-n"},
-      {"run backward/small @ --seed", 2, "--seed"},
-      {"list backward/small", 2, "backward/small"},
-      {"count backward/small @ --verify", 2, "--verify"},
-      {"info --n 4", 2, "--n"},
-  });
-}
+class PartOfBadInput : public BadInput, public testing::WithParamInterface<BadInputs> {};
 
-TEST_F(BadInput, Sizes) {
-  expect_refused({
-      {"run backward/small --d 3 --M 200", 2, "--n is missing"},
-      {"count backward/small --d 3 --M 200", 2, "--n is missing"},
-      {"count backward/small --n 4 --M 200", 2, "--d is missing"},
-      {"count backward/small --n 4 --d 3", 2, "--M is missing"},
-      {"count backward/small --m 4 --d 3 --M 200", 2, "--n is missing"},
-      {"run backward/small --in A2=a2.npy --M 200", 2, "--n is missing"},
-      {"list --n 4", 2, "--d"},
-      {"list --d 4", 2, "--n"},
-      {"list --m 4", 2, "--n"},
-      {"count backward/small --n 0 --d 3 --M 200", 2, "--n.*\"0\".*zero"},
-      {"count backward/small --n 4 --m 0 --d 3 --M 200", 2, "--m.*\"0\".*zero"},
-      {"count backward/small --n 4 --d 0K --M 200", 2, "--d.*\"0K\".*zero"},
-      {"count backward/small --n 4 --d 3 --M 0", 2, "--M.*\"0\".*zero"},
-      {"count backward/small --n -4 --d 3 --M 200", 2, "--n.*\"-4\".*positive"},
-      {"count backward/small --n=-4 --d 3 --M 200", 2, "--n.*\"-4\".*positive"},
-      {"count backward/small --n 4 --d 3 --M -200", 2, "--M.*\"-200\".*positive"},
-      {"count backward/small --n 4 --d 3 --M 64KB", 2, "--M.*\"64KB\".*64KiB.*64K"},
-      {"count backward/small --n 4 --d 3 --M 64kib", 2, "--M.*\"64kib\".*64KiB"},
-      {"count backward/small --n 1.5K --d 3 --M 200", 2, "--n.*\"1.5K\""},
-      {"count backward/small --n 4 --d 3 --M 1.5K", 2, "--M.*\"1.5K\""},
-      {"count backward/small --n 4KiB --d 3 --M 200", 2, "--n.*\"4KiB\".*4K"},
-      {"count backward/small --n 1e3 --d 3 --M 200", 2, "--n.*\"1e3\""},
-      {"count backward/small --n '' --d 3 --M 200", 2, "--n"},
-      {"count backward/small --n 4, --d 3 --M 200", 2, "--n.*\"4,\""},
-      {"count backward/small --n 4 --n 5 --d 3 --M 200", 2, "--n is given 2 times"},
-      {"count backward/small --n 99999999999999999999 --d 3 --M 200", 2, "--n.*too large"},
-      {"count backward/small --n 9000000000G --d 3 --M 200", 2, "--n.*too large"},
-      {"count backward/small --n 4G --m 4G --d 3 --M 200", 2, "63 bits"},
-      {"count backward/small --n 9223372036854775807 --d 3 --M 200", 2, "63 bits"},
-      {"count backward/large --n 4 --d 4G --M 200", 2, "63 bits"},
-      {"list --n 4G --d 4G", 2, "63 bits"},
-      {"run backward/small --n 10M --m 10M --d 3 --M 200", 1, "need .*[PE]iB of memory.*count"},
-      {"run forward/naive --n 1M --m 1M --d 3 --M 4096G --verify", 1, "need .*TiB of memory"},
-      {"run matmul/blocked --n 1M --m 1M --d 3 --M 200 --out C=out/C.npy", 1,
-       "need .*TiB of memory"},
-  });
+// In this process, where a command starts in a millisecond; every 20th line, and those that set the
+// environment, in one of its own.
+TEST_P(PartOfBadInput, IsRefused) {
+  data("store generate st A1 A2 --n 4 --m 5 --d 3");
+  const std::filesystem::path before = std::filesystem::current_path();
+  int line = 0;
+  for (const auto& [command, code, message] : GetParam().lines) {
+    SCOPED_TRACE(command);
+    const CommandLine as_words = split(expanded(command));
+    if (line++ % 20 == 0 || !as_words.assignments.empty()) {
+      expect_refused(process(expanded(command)), code, message);
+    } else {
+      std::filesystem::current_path(directory_.path());
+      expect_refused([&] { return called(as_words.words); }, code, message);
+      std::filesystem::current_path(before);
+    }
+  }
 }
-
-TEST_F(BadInput, Bounds) {
-  expect_refused({
-      {"bounds", 2, "--n is missing"},
-      {"bounds --n 4 --M 200", 2, "--d is missing"},
-      {"bounds --n 4 --d 3", 2, "--M is missing"},
-      {"plan --n 4 --d 3 --M 2", 2,
-       "no kernel fits in M = 2 .*; backward/tiles needs the least, M of at least 3"},
-      {"plan --n 4G --d 4G --M 200", 2, "63 bits"},
-      {"plan --n 9223372036854775807 --d 1 --M 64K --objective time", 2, "63 bits"},
-      {"plan --n 2500000000 --d 64 --M 12K", 2, "every kernel that fits pass 63 bits"},
-      {"plan --n 4G --d 64 --M 64K --given nothing", 2, "every kernel that fits pass 63 bits"},
-      {"count backward/auto --n 2500000000 --d 64 --M 12K", 2,
-       "every kernel that fits pass 63 bits"},
-      {"plan --n 4 --d 3", 2, "--M is missing"},
-      {"plan --n 4 --d 3 --M 200 --problem sideways", 2, "--problem 'sideways': expected product"},
-      {"run backward/auto --n 4 --d 3 --M 2", 2,
-       "backward/auto does not fit in M = 2 words: no kernel does; backward/tiles needs the least, "
-       "M "
-       "of at least 4"},
-      {"run backward/auto --n 4 --d 3 --M 200 --blocks Br=2", 2, "--blocks.*chooses its own"},
-      {"plan --n 4 --d 3 --M 200 --objective speed", 2,
-       "--objective 'speed': expected words or time"},
-      {"run sideways/auto --n 4 --d 3 --M 200", 2, "no kernel is called 'sideways/auto'"},
-      {"bounds --n 4 --d 3 --M 0", 2, "--M.*\"0\".*zero"},
-      {"bounds @ extra", 2, "extra"},
-      {"bounds @ --problem gradient", 2,
-       "--problem 'gradient': expected product, logsumexp, forward, backward, attention, "
-       "gradients, layer, "
-       "linear or "
-       "linear-gradient"},
-      {"plan --problem linear --n 30 --d 4 --M 300 --mask window:3,0", 2,
-       "--mask 'window:3,0': linear takes causal alone: under other masks what a query meets is no "
-       "running sum of keys"},
-      {"run linear/auto --n 30 --d 4 --M 300 --mask prefix:3", 2,
-       "--mask 'prefix:3': linear takes causal alone"},
-      {"run linear-gradient/rows --n 30 --d 4 --M 300 --threads 2", 2,
-       "--threads 2: linear-gradient/rows runs one head on one thread"},
-      {"plan --problem linear-gradient --n 30 --d 4 --M 300 --sharing kv", 2,
-       "--sharing 'kv': linear attention reads queries, keys and values apart"},
-      {"bounds @ --partition --problem layer", 2, "--partition: .*product, forward and backward"},
-      {"bounds @ --partition --mask causal", 2, "--partition: .*without a mask"},
-      {"bounds @ --partition --sharing kv", 2, "--partition: .*without sharing"},
-      {"bounds @ --sharing all", 2, "--sharing 'all': expected none, kv or self"},
-      {"bounds @ --given O", 2, "--given 'O': expected nothing or OL"},
-      {"bounds @ --given OL --given OL", 2, "--given is given 2 times"},
-      {"bounds @ --problem forward --given OL", 2, "--given 'OL': only --problem backward"},
-      {"bounds @ --problem attention --given OL", 2, "--given 'OL': only --problem backward"},
-      {"bounds @ --problem product --sharing kv", 2, "--sharing 'kv': a product"},
-      {"bounds @ --sharing self", 2, "--m 5 is not --n 4"},
-      {"REDBLUE_m=6 bounds --n 4 --d 3 --M 200 --sharing self", 2, "REDBLUE_m 6 is not --n 4"},
-      {"REDBLUE_SHARING=q bounds @", 2, "REDBLUE_SHARING 'q'"},
-      {"bounds @ --format xml", 2, "--format.*xml"},
-      {"bounds --n 4G --d 4G --M 200", 2, "63 bits"},
-  });
-}
-
-TEST_F(BadInput, CachesOfDevices) {
-  expect_refused({
-      {"plan --cache 192KB --d 4", 2, "--cache: \"192KB\".*mean 192KiB"},
-      {"plan --cache 48K --d 4", 2, "--cache: \"48K\".*mean 48KiB"},
-      {"plan --cache 49152 --d 4", 2, "--cache: \"49152\".*in bytes such as 192KiB"},
-      {"plan --cache 50B --d 4", 2, "--cache: \"50B\".*multiple of 4"},
-      {"plan --cache 0B --d 4", 2, "--cache: \"0B\" is zero"},
-      {"plan --cache 9000000000GiB --d 4", 2, "--cache.*too large"},
-      {"plan --cache a10 --d 4", 2, "no device is called 'a10': expected gtx1060, .*a100.*192KiB"},
-      {"plan --cache a100, --d 4", 2, "--cache: \"\""},
-      {"plan --cache '' --d 4", 2, "--cache: \"\""},
-      {"REDBLUE_CACHE=a1 plan --d 4", 2, "REDBLUE_CACHE: no device"},
-      {"plan --cache a100", 2, "--d is missing: a width, or several"},
-      {"plan --cache a100 --d 4,", 2, "--d: \"\""},
-      {"plan --cache a100 --d 4,x", 2, "--d: \"x\""},
-      {"plan --cache a100 --d 4 --M 200", 2, "--M '200': --cache says"},
-      {"REDBLUE_OBJECTIVE=time plan --cache a100 --d 4", 2, "REDBLUE_OBJECTIVE time: --cache"},
-      {"plan --cache a100 --d 4 --problem forward", 2, "--problem 'forward': --cache"},
-      {"plan --cache a100 --d 4 --m 5 --n 4 --sharing self", 2, "--m 5 is not --n 4"},
-      {"plan --cache 4B --d 4", 2, "no kernel fits in M = 1"},
-      {"plan --cache a100 --n 4G --d 4,4G", 2, "63 bits"},
-      {"plan --n 4 --d 4,8 --M 200", 2, "--d: \"4,8\""},
-  });
-}
-
-TEST_F(BadInput, Loops) {
-  expect_refused({
-      {"plan --loops", 2, "--loops"},
-      {"plan --loops '' --n 4 --d 3 --M 200", 2, "no kernel is called ''"},
-      {"plan --loops backward/smal --n 4 --d 3 --M 200", 2,
-       "no kernel is called 'backward/smal': did you mean backward/small"},
-      {"plan --loops backward/auto --n 4 --d 3 --M 200", 2, "no kernel is called 'backward/auto'"},
-      {"plan --loops backward/small --loops backward/large --n 4 --d 3 --M 200", 2,
-       "--loops is given 2 times"},
-      {"plan --loops backward/small --d 3 --M 200", 2, "--n is missing"},
-      {"plan --loops backward/small --n 4 --M 200", 2, "--d is missing"},
-      {"plan --loops backward/small --n 4 --d 3", 2, "--M is missing"},
-      {"plan --loops backward/small --n 4 --d 3 --M 2", 2,
-       "backward/small does not fit in M = 2 words: .*at least 5"},
-      {"plan --loops backward/small --n 4G --d 4G --M 200", 2, "63 bits"},
-      {"plan --loops backward/small --n 4 --d 3 --M 200 --problem backward", 2,
-       "--problem 'backward': --loops names the kernel"},
-      {"REDBLUE_GIVEN=OL plan --loops backward/small --n 4 --d 3 --M 200", 2,
-       "REDBLUE_GIVEN 'OL': --loops names the kernel"},
-      {"REDBLUE_LOOPS=backward/small plan --cache a100 --d 64", 2,
-       "--cache 'a100': REDBLUE_LOOPS asks about one M"},
-      {"plan --loops backward/small --n 4 --d 3 --M 200 --sharing kv", 2,
-       "--sharing 'kv': backward/small does not share keys"},
-      {"plan --loops backward/tiles --n 4 --d 3 --M 200 --sharing self", 2,
-       "--sharing 'self': expected none or kv"},
-      {"plan --loops backward/tiles-shared --n 4 --d 3 --M 200 --sharing none", 2,
-       "--sharing 'none': backward/tiles-shared shares keys"},
-      {"plan --loops backward/small --n 4 --d 3 --M 200 --format xml", 2, "--format.*xml"},
-  });
-}
+INSTANTIATE_TEST_SUITE_P(Project, PartOfBadInput, testing::ValuesIn(bad_inputs()),
+                         [](const auto& part) { return part.param.name; });
 
 TEST_F(BadInput, CachesForM) {
-  expect_refused({
-      {"count backward/small --n 4 --d 3 --M l2", 2, "--M.*\"l2\".*mean L2"},
-      {"count backward/small --n 4 --d 3 --M L4", 2, "--M.*\"L4\".*L1, L2 or L3"},
-      {"run backward/small --n 4 --d 3 --M L2*", 2, "--M.*\"L2\\*\".*L2\\*0.5"},
-      {"run backward/small --n 4 --d 3 --M L2*0", 2, "--M.*\"L2\\*0\".*share"},
-      {"run backward/small --n 4 --d 3 --M L2*1.5", 2, "--M.*\"L2\\*1.5\".*up to 1"},
-      {"REDBLUE_M=L2*2 count backward/small --n 4 --d 3", 2, "REDBLUE_M.*\"L2\\*2\""},
-  });
   if (!synthetic_topology("core:1 pu:1").unavailable.empty()) {
-    expect_refused({"run backward/small --n 4 --d 3 --M L2", 2,
-                    "--M L2: the size of L2 is not known \\(built without hwloc\\): give words"});
+    expect_refused({{"run backward/small --n 4 --d 3 --M L2", 2,
+                     "--M L2: the size of L2 is not known \\(built without hwloc\\): give words"}});
     return;
   }
   expect_refused({
@@ -337,7 +224,7 @@ TEST_F(BadInput, FastMemoryBelowTheLeast) {
       for (const Index M : {Index{1}, least - 1}) {
         expect_refused(process(problem + std::to_string(M)), 2,
                        std::string(kernel.name) + ".*M = " + std::to_string(M) + " .*at least " +
-                           std::to_string(least) + "\n");
+                           std::to_string(least) + "$");
       }
     }
   }
@@ -346,13 +233,9 @@ TEST_F(BadInput, FastMemoryBelowTheLeast) {
 // What `--M auto` finds in the place of a calibration of the machine of six cores.
 TEST_F(BadInput, MByACalibration) {
   const std::string none = "--M auto: there is no /none/redblue/calibration.json: run `redblue ";
-  expect_refused({
-      {"run backward/small --n 4 --d 3 --M Auto", 2, "--M.*\"Auto\".*or auto"},
-      {"run backward/small --n 4 --d 3 --M auto*0.5", 2, "--M.*\"auto\\*0.5\""},
-  });
   if (!synthetic_topology("core:1 pu:1").unavailable.empty()) {
-    expect_refused({"run backward/small --n 4 --d 3 --M auto", 2,
-                    "--M auto: the caches are not known \\(built without hwloc\\): give words"});
+    expect_refused({{"run backward/small --n 4 --d 3 --M auto", 2,
+                     "--M auto: the caches are not known \\(built without hwloc\\): give words"}});
     return;
   }
   const std::string problem = "backward/small --n 4 --d 3 --M auto";
@@ -411,16 +294,8 @@ TEST_F(BadInput, MByACalibration) {
 }
 
 TEST_F(BadInput, Calibrate) {
-  expect_refused({
-      {"calibrate backward/rows", 2, "backward/rows"},
-      {"calibrate --n 0", 2, "--n.*\"0\".*zero"},
-      {"REDBLUE_CALIBRATE_N=x calibrate", 2, "REDBLUE_CALIBRATE_N.*\"x\""},
-      {"calibrate --d 64", 2, "--d"},
-      {"calibrate --format xml", 2, "--format.*xml"},
-      {"calibrate --out", 2, "--out"},
-  });
   if (!synthetic_topology("core:1 pu:1").unavailable.empty()) {
-    expect_refused({"calibrate", 1, "caches of this machine are not known: built without hwloc"});
+    expect_refused({{"calibrate", 1, "caches of this machine are not known: built without hwloc"}});
     return;
   }
   const std::string machine = "HWLOC_THISSYSTEM=1 " + kSixCores;
@@ -446,27 +321,6 @@ TEST_F(BadInput, Calibrate) {
 
 // What callgrind needs, on a machine of 6 cores that a file describes.
 TEST_F(BadInput, Measure) {
-  expect_refused({
-      {"measure", 2, "kernel"},
-      {"measure backward/smal @", 2, "'backward/smal'.*backward/small"},
-      {"measure backward/small --n 4 --d 3", 2, "--M is missing"},
-      {"measure backward/small @ --via perf", 2, "--via 'perf': expected papi or callgrind"},
-      {"measure backward/small @ --via", 2, "--via"},
-      {"measure backward/small @ --via papi --via papi", 2, "--via is given 2 times"},
-      {"REDBLUE_VIA=x measure backward/small @", 2, "REDBLUE_VIA 'x'"},
-      {"measure backward/small @ --level L1", 2, "--level is for --via callgrind"},
-      {"measure backward/rows --n 4 --d 3 --M 999 --threads 2", 2, "--threads: .*one"},
-      {"REDBLUE_THREADS=2 measure backward/rows --n 4 --d 3 --M 999 --via callgrind", 2,
-       "REDBLUE_THREADS: .*one"},
-      {"measure backward/small @ --format xml", 2, "--format.*xml"},
-      {"measure backward/small @ --simd AVX9", 2, "--simd 'AVX9'.*have [A-Z]"},
-      {"measure backward/small @ --via callgrind --simd ''", 2, "--simd ''.*have [A-Z]"},
-      {"REDBLUE_SIMD=AVX9 measure backward/small @", 2, "REDBLUE_SIMD 'AVX9'.*have [A-Z]"},
-      {"measure backward/small @ --verify", 2, "--verify"},
-      {"measure backward/small @ --in A1", 2, "--in.*'A1'.*NAME=FILE"},
-      {"PAPI_EVENTS=NO_SUCH_EVENT measure backward/small @", 1,
-       "counters are unavailable: (NO_SUCH_EVENT: |built without PAPI)"},
-  });
   std::string why = callgrind_unavailable();
   if (why.empty() && !read_topology().unavailable.empty()) {
     why = read_topology().unavailable;
@@ -489,8 +343,8 @@ TEST_F(BadInput, Measure) {
     SCOPED_TRACE(command);
     expect_refused(process(kSixCores + expanded(command)), code, message);
   }
-  expect_refused({"HWLOC_SYNTHETIC=pu:2 measure backward/small @ --via callgrind --level L2", 2,
-                  "--level L2: its size is not known"});
+  expect_refused({{"HWLOC_SYNTHETIC=pu:2 measure backward/small @ --via callgrind --level L2", 2,
+                   "--level L2: its size is not known"}});
   // Found out by the run that is simulated, whose message and exit code come through.
   const Bad inside[] = {
       {"measure backward/small --n 17 --d 5 --M 3 --via callgrind", 2, "M = 3 .*at least"},
@@ -507,244 +361,12 @@ TEST_F(BadInput, Measure) {
   }
 }
 
-TEST_F(BadInput, OtherOptions) {
-  std::string many_masks = "run attention/rows @ --mask causal";
+TEST_F(BadInput, TooManyMasks) {
+  std::string line = "run attention/rows @ --mask causal";
   for (int more = 0; more < 64; ++more) {
-    many_masks += "|causal";
+    line += "|causal";
   }
-  expect_refused({
-      {"run backward/small @ --format xml", 2, "--format.*xml.*table, json or csv"},
-      {"count backward/small @ --format JSON", 2, "--format.*JSON.*json"},
-      {"list --format ''", 2, "--format.*table"},
-      {"run backward/small @ --seed -1", 2, "--seed.*\"-1\""},
-      {"run backward/small @ --seed x", 2, "--seed.*\"x\""},
-      {"run backward/small @ --seed 18446744073709551616", 2, "--seed.*18446744073709551615"},
-      {"run backward/small @ --seed 1 --seed 2", 2, "--seed is given 2 times"},
-      {"run backward/small @ --scale 0", 2, "--scale.*\"0\""},
-      {"run backward/small @ --scale -1", 2, "--scale.*\"-1\""},
-      {"run backward/small @ --scale nan", 2, "--scale.*\"nan\""},
-      {"run backward/small @ --scale inf", 2, "--scale.*\"inf\""},
-      {"run backward/small @ --scale 1e999", 2, "--scale"},
-      {"run backward/small @ --scale 1e200", 2, "scale.*1e\\+200"},
-      {"run backward/small @ --scale 1e-200", 2, "scale.*1e-200"},
-      {"run backward/small @ --scale 1x", 2, "--scale.*\"1x\""},
-      {"run attention/rows @ --softmax-scale 0", 2, "--softmax-scale.*\"0\""},
-      {"run attention/rows @ --softmax-scale -1", 2, "--softmax-scale.*\"-1\""},
-      {"run attention/rows @ --softmax-scale nan", 2, "--softmax-scale.*\"nan\""},
-      {"count attention/rows @ --softmax-scale 1e-50", 2, "--softmax-scale 1e-50: expected 2.-60"},
-      {"run attention/rows @ --softmax-scale 1e50", 2, "--softmax-scale 1e50: expected 2.-60"},
-      {"run attention/rows @ --softmax-scale ''", 2, "--softmax-scale"},
-      {"run backward/rows @ --softmax-scale 0.5", 2,
-       "--softmax-scale 0.5: backward/rows has no softmax scale"},
-      {"count matmul/blocked @ --softmax-scale 0.5", 2, "--softmax-scale 0.5: matmul/blocked"},
-      {"run attention/rows @ --mask casual", 2,
-       "--mask 'casual': casual is no mask: expected full"},
-      {"run attention/rows @ --mask ''", 2, "--mask '': expected full, causal"},
-      {"run attention/rows @ --mask window:3", 2, "--mask 'window:3': expected window:L,R at"},
-      {"run attention/rows @ --mask window:3,-2", 2, "--mask 'window:3,-2': R at position 10"},
-      {"run attention/rows @ --mask window", 2,
-       "--mask 'window': expected window:L,R at position 7"},
-      {"run attention/rows @ --mask prefix:x", 2, "--mask 'prefix:x': P at position 8"},
-      {"count attention/rows @ --mask prefix:99999999999999999999", 2, "P at position 8: expected"},
-      {"run attention/rows @ --mask global:3-1", 2, "--mask 'global:3-1': global:3-1: expected A"},
-      {"run attention/rows @ --mask global:9999-9999", 2, "global:9999-9999: expected A <= B"},
-      {"run attention/rows @ --mask (causal", 2, "a \\) is missing at position 8"},
-      {"run attention/rows @ --mask causal)", 2, "\\) is not expected at position 7"},
-      {"run attention/rows @ --mask causal|", 2, "a mask is missing at position 8"},
-      {many_masks.c_str(), 2, "expected at most 64 masks in one"},
-      {"run attention/rows @ --mask causal --mask full", 2, "--mask is given 2 times"},
-      {"run gradients/flash @ --wanted dX", 2, "--wanted dX: gradients/flash returns dQ, dK, dV"},
-      {"run gradients/flash @ --wanted dQ,dQ", 2, "--wanted: dQ is named twice"},
-      {"run gradients/flash @ --wanted dQ,", 2, "--wanted: the name of a result is missing"},
-      {"run gradients/flash @ --wanted dQ --out dK=out/dK.npy", 2,
-       "--out dK=out/dK.npy: --wanted leaves dK out"},
-      {"run gradients/score-rows @ --wanted dQ", 2,
-       "--wanted dQ: gradients/score-rows does not return that alone; gradients/flash, "
-       "gradients/rows-keys do"},
-      {"run forward/auto @ --wanted L", 2,
-       "--wanted L: forward/auto does not return that alone; nor does another kernel"},
-      {"plan --n 9 --d 2 --M 99 --problem product --wanted C", 2, "a product has one result"},
-      {"bounds --n 9 --d 2 --M 99 --wanted dQ", 2, "--wanted dQ: --problem backward returns g"},
-      {"run matmul/blocked @ --mask causal", 2, "--mask 'causal': matmul/blocked is a product"},
-      {"plan --n 9 --d 2 --M 99 --problem product --mask causal", 2, "a product has no mask"},
-      {"plan --n 9 --d 2 --M 99 --mask causa", 2, "--mask 'causa': causa is no mask"},
-      {"bounds --n 9 --d 2 --M 99 --mask causa", 2, "--mask 'causa': causa is no mask"},
-      {"plan --d 64 --cache all --mask causal", 2, "--mask 'causal'.*asks about all pairs"},
-      {"run layer/flash @ --sharing kv", 2, "--sharing kv: layer/flash does not share"},
-      {"run layer/auto @ --sharing kv", 2, "--sharing: no kernel of layer does that"},
-      {"run layer/flash @ --softmax-scale 2", 2, "--softmax-scale 2: layer/flash has no softmax"},
-      {"run layer/flash @ --heads 2 --kv-heads 1", 2,
-       "--kv-heads 1: layer/flash has as many heads"},
-      {"run layer/flash @ --dv 5", 2, "--dv 5: layer/flash has one width"},
-      {"bounds --problem layer @ --dv 5", 2, "--dv 5: --problem layer has one width"},
-      {"run gradients/flash @ --sharing kv --wanted dV", 2,
-       "--wanted dV: gradients/flash with --sharing kv returns dQ, dK"},
-      {"run gradients/flash-shared @ --out dV=x.npy", 2,
-       "--out dV=x.npy: gradients/flash-shared returns dQ, dK"},
-      {"plan --problem gradients @ --sharing kv --wanted dV", 2,
-       "--wanted dV: --problem gradients with --sharing kv returns dQ, dK"},
-      {"run attention/rows @ --in A1=a1.npy", 2, "attention/rows is given Q, K, V"},
-      {"run attention/rows @ --make V=identity", 2, "V=identity"},
-      {"run attention/rows @ --threads 0", 2, "--threads"},
-      {"run backward/small @ --simd AVX9", 2, "--simd 'AVX9'.*have [A-Z]"},
-      {"run backward/small @ --simd ''", 2, "--simd ''.*have [A-Z]"},
-      {"run backward/small @ --simd", 2, "--simd"},
-      {"run backward/small @ --simd SSE4 --simd SSE4", 2, "--simd is given 2 times"},
-      {"count backward/small @ --simd SSE4", 2, "--simd"},
-      {"info --simd avx2", 2, "--simd 'avx2'.*have [A-Z]"},
-      {"count backward/small @ --blocks C=4", 2, "--blocks.*C.*backward/small has B"},
-      {"count backward/large @ --blocks B=4", 2, "--blocks.*phase1.Br, phase1.Bc"},
-      {"count backward/naive @ --blocks B=4", 2, "--blocks.*backward/naive"},
-      {"count backward/small @ --blocks B", 2, "--blocks.*'B'.*NAME=SIZE"},
-      {"count backward/small @ --blocks =4", 2, "--blocks.*'=4'.*NAME=SIZE"},
-      {"count backward/small @ --blocks B=", 2, "--blocks B"},
-      {"count backward/small @ --blocks B=0", 2, "--blocks B.*zero"},
-      {"count backward/small @ --blocks B=4,B=5", 2, "--blocks.*B"},
-      {"count attention/rows --n 1 --m 8 --d 4 --M 99 --blocks groups=9", 2,
-       "--blocks groups=9: this problem takes at most 8"},
-      {"count attention/columns --n 1 --m 8 --d 4 --M 99 --blocks groups=2", 2,
-       "--blocks groups: attention/columns has"},
-      {"count backward/small @ --blocks B=4 --blocks B=5", 2, "--blocks.*B"},
-      {"count backward/small --n 99 --d 99 --M 200 --blocks B=99", 2,
-       "--blocks.*[0-9]+ words more than M = 200"},
-      {"run backward/small --n 99 --d 99 --M 200 --blocks B=99", 2,
-       "--blocks.*[0-9]+ words more than M = 200"},
-      {"run backward/large @ --blocks printed", 2, "--blocks printed.*count"},
-      {"run backward/small @ --blocks printed", 2, "--blocks printed"},
-      {"count backward/small @ --blocks printed", 2, "--blocks printed.*only backward/large"},
-      {"count forward/flash @ --blocks printed", 2, "--blocks printed.*only backward/large"},
-      {"count backward/large @ --blocks printed,phase1.Br=2", 2, "--blocks.*not both"},
-  });
-}
-
-TEST_F(BadInput, Heads) {
-  expect_refused({
-      {"run backward/small @ --heads 0", 2, "--heads.*\"0\".*zero"},
-      {"count backward/small @ --heads -1", 2, "--heads.*\"-1\".*positive"},
-      {"run backward/small @ --heads ''", 2, "--heads"},
-      {"run backward/small @ --heads 1.5", 2, "--heads.*\"1.5\""},
-      {"run backward/small @ --heads 2 --heads 2", 2, "--heads is given 2 times"},
-      {"REDBLUE_HEADS=x run backward/small @", 2, "REDBLUE_HEADS.*\"x\""},
-      {"count backward/small @ --heads 9000000000000000000", 2, "63 bits"},
-      {"count backward/large @ --heads 9000000000000000000", 2, "63 bits"},
-      {"run backward/small @ --heads 1000000000000 --out g=out/g.npy", 1,
-       "need .*[TP]iB of memory.*fewer heads"},
-      {"run backward/small @ --heads 9000000000000000", 1, "need .*EiB of memory.*fewer heads"},
-      {"measure backward/small @ --heads 2", 2, "--heads"},
-      {"calibrate --heads 2", 2, "--heads"},
-      {"list --heads 2", 2, "--heads"},
-      {"measure backward/small --M 200 --m 5 --in A1=a1_2x4x3.npy --via papi", 1,
-       "--in: 2 heads, but a run is measured on one|counters are unavailable"},
-      // Files and what is said of their heads.
-      {"run backward/small @ --heads 3 --in A1=a1_2x4x3.npy --out g=out/g.npy", 1,
-       "A1 of a1_2x4x3.npy makes heads = 2, but --heads makes heads = 3"},
-      {"REDBLUE_HEADS=3 run backward/small @ --in A1=a1_2x4x3.npy", 1,
-       "makes heads = 2, but REDBLUE_HEADS makes heads = 3"},
-      {"run backward/small @ --heads 2 --in A1=a1.npy", 1,
-       "A1 of a1.npy has no dimension of heads, but --heads makes heads = 2"},
-      {"run backward/small @ --heads 1 --in A1=a1.npy", 1,
-       "A1 of a1.npy has no dimension of heads, but --heads makes heads = 1"},
-      {"run backward/small @ --in A1=a1_2x4x3.npy --in A2=a2_3x5x3.npy", 1,
-       "A2 of a2_3x5x3.npy makes heads = 3, but A1 of a1_2x4x3.npy makes heads = 2"},
-      {"run backward/small @ --in A1=a1_2x4x3.npy --in A2=a2.npy", 1,
-       "A2 of a2.npy has no dimension of heads, but A1 of a1_2x4x3.npy makes heads = 2"},
-      {"run backward/small @ --in A1=a1.npy --in A2=a2_2x5x3.npy", 1,
-       "A2 of a2_2x5x3.npy makes heads = 2, but A1 of a1.npy has no dimension of heads"},
-      {"run backward/small @ --in A1=a2_2x5x3.npy", 1,
-       "A1 of a2_2x5x3.npy, heads first, makes n = 5, but --n makes n = 4"},
-      {"run backward/large --M 200 --m 5 --in O=O_2x4x3.npy --in L=L_2x5.npy", 1,
-       "O of O_2x4x3.npy, heads first, makes n = 4, but L of L_2x5.npy, heads first, makes n = 5"},
-      {"run backward/large @ --in O=O_2x4x3.npy --in L=L.npy", 1,
-       "O of O_2x4x3.npy makes heads = 2, but L of L.npy has no dimension of heads"},
-      {"run backward/large @ --in O=O.npy --in L=a1_2x4x3.npy", 1,
-       "L of a1_2x4x3.npy has 3 dimensions, expected 1, or 2 with heads first"},
-      {"run backward/small @ --in A1=cut_2x4x3.npy", 1,
-       "cut_2x4x3.npy: truncated: 72 bytes of data; expected 96 for shape \\(2, 4, 3\\)"},
-      // The head of a bad number.
-      {"run backward/small @ --seed 1 --in A1=nan_2x4x3.npy --out g=out/g.npy", 1,
-       "nan_2x4x3.npy: nan at head 1, row 2, column 1"},
-      {"run backward/small @ --seed 1 --in A1=huge_2x4x3.npy --out g=out/g.npy", 1,
-       "g of backward/small is .* at head 1, \\([0-9], [0-9]\\): .*too large"},
-      {"run backward/flash @ --seed 1 --in A1=huge_2x4x3.npy --threads 2 --out g=out/g.npy", 1,
-       "of forward/flash is .* at head 1, \\([0-9], [0-9]\\): .*too large"},
-  });
-}
-
-// The width of values, and what options and files say of it.
-TEST_F(BadInput, Dv) {
-  file("V_5x2.npy", npy_bytes(5, 2, std::vector<float>(10, 1)));
-  expect_refused({
-      {"count attention/rows @ --dv 0", 2, "--dv.*\"0\".*zero"},
-      {"REDBLUE_DV=x run attention/rows @", 2, "REDBLUE_DV.*\"x\""},
-      {"count forward/rows @ --dv 3", 2, "--dv 3: forward/rows has one width"},
-      {"run backward/auto @ --dv 3", 2, "--dv 3: backward/auto has one width"},
-      {"plan @ --dv 3", 2, "--dv 3: --problem backward has one width"},
-      {"bounds --problem product @ --dv 3", 2, "--dv 3: --problem product has one width"},
-      {"count attention/rows-shared @ --dv 99", 2, "--dv 99: with --sharing kv"},
-      {"plan --problem attention --sharing kv @ --dv 99", 2, "--dv 99: with --sharing kv"},
-      {"run attention/rows @ --dv 3 --in V=V_5x2.npy --seed 1", 1,
-       "V of V_5x2.npy makes dv = 2, but --dv makes dv = 3"},
-  });
-}
-
-// Heads of keys, and what options and files say of them.
-TEST_F(BadInput, KvHeads) {
-  file("Q_2x4x3.npy", npy_bytes({2, 4, 3}, std::vector<float>(24, 1)));
-  file("Q.npy", npy_bytes(4, 3, std::vector<float>(12, 1)));
-  expect_refused({
-      {"count attention/rows @ --heads 4 --kv-heads 0", 2, "--kv-heads.*\"0\".*zero"},
-      {"REDBLUE_KV_HEADS=x run attention/rows @ --heads 4", 2, "REDBLUE_KV_HEADS.*\"x\""},
-      {"count attention/rows @ --kv-heads 2", 2, "--kv-heads 2: --heads is missing"},
-      {"run gradients/rows-keys @ --kv-heads 1", 2, "--kv-heads 1: --heads is missing"},
-      {"run attention/rows @ --kv-heads 2 --in K=a2_2x5x3.npy --seed 1", 2,
-       "--kv-heads 2: --heads is missing"},
-      {"count attention/rows @ --heads 8 --kv-heads 3", 2,
-       "--kv-heads 3 does not divide --heads 8"},
-      {"REDBLUE_KV_HEADS=3 count attention/auto @ --heads 8", 2,
-       "REDBLUE_KV_HEADS 3 does not divide --heads 8"},
-      {"count attention/rows @ --heads 2 --kv-heads 4", 2,
-       "--kv-heads 4 does not divide --heads 2"},
-      {"plan --problem attention @ --heads 8 --kv-heads 3", 2,
-       "--kv-heads 3 does not divide --heads 8"},
-      {"bounds --problem gradients @ --kv-heads 3", 2, "--kv-heads 3: --heads is missing"},
-      // Not of the paper's problems.
-      {"count forward/rows @ --heads 4 --kv-heads 2", 2,
-       "--kv-heads 2: forward/rows has as many heads of keys as of queries"},
-      {"run backward/auto @ --heads 4 --kv-heads 4", 2, "--kv-heads 4: backward/auto has as many"},
-      {"plan @ --heads 4 --kv-heads 2", 2, "--kv-heads 2: --problem backward has as many"},
-      {"bounds --problem product @ --heads 4 --kv-heads 2", 2, "--kv-heads 2: --problem product"},
-      {"plan --loops forward/rows @ --heads 4 --kv-heads 2", 2, "--kv-heads 2: forward/rows"},
-      {"plan --loops attention/rows @ --heads 8 --kv-heads 2", 2,
-       "--heads 8: --loops .*one head of keys: --heads 4 --kv-heads 1"},
-      {"plan --loops forward/rows @ --heads 8", 2, "--heads 8: --loops .*: --heads 1"},
-      {"plan --cache 32KiB --d 64 --heads 2", 2, "--heads 2: --cache asks about one head"},
-      {"plan --cache 32KiB --d 64 --kv-heads 2", 2, "--kv-heads 2: --cache asks about one head"},
-      {"bounds --problem attention --n 4 --d 3 --M 99 --sharing self --heads 4 --kv-heads 2", 2,
-       "--kv-heads 2: with --sharing self, queries and keys are one"},
-      // Too many.
-      {"count attention/rows @ --heads 9000000000000000000 --kv-heads 1", 2, "63 bits"},
-      {"count attention/rows @ --heads 1000000000000 --kv-heads 1 --mask causal", 2, "too large"},
-      {"bounds --heads 9000000000000000000 @", 2, "63 bits"},
-      {"plan --heads 9000000000000000000 @", 2, "63 bits"},
-      {"run attention/rows @ --heads 1000000000000 --kv-heads 1 --out O=out/O.npy", 1,
-       "need .*[TP]iB of memory.*fewer heads"},
-      {"measure attention/rows @ --kv-heads 1", 2, "--kv-heads"},
-      // What files say.
-      {"run attention/rows --M 200 --in Q=Q_2x4x3.npy --in K=a2_3x5x3.npy --seed 1", 1,
-       "K of a2_3x5x3.npy.* makes kv_heads = 3, which does not divide heads = 2 of Q of Q_2x4x3"},
-      {"run attention/rows @ --in Q=Q_2x4x3.npy --kv-heads 3 --seed 1", 1,
-       "--kv-heads makes kv_heads = 3, which does not divide heads = 2 of Q of Q_2x4x3.npy"},
-      {"run attention/rows @ --heads 6 --kv-heads 2 --in K=a2_3x5x3.npy --seed 1", 1,
-       "K of a2_3x5x3.npy makes kv_heads = 3, but --kv-heads makes kv_heads = 2"},
-      {"run attention/rows @ --in K=a2_3x5x3.npy --in V=a2_2x5x3.npy --seed 1", 1,
-       "V of a2_2x5x3.npy makes kv_heads = 2, but K of a2_3x5x3.npy.* makes kv_heads = 3"},
-      {"run attention/rows @ --in Q=Q.npy --in K=a2_2x5x3.npy --seed 1", 1,
-       "Q of Q.npy has no dimension of heads, but K of a2_2x5x3.npy makes kv_heads = 2"},
-      {"run attention/rows @ --in Q=Q_2x4x3.npy --in K=a2.npy --seed 1", 1,
-       "K of a2.npy has no dimension of heads, but Q of Q_2x4x3.npy makes heads = 2"},
-      {"run attention/rows @ --heads 4 --kv-heads 1 --in K=a2.npy --seed 1", 1,
-       "K of a2.npy has no dimension of heads, but --kv-heads makes kv_heads = 1"},
-  });
+  expect_refused(process(expanded(line)), 2, "expected at most 64 masks in one");
 }
 
 // More workers than one need several heads or a kernel that splits; the message says which do.
@@ -768,83 +390,14 @@ TEST_F(BadInput, Threads) {
       }
     }
   }
-  expect_refused({
-      {"run forward/rows @ --threads 0", 2, "--threads.*\"0\".*zero"},
-      {"count forward/rows @ --threads 0", 2, "--threads.*\"0\".*zero"},
-      {"run forward/rows @ --threads -1", 2, "--threads.*\"-1\".*positive"},
-      {"run forward/rows @ --threads 4097", 2, "--threads 4097 is too many.*4096"},
-      {"run forward/rows @ --threads 5000", 2, "--threads 5000 is too many.*4096"},
-      {"count forward/rows @ --threads 5000", 2, "--threads 5000 is too many.*4096"},
-      {"run forward/rows @ --threads 1.5", 2, "--threads.*\"1.5\""},
-      {"run forward/rows @ --threads ''", 2, "--threads"},
-      {"run forward/rows @ --threads 2 --threads 2", 2, "--threads is given 2 times"},
-      {"list --threads 2", 2, "--threads"},
-  });
-}
-
-// The message names what the person set.
-TEST_F(BadInput, EnvironmentTwins) {
-  expect_refused({
-      {"REDBLUE_N=0 count backward/small --d 3 --M 200", 2, "REDBLUE_N.*\"0\""},
-      {"REDBLUE_m=x count backward/small --n 4 --d 3 --M 200", 2, "REDBLUE_m.*\"x\""},
-      {"REDBLUE_D=1.5K count backward/small --n 4 --M 200", 2, "REDBLUE_D.*\"1.5K\""},
-      {"REDBLUE_M=64KB count backward/small --n 4 --d 3", 2, "REDBLUE_M.*64KiB"},
-      {"REDBLUE_BLOCKS=B count backward/small @", 2, "REDBLUE_BLOCKS.*'B'"},
-      {"REDBLUE_BLOCKS=C=4 count backward/small @", 2, "REDBLUE_BLOCKS.*C.*has B"},
-      {"REDBLUE_BLOCKS=printed run backward/large @", 2, "REDBLUE_BLOCKS"},
-      {"REDBLUE_BLOCKS=B=99 count backward/small --n 99 --d 99 --M 200", 2,
-       "REDBLUE_BLOCKS.*words more"},
-      {"REDBLUE_FORMAT=xml count backward/small @", 2, "REDBLUE_FORMAT.*xml"},
-      {"REDBLUE_SIMD=AVX9 run backward/small @", 2, "REDBLUE_SIMD 'AVX9'.*have [A-Z]"},
-      {"REDBLUE_THREADS=0 run forward/rows --n 4 --d 3 --M 999", 2, "REDBLUE_THREADS.*zero"},
-      {"REDBLUE_THREADS=5000 run forward/rows --n 4 --d 3 --M 999", 2,
-       "REDBLUE_THREADS 5000 is too many.*4096"},
-      {"REDBLUE_THREADS=2 run backward/small @", 2, "REDBLUE_THREADS 2: backward/small"},
-      {"REDBLUE_SEED=-1 run backward/small @", 2, "REDBLUE_SEED.*\"-1\""},
-      {"REDBLUE_SCALE=0 run backward/small @", 2, "REDBLUE_SCALE.*\"0\""},
-      {"REDBLUE_VERIFY=yes run backward/small @", 2, "REDBLUE_VERIFY.*yes.*0 or 1"},
-      {"REDBLUE_IN=A1 run backward/small @", 2, "REDBLUE_IN.*'A1'.*NAME=FILE"},
-      {"REDBLUE_IN=Q=a1.npy run backward/small @", 2, "REDBLUE_IN.*Q=a1.npy.*A1, A2"},
-      {"REDBLUE_IN=A1=a1.npy,A1=a1.npy run backward/small @", 2, "REDBLUE_IN.*A1.*twice"},
-      {"REDBLUE_OUT=g run backward/small @", 2, "REDBLUE_OUT.*'g'.*NAME=FILE"},
-      {"REDBLUE_OUT=O=out/O.npy run backward/small @", 2, "REDBLUE_OUT.*O.*returns g"},
-      {"REDBLUE_N=7 run backward/small --in A1=a1.npy --M 200", 1, "a1.npy.*4.*REDBLUE_N.*7"},
-      {"REDBLUE_N=64 list", 2, "REDBLUE_N is given: .*--n and --d, and --d is missing"},
-      {"REDBLUE_m=64 list", 2, "REDBLUE_m is given: .*these are missing"},
-      {"REDBLUE_D=64 list --m 5", 2, "REDBLUE_D is given: .*--n is missing"},
-      {"REDBLUE_KEEP=1 run backward/small @", 2, "REDBLUE_KEEP: only with --store"},
-      {"REDBLUE_RESUME=1 run backward/small @", 2, "REDBLUE_RESUME: only with --store"},
-      {"REDBLUE_RESUME=1 run backward/small @ --store file:out", 2,
-       "REDBLUE_RESUME: backward/small does not work row block by row block"},
-      {"REDBLUE_SCALE=1e40 run backward/small @", 2, "REDBLUE_SCALE: X: the scale"},
-      {"REDBLUE_CACHE=4KiB plan --d 64 --M 4096", 2, "--M '4096': REDBLUE_CACHE says how much"},
-      {"REDBLUE_MAKE=X=ones run backward/small @", 2, "REDBLUE_MAKE X=ones: .*identity"},
-      {"REDBLUE_MAKE=Q=identity run backward/small @", 2, "REDBLUE_MAKE Q=identity: .*A1, A2"},
-      {"REDBLUE_IN=A1=a1.npy run backward/small @", 2, "REDBLUE_IN gives A1, but nothing gives"},
-  });
 }
 
 // What one command is to write, no other does.
 TEST_F(BadInput, TwinsOfOneCommand) {
-  file("suite.json", R"({"points": [{"kernel": "backward/small", "n": 4, "d": 3, "M": 200}]})");
   const auto before = files();
   const Outcome recorded = redblue("REDBLUE_OUT=g=x.npy record suite.json");
   EXPECT_EQ(recorded.code, 0) << recorded.err;
   EXPECT_TRUE(Json::parse(recorded.out).contains("points"));
-  expect_refused({
-      {"REDBLUE_OUT=O=x.json trace backward/small @", 2, "neither --out nor --din"},
-      {"REDBLUE_DIN=x.din trace backward/small @", 2, "neither --out nor --din"},
-      {"REDBLUE_OUT=x.svg plot occupancy backward/small @", 2, "--out is missing"},
-      {"REDBLUE_OUT=x sweep suite.json", 2, "--out is missing"},
-      {"REDBLUE_TRACE_DIN=none/x.din trace backward/small @", 1, "none/x.din"},
-      {"REDBLUE_TRACE_OUT=none/x.json trace backward/small @", 1, "none/x.json"},
-      {"REDBLUE_RECORD_OUT=none/x.json record suite.json", 1, "none/x.json"},
-      {"REDBLUE_PLOT_OUT=x plot occupancy backward/small @", 2, "REDBLUE_PLOT_OUT 'x'"},
-      {"REDBLUE_SWEEP_OUT=- sweep suite.json", 2, "REDBLUE_SWEEP_OUT -: .*directory"},
-      {"REDBLUE_MERGE_OUT=- merge out out", 2, "REDBLUE_MERGE_OUT -: .*directory"},
-      {"REDBLUE_DIFF_ALSO=x diff suite.json suite.json", 2, "REDBLUE_DIFF_ALSO 'x'"},
-      {"REDBLUE_CALIBRATE_N=0 calibrate --out out/c.json", 2, "REDBLUE_CALIBRATE_N"},
-  });
   EXPECT_EQ(files(), before);
   for (const auto& [command, twin] :
        {std::pair("run", "[REDBLUE_OUT]"), std::pair("record", "[REDBLUE_RECORD_OUT]"),
@@ -858,161 +411,6 @@ TEST_F(BadInput, TwinsOfOneCommand) {
     const std::string help = data(std::string(command) + " --help");
     EXPECT_NE(help.find(twin), std::string::npos) << command << " " << twin << "\n" << help;
   }
-}
-
-// A seed beside files or a store is asked for, and what is missing is named.
-TEST_F(BadInput, OperandsThatNothingGives) {
-  data("store generate st A1 A2 --n 4 --m 5 --d 3");
-  expect_refused({
-      {"run backward/small @ --in A1=a1.npy --in A2=a2.npy --in A3=a2.npy --in dO=a1.npy", 2,
-       "--in gives A1, A2, A3, dO, but nothing gives X, Y: give --in X=FILE, or --seed S for the "
-       "rest, or --make X=identity"},
-      {"run backward/small @ --in A1=a1.npy --make X=identity --make Y=identity", 2,
-       "nothing gives A2, A3, dO: give --in A2=FILE, or --seed S for the rest\n"},
-      {"run backward/auto @ --in A1=a1.npy", 2, "but nothing gives A2, A3, X, Y, dO"},
-      {"run matmul/blocked @ --in A=a1.npy", 2, "nothing gives B: give --in B=FILE, or --seed S"},
-      {"trace backward/small @ --in A1=a1.npy --out out/t.json", 2, "nothing gives A2"},
-      {"run backward/small @ --store file:st", 2,
-       "--store gives A1, A2, but nothing gives A3, X, Y, dO"},
-      {"run backward/small @ --store file:st --in A3=a2.npy", 2,
-       "--in gives A3, --store gives A1, A2, but nothing gives X, Y, dO"},
-  });
-}
-
-TEST_F(BadInput, OperandsThatAreMade) {
-  expect_refused({
-      {"run backward/small @ --make X=ones", 2, "--make X=ones: expected a pattern: identity"},
-      {"run backward/small @ --make X", 2, "--make 'X': expected NAME=PATTERN"},
-      {"run backward/small @ --make Q=identity", 2, "--make Q=identity: .*A1, A2, A3, X, Y, dO"},
-      {"run backward/small @ --make A1=identity", 2, "--make A1=identity: .*square.*X, Y"},
-      {"run matmul/blocked @ --make A=identity", 2, "--make A=identity: .*square.*none"},
-      {"run backward/small @ --make X=identity --make X=identity", 2, "--make: X is named twice"},
-      {"run backward/small @ --make X=identity --in X=a1.npy", 2,
-       "--make X=identity: X comes from a1.npy, too"},
-  });
-}
-
-TEST_F(BadInput, OperandsThatTheKernelHasNot) {
-  expect_refused({
-      {"run backward/small @ --in O=O.npy", 2, "--in O=O.npy.*A1, A2, A3, X, Y, dO"},
-      {"run backward/small @ --in L=L.npy", 2, "--in L=L.npy"},
-      {"run forward/flash @ --in dO=a1.npy", 2, "--in dO=a1.npy.*A1, A2, A3, X, Y"},
-      {"run matmul/blocked @ --in A1=a1.npy", 2, "--in A1=a1.npy.*A, B"},
-      {"run backward/small @ --in a1=a1.npy", 2, "--in a1=a1.npy"},
-      {"run backward/large @ --in O=O.npy", 2, "O without L"},
-      {"run backward/flash @ --in L=L.npy", 2, "L without O"},
-      {"run backward/small @ --in A1=a1.npy --in A1=a1.npy", 2, "--in.*A1.*twice"},
-      {"run backward/small @ --in A1", 2, "--in.*'A1'.*NAME=FILE"},
-      {"run backward/small @ --in A1=", 2, "--in.*'A1='.*NAME=FILE"},
-      {"run backward/small @ --in =a1.npy", 2, "--in.*'=a1.npy'.*NAME=FILE"},
-      {"run backward/small @ --in ''", 2, "--in.*NAME=FILE"},
-      {"run backward/small @ --in", 2, "--in"},
-  });
-}
-
-TEST_F(BadInput, SizesThatDisagree) {
-  expect_refused({
-      {"run backward/small @ --in A1=a1_5.npy", 1, "A1 of a1_5.npy.* n = 5.*--n.*4"},
-      {"run backward/small @ --in A2=wide.npy", 1, "A2 of wide.npy.* d = 4.*--d.*3"},
-      {"run backward/small @ --in A3=a1.npy", 1, "A3 of a1.npy.* m = 4.*--m.*5"},
-      {"run backward/small @ --in X=a1.npy", 1, "X of a1.npy.* d = 4.*3"},
-      {"run backward/small --M 200 --in A1=a1.npy --in dO=a1_5.npy", 1,
-       "dO of a1_5.npy.* n = 5.*A1 of a1.npy.*4"},
-      {"run backward/small --M 200 --in A2=a2.npy --in A3=wide.npy --n 3", 1,
-       "A3 of wide.npy.* d = 4.*A2 of a2.npy.*3"},
-      {"run backward/large --M 200 --in O=a1_5.npy --in L=L.npy --d 3", 1,
-       "O of a1_5.npy.* n = 5.*L of L.npy.*4"},
-      {"run matmul/blocked --M 200 --in A=a1.npy --in B=a2.npy", 1, "B of a2.npy.* d = 5.*3"},
-      {"run backward/small @ --in A1=row.npy", 1, "A1 of row.npy.*1 dimension.*2"},
-      {"run backward/large @ --in O=O.npy --in L=column.npy", 1,
-       "L of column.npy, heads first, makes n = 1, but --n makes n = 4"},
-      {"run backward/large --M 200 --in O=O.npy --in L=column.npy", 1,
-       "O of O.npy has no dimension of heads, but L of column.npy makes heads = 4"},
-      {"run backward/small @ --in A1=a1_5.npy --out g=out/g.npy", 1, "a1_5.npy"},
-  });
-}
-
-TEST_F(BadInput, FilesThatHoldNoMatrix) {
-  expect_refused({
-      {"run backward/small @ --in A1=none.npy", 1, "none.npy: No such file"},
-      {"run backward/small @ --in A1=none/a1.npy", 1, "none/a1.npy: No such file"},
-      {"run backward/small @ --in A1=a1.npy/a1.npy", 1, "a1.npy/a1.npy: Not a directory"},
-      {"run backward/small @ --in A1=out", 1, "out: not a regular file"},
-      {"run backward/small @ --in A1=/dev/null", 1, "/dev/null: not a regular file"},
-      {"run backward/small @ --in A1=empty.npy", 1, "empty.npy: .*0 bytes"},
-      {"run backward/small @ --in A1=cut1.npy", 1, "cut1.npy: truncated header"},
-      {"run backward/small @ --in A1=cut6.npy", 1, "cut6.npy: truncated header"},
-      {"run backward/small @ --in A1=cut7.npy", 1, "cut7.npy: truncated header"},
-      {"run backward/small @ --in A1=cut9.npy", 1, "cut9.npy: truncated header"},
-      {"run backward/small @ --in A1=cut60.npy", 1, "cut60.npy: truncated header"},
-      {"run backward/small @ --in A1=cut128.npy", 1, "cut128.npy: truncated.* 0 bytes.*48"},
-      {"run backward/small @ --in A1=cut175.npy", 1, "cut175.npy: truncated.*47 bytes.*48"},
-      {"run backward/small @ --in A1=long.npy", 1, "long.npy: trailing bytes.*49.*48"},
-      {"run backward/small @ --in A1=foreign.npy", 1, "foreign.npy: a foreign file"},
-      {"run backward/small @ --in A1=text.npy", 1, "text.npy: a foreign file"},
-      {"run backward/small @ --in A1=format9.npy", 1, "format9.npy: .*format 9"},
-      {"run backward/small @ --in A1=header.npy", 1, "header.npy: malformed header"},
-      {"run backward/small @ --in A1=int.npy", 1, "int.npy: .*<i8.*float32.*float64"},
-      {"run backward/small @ --in A1=void.npy", 1, "void.npy: .*\\|V2.*bfloat16 .<V2.*float64"},
-      {"run backward/small @ --in A1=complex.npy", 1, "complex.npy: .*<c8"},
-      {"run backward/small @ --in A1=object.npy", 1, "object.npy: .*\\|O"},
-      {"run backward/small @ --in A1=cube.npy", 1, "cube.npy: 4 dimensions"},
-      {"run backward/small @ --in A1=scalar.npy", 1, "scalar.npy: 0 dimensions"},
-      {"run backward/small @ --in A1=no_rows.npy", 1, "no_rows.npy: .*empty"},
-      {"run backward/small @ --in A1=cut175.npy --out g=out/g.npy", 1, "cut175.npy"},
-  });
-}
-
-TEST_F(BadInput, NumbersThatAreNotFinite) {
-  expect_refused({
-      {"run backward/small @ --seed 1 --in A1=nan.npy --out g=out/g.npy", 1,
-       "nan.npy: nan at row 2, column 1"},
-      {"run backward/small @ --seed 1 --in A1=inf.npy --out g=out/g.npy", 1,
-       "inf.npy: inf at row 2, column 1"},
-      {"run backward/small @ --seed 1 --in dO=minus_inf.npy", 1,
-       "minus_inf.npy: -inf at row 2, column 1"},
-      {"run backward/large @ --seed 1 --in O=nan.npy --in L=L.npy", 1,
-       "nan.npy: nan at row 2, column 1"},
-      {"run backward/small @ --seed 1 --in A1=nan_fortran.npy", 1,
-       "nan_fortran.npy: nan at row 2, column 1"},
-      {"run backward/small @ --seed 1 --in A1=minus_inf_fortran.npy", 1,
-       "minus_inf_fortran.npy: -inf at row 2, column 1"},
-      {"run matmul/blocked --M 200 --n 1 --seed 1 --in A=double.npy", 1,
-       "double.npy: 1e\\+300 at row 0, column 0.*float32"},
-      // Finite inputs whose products are not.
-      {"run backward/small @ --seed 1 --in A1=huge.npy --out g=out/g.npy", 1,
-       "g of backward/small .*\\([0-9]+, [0-9]+\\).*too large"},
-      {"run backward/naive @ --seed 1 --in A1=huge.npy --M 9999 --out g=out/g.npy", 2, "--M"},
-      {"run forward/flash @ --seed 1 --in A1=huge.npy --out O=out/O.npy --out L=out/L.npy", 1,
-       "[OL] of forward/flash .*\\([0-9]+, [0-9]+\\).*too large"},
-      {"run backward/flash @ --seed 1 --in A1=huge.npy --out g=out/g.npy --out dQ=out/dQ.npy", 1,
-       "of forward/flash .*\\([0-9]+, [0-9]+\\).*too large"},
-      {"run backward/flash @ --seed 1 --in dO=huge.npy --out g=out/g.npy --out dQ=out/dQ.npy", 1,
-       "of backward/flash .*\\([0-9]+, [0-9]+\\).*too large"},
-      {"run matmul/blocked --m 5 --M 200 --seed 1 --in A=huge.npy --out C=out/C.npy", 1,
-       "C of matmul/blocked .*\\([0-9]+, [0-9]+\\).*too large"},
-  });
-}
-
-TEST_F(BadInput, Outputs) {
-  expect_refused({
-      {"run backward/small @ --out O=out/O.npy", 2, "--out O=out/O.npy.*returns g"},
-      {"run backward/small @ --out g", 2, "--out.*'g'.*NAME=FILE"},
-      {"run backward/small @ --out g=", 2, "--out.*'g='.*NAME=FILE"},
-      {"run backward/small @ --out g=out/a.npy --out g=out/b.npy", 2, "--out.*g.*twice"},
-      {"run forward/flash @ --out O=out/x.npy --out L=out/x.npy", 2, "--out.*out/x.npy"},
-      {"run forward/flash @ --out O=out/x.npy --out L=out/../out/x.npy", 2, "--out.*x.npy"},
-      {"run forward/flash @ --out O=none/O.npy", 1, "none/O.npy: No such file"},
-      {"run forward/flash @ --out O=out/O.npy --out L=none/L.npy", 1, "none/L.npy: No such file"},
-      {"run forward/flash @ --out O=out", 1, "out: Is a directory"},
-      {"run forward/flash @ --out O=out/", 1, "out/: Is a directory"},
-      {"run forward/flash @ --out O=a1.npy/O.npy", 1, "a1.npy/O.npy: Not a directory"},
-      {"run forward/flash @ --out O=/dev/full", 1, "/dev/full: No space left on device"},
-      {"run forward/flash @ --out O=/dev/stdin", 1, "/dev/stdin: Bad file descriptor"},
-      {"run forward/flash @ --out O=- --out L=/dev/stdout", 2, "--out.*two results to one file"},
-      {"run forward/flash @ --out O=/proc/O.npy", 1, "/proc/O.npy"},
-      {"run backward/small --n 4 --d 3 --M 1 --out g=out/g.npy", 2, "at least"},
-  });
 }
 
 // A directory and a file that may not be written, and a command that is not root.

@@ -214,7 +214,9 @@ TEST_F(BoundsCommand, TwinsAndCaches) {
   EXPECT_EQ(data("bounds --n 4K --d 64 --M 64KiB"), data("bounds --n 4096 --d 64 --M 16384"));
 }
 
-TEST_F(BoundsCommand, AtOnce) {
+using PerfOfBounds = Cli;
+
+TEST_F(PerfOfBounds, AnswersAtOnce) {
   const double most = 0.050 * kSlowdown;
   EXPECT_LT(seconds_after_start("bounds --n 10000000 --d 128 --M 64K", most), most);
 }

@@ -275,7 +275,9 @@ TEST_F(Command, SharedKeysAreAnOptionOfTheProblem) {
                  "--sharing 'self': expected none or kv");
 }
 
-TEST_F(Command, CountsAtOnce) {
+using PerfOfCount = Cli;
+
+TEST_F(PerfOfCount, AnswersAtOnce) {
   const Shape shape{10'000'000, 10'000'000, 128};
   const double most = 0.050 * kSlowdown;
   for (const TestedKernel& kernel : tested_kernels()) {

@@ -193,8 +193,10 @@ TEST_F(CurveCommand, SaysWhichProblemEachPointIs) {
   }
 }
 
+using PerfOfCurve = Cli;
+
 // From formulas alone.
-TEST_F(CurveCommand, TakesLessThanASecond) {
+TEST_F(PerfOfCurve, TakesLessThanASecond) {
   EXPECT_LT(seconds_after_start("curve --n 64K --d 128 --words 100M", kSlowdown), kSlowdown);
 }
 

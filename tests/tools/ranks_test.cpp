@@ -387,8 +387,9 @@ TEST_F(RanksCommand, DoNotBecomeAProgramOfTheWorkingDirectory) {
       without_proc(REDBLUE_COMMAND " run forward/rows --n 8 --d 4 --M 900 --ranks 2");
   EXPECT_EQ(run.code, 1);
   EXPECT_EQ(run.out, "");
-  EXPECT_TRUE(run.err.starts_with("redblue: mpirun started this, but /proc does not say"))
-      << run.err;
+  const std::string last = run.err.substr(
+      std::min(run.err.find("redblue: "), run.err.size()));  // sanitizers miss /proc, too
+  EXPECT_TRUE(last.starts_with("redblue: mpirun started this, but /proc does not say")) << run.err;
 }
 
 // ---- an MPI job ----------------------------------------------------------------------------

@@ -581,7 +581,7 @@ TEST_F(SparseOperands, BadInput) {
   expect_line("run matmul/sparse-stay --M 2000 --seed 1 --in A=savez.npz", 1,
               "A of savez.npz: no member format.npy: .*scipy.sparse.save_npz");
   expect_line("plan --n 8 --d 8 --M 2000 --in X=a.npy", 2, "--in: words depend on operands where");
-  expect_line("count forward/sparse-rows --n 2G --d 2G --M 2000 --make A1=random:2", 1,
+  expect_line("count forward/sparse-rows --n 1K --m 2G --d 2G --M 2000 --make A1=random:2", 1,
               "where (X|A2) has entries would need more than 8 EiB of memory");
   expect_line(
       "run logsumexp/sparse-x --n 8 --d 8 --M 2000 --activation relu --out L=l.npy", 2,

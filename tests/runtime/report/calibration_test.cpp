@@ -218,9 +218,10 @@ TEST(Calibration, AFileThatIsNoneIsRefused) {
   }
   for (const auto& [share, why] : std::map<double, std::string>{
            {0.0, "is no share of L2"}, {-0.5, "share is no number"}, {1.5, "is no share of L2"}}) {
-    EXPECT_NE(
-        changed([&](Parsed& json) { json["levels"][1]["fastest"]["share"] = share; }).find(why),
-        std::string::npos);
+    EXPECT_NE(changed([&share = share](Parsed& json) {
+                json["levels"][1]["fastest"]["share"] = share;
+              }).find(why),
+              std::string::npos);
   }
   EXPECT_NE(
       changed([](Parsed& json) { json["levels"] = Parsed::array(); }).find("neither L2 nor L1"),

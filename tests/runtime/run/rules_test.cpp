@@ -188,7 +188,7 @@ TEST(Rules, OfTextAndBack) {
       {"density:.", "the density is ."},
       {"density:", "the density is missing"}};
   for (const auto& [text, why] : bad) {
-    const std::string said = thrown<std::invalid_argument>([&] { parse_rule(text); });
+    const std::string said = thrown<std::invalid_argument>([&text = text] { parse_rule(text); });
     EXPECT_TRUE(said.find(why) != std::string::npos) << text << ": " << said;
   }
   EXPECT_THROW(made("identity", 3, 4), std::invalid_argument);
