@@ -14,6 +14,14 @@
 #include "memsim/tile.hpp"
 #include "memsim/unchecked.hpp"
 
+// Where a vector is one word, unrolled loops over a panel's vectors are much code and no faster.
+#undef REDBLUE_UNROLL
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+#define REDBLUE_UNROLL(times)
+#else
+#define REDBLUE_UNROLL(times) HWY_UNROLL(times)
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace redblue::HWY_NAMESPACE {
 namespace {
@@ -86,7 +94,7 @@ HWY_INLINE void for_vectors(const View& c, const MapOfPanel& map_of_panel) {
     const Index cols = Unchecked(c).panel_cols(p);
     if (cols == kPanel) {
       for (Index i = 0; i < c.rows(); ++i) {
-        HWY_UNROLL(16)
+        REDBLUE_UNROLL(16)
         for (int v = 0; v < kVectors; ++v) {
           hn::StoreU(map(i, v), kLanes, to[i] + v * kWidth);
         }

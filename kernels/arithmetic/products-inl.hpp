@@ -60,17 +60,17 @@ struct RowsApart {
 template <int R, int G, class Rows, class Step, class Stride>
 HWY_INLINE void accumulate(Vector (&sum)[R][G * kVectors], const Rows& row,
                            const float* const (&line)[G], Index length, Step step, Stride stride) {
-  HWY_UNROLL(4)
+  REDBLUE_UNROLL(4)
   for (Index k = 0; k < length; ++k) {
     Vector words[G * kVectors];
-    HWY_UNROLL(16)
+    REDBLUE_UNROLL(16)
     for (int v = 0; v < G * kVectors; ++v) {
       words[v] = load(line[v / kVectors] + k * stride, v % kVectors);
     }
-    HWY_UNROLL(16)
+    REDBLUE_UNROLL(16)
     for (int r = 0; r < R; ++r) {
       const Vector factor = hn::Set(kLanes, row[r][k * step]);
-      HWY_UNROLL(16)
+      REDBLUE_UNROLL(16)
       for (int v = 0; v < G * kVectors; ++v) {
         sum[r][v] = hn::MulAdd(factor, words[v], sum[r][v]);
       }
@@ -94,7 +94,7 @@ class Straight {
                         Vector (&sum)[R][G * kVectors]) const {
     const float* const row = Unchecked(a_).at(i, 0);
     const auto line_from = [&](const float*(&line)[G], Index k) HWY_ATTR {
-      HWY_UNROLL(16)
+      REDBLUE_UNROLL(16)
       for (int g = 0; g < G; ++g) {
         line[g] = of_b[g] + k * stride;
       }
@@ -139,7 +139,7 @@ class Turned {
       accumulate<R, G>(sum, RowsApart<One>{row, {}}, line, a_.rows(), Panel(), stride);
     } else {
       const float* rows[R];
-      HWY_UNROLL(16)
+      REDBLUE_UNROLL(16)
       for (int r = 0; r < R; ++r) {
         rows[r] = row + r + (first + r < kPanel ? 0 : next_ - kPanel);
       }
@@ -189,13 +189,13 @@ struct Passed {
 template <int R, int G, class Left, class Finish>
 HWY_INLINE void register_tile(const Left& a, const Passed<G>& of, Index i, const Finish& finish) {
   Vector sum[R][G * kVectors];
-  HWY_UNROLL(16)
+  REDBLUE_UNROLL(16)
   for (int g = 0; g < G; ++g) {
     const float* const row = of.to[g][i];
     const Index stride = of.wide ? kPanel : of.to[g].stride;
-    HWY_UNROLL(16)
+    REDBLUE_UNROLL(16)
     for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(16)
+      REDBLUE_UNROLL(16)
       for (int v = 0; v < kVectors; ++v) {
         sum[r][g * kVectors + v] = Finish::kAdds ? load(row + r * stride, v) : hn::Zero(kLanes);
       }
@@ -206,23 +206,23 @@ HWY_INLINE void register_tile(const Left& a, const Passed<G>& of, Index i, const
   } else {
     a.template times<R, G>(of.line, of.stride, i, sum);
   }
-  HWY_UNROLL(16)
+  REDBLUE_UNROLL(16)
   for (int g = 0; g < G; ++g) {
     const auto map = finish.of_panel(of.first + g);
     float* row = of.to[g][i];
     if (HWY_LIKELY(of.wide)) {
-      HWY_UNROLL(16)
+      REDBLUE_UNROLL(16)
       for (int r = 0; r < R; ++r) {
-        HWY_UNROLL(16)
+        REDBLUE_UNROLL(16)
         for (int v = 0; v < kVectors; ++v) {
           hn::StoreU(map(sum[r][g * kVectors + v], row + r * kPanel, v), kLanes,
                      row + r * kPanel + v * kWidth);
         }
       }
     } else {
-      HWY_UNROLL(16)
+      REDBLUE_UNROLL(16)
       for (int r = 0; r < R; ++r) {
-        HWY_UNROLL(16)
+        REDBLUE_UNROLL(16)
         for (int v = 0; v < kVectors; ++v) {
           if (v * kWidth < of.cols[g]) {
             store(map(sum[r][g * kVectors + v], row, v), row, v, lanes_in(of.cols[g], v));
