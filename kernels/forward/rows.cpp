@@ -129,20 +129,22 @@ PhaseCost finish_cost(const RowPlan& by, const Units::Sum& of) {
 std::vector<PhaseCost> rows_cost(const Problem& problem, const Blocks& blocks, Range units) {
   const GroupedRows grouped(problem, blocks);
   const RowPlan& by = grouped.by;
-  const GroupedRows::Sum sum = grouped.sum(units);
-  const Units::Sum& of = sum.of;
-  const Words r = of.largest, d = problem.shape.d, dv = problem.shape.dv;
+  const Words d = problem.shape.d, dv = problem.shape.dv;
   const Words left = grouped.merges() ? dv * problem.sum_words + problem.row_words() : Words(0);
-  std::vector<PhaseCost> phases = {
-      query_rows_cost(by, of),
-      // S beside the sums; A2_J and A3_J.
-      with_index({.path = "core",
-                  .reads = of.met * problem.key_words(),
-                  .writes = of.rows * left,
-                  .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest, sum.keys) +
-                          of.index_live,
-                  .flops = 2 * of.pairs * (d + dv)},
-                 of)};
+  // S beside the sums; A2_J and A3_J.
+  PhaseCost core{.path = "core", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
+  grouped.each_sum(units, [&](const Units::Sum& of, Index keys) {
+    const Words r = of.largest;
+    add(core, with_index({.path = "core",
+                          .reads = of.met * problem.key_words(),
+                          .writes = of.rows * left,
+                          .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest, keys) +
+                                  of.index_live,
+                          .flops = 2 * of.pairs * (d + dv)},
+                         of));
+  });
+  const Units::Sum of = grouped.sum(units).of;
+  std::vector<PhaseCost> phases = {query_rows_cost(by, of), core};
   if (!grouped.merges()) {
     phases.push_back(finish_cost(by, of));
   }

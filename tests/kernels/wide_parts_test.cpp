@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "memsim/backing.hpp"
@@ -89,6 +90,8 @@ class InWideParts {
     }
   }
   [[nodiscard]] const Buffers& returned() const { return returned_; }
+  // In place of anywhere: before and after these units.
+  void cut_at(Range units) { at_ = units; }
 
  private:
   template <class Words>
@@ -102,6 +105,15 @@ class InWideParts {
   // In at most three parts.
   std::vector<Range> cut(Index all) {
     std::vector<Range> parts;
+    if (at_) {
+      const Index first = std::min(at_->begin, all), second = std::min(at_->end, all);
+      for (const Range part : {Range{0, first}, Range{first, second}, Range{second, all}}) {
+        if (part.size() > 0) {
+          parts.push_back(part);
+        }
+      }
+      return parts;
+    }
     for (Index begin = 0; begin < all;) {
       const Index end = parts.size() == 2 ? all : random_.any(begin + 1, all);
       parts.push_back({begin, end});
@@ -122,6 +134,7 @@ class InWideParts {
 
   const Plan& plan_;
   RandomMasks& random_;
+  std::optional<Range> at_;
   const Split& split_;
   Buffers returned_;
   std::deque<SlowMatrix> matrices_;
@@ -192,6 +205,31 @@ TEST_P(WideParts, MoveAndHoldWhatTheirFormulasSay) {
     InWideParts parts(kernel, plan, problem, random);
     parts.run();
     EXPECT_TRUE(same_bits(parts.returned(), whole.returned));
+  }
+}
+
+// Of groups of keys and blocks of rows, of both of which the last are smaller.
+TEST_P(WideParts, OfAnyRangeOfUnits) {
+  TestedKernel kernel = tested_kernel(GetParam());
+  kernel.sum_words = kSumWords;
+  const Shape shape{17, 8, 3};
+  RandomMasks random(1);
+  Plan plan = kernel.plan(shape, kernel.least_M(shape) + 60);
+  if (kernel.groups_keys()) {
+    plan = kernel.in_groups(plan, 5, 3);
+  }
+  const TestProblem problem = make_problem(kernel, shape, 1, 2);
+  const Result whole = run_kernel(kernel, plan, problem);
+  const Index units =
+      kernel.kernel->schedule.split->stages.front().units(plan.problem, plan.blocks);
+  for (Index end = 1; end <= units && !HasFailure(); ++end) {
+    for (Index begin = 0; begin < end && !HasFailure(); ++begin) {
+      SCOPED_TRACE(fmt::format("units {} to {} of {}", begin, end, to_string(plan)));
+      InWideParts parts(kernel, plan, problem, random);
+      parts.cut_at({begin, end});
+      parts.run();
+      EXPECT_TRUE(same_bits(parts.returned(), whole.returned));
+    }
   }
 }
 

@@ -444,7 +444,7 @@ TEST_F(GateBudgets, WhatIsHiddenOrDoesNotFitIsAccepted) {
   });
   expect_refused(
       check({"--accept", "backward/rows n=40 d=5 M=1", "--reason", "why", "--who", "me"}), 2,
-      "it does not fit in M, and at_most has least_M\n");
+      "it does not fit in M, and at_most has least_M$");
   EXPECT_EQ(redblue("check base.json").code, 3);
 }
 

@@ -321,7 +321,7 @@ TEST_F(SweepPictures, SaysWhatCannotBeDrawn) {
       "plot figure1 swept -o p.svg", 2,
       "swept varies in d \\(8, 16\\), M \\(256, 512, 1024, \\.\\.\\.\\): --where d=8 draws over "
       "M, --where M=256 draws over d");
-  expect_refused("plot figure1 swept --over d -o p.svg", 2, "\\): --where M=256 draws over d\n");
+  expect_refused("plot figure1 swept --over d -o p.svg", 2, "\\): --where M=256 draws over d$");
   expect_refused("plot figure1 swept --over m -o p.svg", 2, "--over 'm': expected M\\|n\\|d");
   expect_refused("plot figure1 swept --over n --where d=8,M=256 -o p.svg", 1,
                  "fits with two sizes of n or more");
