@@ -90,7 +90,7 @@ class InWideParts {
     }
   }
   [[nodiscard]] const Buffers& returned() const { return returned_; }
-  // In place of anywhere: before and after these units.
+  // Cuts before and after these units, not at random.
   void cut_at(Range units) { at_ = units; }
 
  private:
@@ -208,7 +208,7 @@ TEST_P(WideParts, MoveAndHoldWhatTheirFormulasSay) {
   }
 }
 
-// Of groups of keys and blocks of rows, of both of which the last are smaller.
+// The last group of keys and the last block of rows are smaller than the others.
 TEST_P(WideParts, OfAnyRangeOfUnits) {
   TestedKernel kernel = tested_kernel(GetParam());
   kernel.sum_words = kSumWords;

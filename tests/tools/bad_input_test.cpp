@@ -24,8 +24,8 @@
 namespace redblue {
 namespace {
 
-// A command line, where @ stands for "--n 4 --m 5 --d 3 --M 200"; its exit code; what its
-// message must match.
+// A command line in which @ stands for "--n 4 --m 5 --d 3 --M 200", its exit code, and a regular
+// expression for its message.
 struct Bad {
   std::string command;
   int code;
@@ -165,8 +165,8 @@ class BadInput : public Cli {
 
 class PartOfBadInput : public BadInput, public testing::WithParamInterface<BadInputs> {};
 
-// In this process, where a command starts in a millisecond; every 20th line, and those that set the
-// environment, in one of its own.
+// Most lines run in this process, where a command starts in a millisecond. Every 20th line runs in
+// a new process, and so does each line that sets the environment.
 TEST_P(PartOfBadInput, IsRefused) {
   data("store generate st A1 A2 --n 4 --m 5 --d 3");
   const std::filesystem::path before = std::filesystem::current_path();
@@ -230,7 +230,7 @@ TEST_F(BadInput, FastMemoryBelowTheLeast) {
   }
 }
 
-// What `--M auto` finds in the place of a calibration of the machine of six cores.
+// `--M auto` on a machine of six cores, with and without a calibration.
 TEST_F(BadInput, MByACalibration) {
   const std::string none = "--M auto: there is no /none/redblue/calibration.json: run `redblue ";
   if (!synthetic_topology("core:1 pu:1").unavailable.empty()) {
@@ -319,7 +319,7 @@ TEST_F(BadInput, Calibrate) {
   });
 }
 
-// What callgrind needs, on a machine of 6 cores that a file describes.
+// `measure --via callgrind` on a machine of six cores that a file describes.
 TEST_F(BadInput, Measure) {
   std::string why = callgrind_unavailable();
   if (why.empty() && !read_topology().unavailable.empty()) {
@@ -392,7 +392,7 @@ TEST_F(BadInput, Threads) {
   }
 }
 
-// What one command is to write, no other does.
+// A twin that names an output belongs to one command.
 TEST_F(BadInput, TwinsOfOneCommand) {
   const auto before = files();
   const Outcome recorded = redblue("REDBLUE_OUT=g=x.npy record suite.json");

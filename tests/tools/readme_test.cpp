@@ -20,7 +20,7 @@
 namespace redblue {
 namespace {
 
-// A command of a page, and what the page shows of it.
+// A command of a page and the output below it.
 struct Shown {
   std::string page;
   int place = 0;  // among the page's commands
@@ -48,7 +48,7 @@ void add_shown(const std::filesystem::path& root, const std::string& page,
   }
 }
 
-// Of the README and of docs/.
+// The commands of the README and of docs/.
 std::vector<Shown> all_shown() {
   const std::filesystem::path root = REDBLUE_SOURCE_DIR;
   std::vector<std::string> pages = {"README.md"};
