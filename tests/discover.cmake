@@ -21,7 +21,7 @@ macro(add_suite)
   while(index LESS processes)
     set(test ${name})
     set(label ${LABEL})
-    if(suite MATCHES "^Perf")  # fails where other programs run, too
+    if(suite MATCHES "^Perf")  # time limits, which fail on a busy machine
       set(label perf)
     endif()
     if(processes GREATER 1)

@@ -14,7 +14,7 @@
 #include "memsim/tile.hpp"
 #include "memsim/unchecked.hpp"
 
-// Where a vector is one word, unrolled loops over a panel's vectors are much code and no faster.
+// Without vector instructions, unrolling makes more code and no speed.
 #undef REDBLUE_UNROLL
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 #define REDBLUE_UNROLL(times)

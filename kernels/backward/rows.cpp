@@ -80,7 +80,7 @@ void rows_nest(NestWriter& nest, const GroupedRows& grouped, Start start, const 
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestTile kept("A1", I, by.kept), S("S", I, d), G("G", I, d), W("W", I, d);
   const NestTile L("L", I, problem.row_columns()), v("v", I, problem.row_columns());
-  const Units::Sum met = grouped.sum({0, grouped.units()}).of;
+  const Units::Sum met = grouped.sum({0, grouped.units()});
   const auto row_blocks = [&](const NestLoop& J, const NestWriter::Tiles& keys) {
     nest.loop(I, [&] {
       first(I, kept, S);
@@ -212,7 +212,7 @@ PhaseCost core_cost(const GroupedRows& grouped, Start start, Range units) {
 // S and G, up to W or to what groups leave.
 std::vector<PhaseCost> core_costs(const GroupedRows& grouped, Start start, Range units) {
   const RowPlan& by = grouped.by;
-  const Units::Sum of = grouped.sum(units).of;
+  const Units::Sum of = grouped.sum(units);
   const bool with_v = start == Start::given && !grouped.merges();
   PhaseCost G = with_v ? row_gradients_cost(by, of) : rows_times_cost("G", by, of);
   G.peak += of.largest * (Words(by.problem.shape.d) + by.kept);  // S, and what is kept of A1
@@ -239,7 +239,7 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
   const GroupedRows grouped(problem, blocks);
   const RowPlan& by = grouped.by;
   const PlanLevel in{by, level};
-  const Units::Sum of = grouped.sum(units).of;
+  const Units::Sum of = grouped.sum(units);
   const Words d = problem.shape.d;
   PhaseCost G = level_rows_times_cost("G", in, of);
   PhaseCost core =

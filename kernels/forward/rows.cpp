@@ -143,7 +143,7 @@ std::vector<PhaseCost> rows_cost(const Problem& problem, const Blocks& blocks, R
                           .flops = 2 * of.pairs * (d + dv)},
                          of));
   });
-  const Units::Sum of = grouped.sum(units).of;
+  const Units::Sum of = grouped.sum(units);
   std::vector<PhaseCost> phases = {query_rows_cost(by, of), core};
   if (!grouped.merges()) {
     phases.push_back(finish_cost(by, of));
@@ -335,7 +335,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.loop(I, [&] {
       query_rows_nest(nest, by, I);
       nest.phase("core", [&] {
-        index_nest(nest, grouped.sum({0, grouped.units()}).of);
+        index_nest(nest, grouped.sum({0, grouped.units()}));
         pass(of_group.J, of_group.keys);
         nest.step(
             std::string(text_for(problem, "O_I of G = Z_I / sum_I; L_I of G = max_I + log(sum_I)",

@@ -375,7 +375,7 @@ void sums_part(Machine& machine, const Plan& plan, const Operands& io, Range uni
 PhaseCost sums_cost(const Problem& problem, const Blocks& blocks, Range units) {
   const GroupedRows by = row_groups(problem, blocks);
   PhaseCost cost = sum_of_group_cost("dQ", by, units);
-  cost.writes = Words(by.sum(units).of.rows) * problem.shape.d * problem.sum_words;
+  cost.writes = Words(by.sum(units).rows) * problem.shape.d * problem.sum_words;
   return cost;
 }
 
@@ -766,7 +766,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
     nest.loop(I, [&] {
       nest.read({Q, dO});
       if (start_of(problem, start) == Start::nothing) {
-        index_nest(nest, grouped.sum({0, grouped.units()}).of);
+        index_nest(nest, grouped.sum({0, grouped.units()}));
         const NestTile U("U", I, d), Z("Z", I, d), maximum("max", I), sum("sum", I),
             mean("mean", I);
         nest.loop(J, {Q, dO, U, Z, maximum, sum, mean}, [&] {
@@ -787,7 +787,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, Start start) {
                   leaves_v(problem, blocks, start) ? NestWriter::Tiles{v} : NestWriter::Tiles{});
       }
       nest.read(has_v ? NestWriter::Tiles{L, v} : NestWriter::Tiles{L});
-      index_nest(nest, grouped.sum({0, grouped.units()}).of);
+      index_nest(nest, grouped.sum({0, grouped.units()}));
       nest.loop(J, {Q, dO, L, v, dQ}, [&] {
         nest.step(p_text(problem, "c Q_I K_J^T", "dO_I " + values + "^T") +
                       (grouped.merges() ? "; dQ_I of P += p K_J" : "; dQ_I += c p K_J"),

@@ -119,7 +119,7 @@ Tile sum_of_group(Machine& machine, const GroupedRows& by, const Operands& io, I
 
 PhaseCost sum_of_group_cost(std::string path, const GroupedRows& by, Range units) {
   const Words d = by.by.problem.shape.d, sum_words = by.by.problem.sum_words;
-  const Units::Sum of = by.sum(units).of;
+  const Units::Sum of = by.sum(units);
   return {.path = std::move(path),
           .reads = of.rows * (2 * d + 4) * sum_words,
           .writes = 0,

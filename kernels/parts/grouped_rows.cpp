@@ -80,18 +80,15 @@ void GroupedRows::each_sum(Range units, const Visit& visit) const {
   });
 }
 
-GroupedRows::Sum GroupedRows::sum(Range units) const {
-  Sum sum;
-  each_sum(units, [&](const Units::Sum& of, Index keys) {
-    add(sum.of, of);
-    sum.keys = std::max(sum.keys, keys);
-  });
+Units::Sum GroupedRows::sum(Range units) const {
+  Units::Sum sum;
+  each_sum(units, [&](const Units::Sum& of, Index) { add(sum, of); });
   return sum;
 }
 
 GroupNest group_nest(const GroupedRows& by, const NestLoop& groups) {
   const Problem& problem = by.by.problem;
-  const Units::Sum met = by.sum({0, by.units()}).of;
+  const Units::Sum met = by.sum({0, by.units()});
   GroupNest nest{
       .J = groups.met("J", (problem.mask.full() ? "keys of " : "live keys of ") + groups.variable,
                       met.met.value(), met.longest, by.by.keys),

@@ -56,12 +56,7 @@ struct GroupedRows {
     }
     return plan;
   }
-  // The sum over some units; and the most keys of a group among them.
-  struct Sum {
-    Units::Sum of;
-    Index keys = 0;
-  };
-  [[nodiscard]] Sum sum(Range units) const;
+  [[nodiscard]] Units::Sum sum(Range units) const;
   // Calls visit(sum, keys) for parts of some units, with the most keys of a group in each.
   using Visit = std::function<void(const Units::Sum& of, Index keys)>;
   void each_sum(Range units, const Visit& visit) const;

@@ -91,12 +91,12 @@ PhaseCost add_gradient_cost(const GroupedRows& grouped, Range units, bool partia
   const RowPlan& by = grouped.by;
   const Index d = by.problem.shape.d;
   const Words dd = Words(d) * d, sum_words = by.problem.sum_words;
-  const Units::Sum of = grouped.sum(units).of;
+  const Units::Sum of = grouped.sum(units);
   const Words rows = of.rows;
   const Words r = of.largest;
   // The first unit of all finds nothing to add to.
   const Units::Sum adding =
-      grouped.sum({partials ? units.end : std::max(units.begin, Index{1}), units.end}).of;
+      grouped.sum({partials ? units.end : std::max(units.begin, Index{1}), units.end});
   const bool adds = adding.units > 0;
   // The last unit of all makes g whole.
   const Index whole = !partials && of.units > 0 && units.end == grouped.units() ? 1 : 0;

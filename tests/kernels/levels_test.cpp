@@ -176,7 +176,7 @@ TEST_P(LeveledKernel, MovesAndComputesWhatItsFormulasSayAtEachLevel) {
 
 // Two inner levels in which everything fits.
 const Memory kRoomy = [] {
-  Memory memory(Index{1} << 36);  // for more, the thread sanitizer has no addresses
+  Memory memory(Index{1} << 36);  // the thread sanitizer maps no larger arena
   memory.inner = {Index{1} << 34, Index{1} << 35};
   return memory;
 }();

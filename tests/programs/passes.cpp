@@ -80,7 +80,7 @@ std::vector<PhaseCost> words_of_weighed(const Arguments& given) {
 void crashes(Machine& machine, const Arguments& given) {
   once(machine, given);
   if (given["n"] == 7) {
-    ::signal(SIGSEGV, SIG_DFL);  // which sanitizers report at length
+    ::signal(SIGSEGV, SIG_DFL);  // sanitizers would print a long report
     ::raise(SIGSEGV);
   }
 }

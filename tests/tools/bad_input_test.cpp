@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 #include <sstream>
-#include <stdexcept>
 #include <vector>
 
 #include <sched.h>
@@ -16,6 +15,7 @@
 #include "runtime/observe/callgrind.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/run/buffers.hpp"
+#include "runtime/system/environment.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/npy_bytes.hpp"
 #include "tests/support/tested_kernel.hpp"
@@ -48,8 +48,8 @@ std::vector<BadInputs> bad_inputs() {
     const std::size_t arrow = line.find(" => ");
     if (line.starts_with('[')) {
       parts.push_back({.name = line.substr(1, line.size() - 2), .lines = {}});
-    } else if (arrow == std::string::npos || parts.empty()) {
-      throw std::logic_error("bad_input.txt: " + line);
+    } else if (arrow == std::string::npos) {
+      parts.back().lines.push_back({.command = line, .code = -1, .message = "no line of this file"});
     } else {
       parts.back().lines.push_back({.command = line.substr(2, arrow - 2),
                                     .code = line.front() - '0',
@@ -59,14 +59,18 @@ std::vector<BadInputs> bad_inputs() {
   return parts;
 }
 
-// The command as this process, in its working directory.
-Outcome called(std::vector<std::string> words) {
+// The command in this process, in the given directory, without variables of the environment.
+Outcome called(const std::filesystem::path& directory, std::vector<std::string> words) {
   words.insert(words.begin(), "redblue");
   std::vector<char*> arguments;
   for (std::string& word : words) {
     arguments.push_back(word.data());
   }
   arguments.push_back(nullptr);
+  const Environment none;
+  const WithEnvironment with(none);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(directory);
   Outcome outcome;
   std::string complaints;
   testing::internal::CaptureStdout();
@@ -76,6 +80,7 @@ Outcome called(std::vector<std::string> words) {
                   [&](const std::string& what) { complaints += "redblue: " + what + "\n"; });
   outcome.err = testing::internal::GetCapturedStderr() + complaints;
   outcome.out = testing::internal::GetCapturedStdout();
+  std::filesystem::current_path(before);
   return outcome;
 }
 
@@ -169,7 +174,6 @@ class PartOfBadInput : public BadInput, public testing::WithParamInterface<BadIn
 // a new process, and so does each line that sets the environment.
 TEST_P(PartOfBadInput, IsRefused) {
   data("store generate st A1 A2 --n 4 --m 5 --d 3");
-  const std::filesystem::path before = std::filesystem::current_path();
   int line = 0;
   for (const auto& [command, code, message] : GetParam().lines) {
     SCOPED_TRACE(command);
@@ -177,9 +181,7 @@ TEST_P(PartOfBadInput, IsRefused) {
     if (line++ % 20 == 0 || !as_words.assignments.empty()) {
       expect_refused(process(expanded(command)), code, message);
     } else {
-      std::filesystem::current_path(directory_.path());
-      expect_refused([&] { return called(as_words.words); }, code, message);
-      std::filesystem::current_path(before);
+      expect_refused([&] { return called(directory_.path(), as_words.words); }, code, message);
     }
   }
 }
@@ -359,6 +361,12 @@ TEST_F(BadInput, Measure) {
     SCOPED_TRACE(command);
     expect_refused(process(kSixCores + expanded(command)), code, message);
   }
+}
+
+// A process of its own has a standard input that cannot be written.
+TEST_F(BadInput, AnOutputToStandardInput) {
+  expect_refused(process(expanded("run forward/flash @ --out O=/dev/stdin")), 1,
+                 "/dev/stdin: Bad file descriptor");
 }
 
 TEST_F(BadInput, TooManyMasks) {

@@ -217,7 +217,7 @@ TEST_F(BoundsCommand, TwinsAndCaches) {
 using PerfOfBounds = Cli;
 
 TEST_F(PerfOfBounds, AnswersAtOnce) {
-  const double most = 0.050 * kSlowdown;
+  const double most = 0.050;
   EXPECT_LT(seconds_after_start("bounds --n 10000000 --d 128 --M 64K", most), most);
 }
 
