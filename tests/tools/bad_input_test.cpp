@@ -49,7 +49,8 @@ std::vector<BadInputs> bad_inputs() {
     if (line.starts_with('[')) {
       parts.push_back({.name = line.substr(1, line.size() - 2), .lines = {}});
     } else if (arrow == std::string::npos) {
-      parts.back().lines.push_back({.command = line, .code = -1, .message = "no line of this file"});
+      parts.back().lines.push_back(
+          {.command = line, .code = -1, .message = "no line of this file"});
     } else {
       parts.back().lines.push_back({.command = line.substr(2, arrow - 2),
                                     .code = line.front() - '0',
