@@ -143,7 +143,8 @@ TEST_F(OwnProgram, IsTimed) {
   suite(kGrid, "time");
   const Outcome swept = own("sweep s.json -o d");
   EXPECT_EQ(swept.code, 0) << swept.err;
-  for (const Json& point : Json::parse(read("d/sweep.json"))["points"]) {
+  const Json sweep = Json::parse(read("d/sweep.json"));
+  for (const Json& point : sweep["points"]) {
     if (!point["fits"]) {
       continue;
     }

@@ -195,7 +195,8 @@ Value named_texts_of(const Json& json, const std::string& place) {
       return to_string(parse_named_texts(json.get<std::string>()));
     }
     NamedTexts texts;
-    for (const auto& [name, text] : json.is_object() ? json.items() : Json::object().items()) {
+    const Json all = json.is_object() ? json : Json::object();
+    for (const auto& [name, text] : all.items()) {
       if (!text.is_string()) {
         throw std::invalid_argument(
             fmt::format("{}: {} is no text", shortened(name), in_short(text)));
