@@ -55,7 +55,7 @@ bool makes_v_first(const GroupedRows& by, Start start) {
   return by.merges() && start == Start::given && by.by.problem.normalised();
 }
 
-// Whether groups leave sums, of which W_I comes when all have.
+// Whether groups write sums. W_I is made when the sums of all groups are there.
 bool leaves_sums(const GroupedRows& by, Start start) {
   return by.merges() && start == Start::nothing;
 }
@@ -193,7 +193,7 @@ PhaseCost core_cost(const GroupedRows& grouped, Start start, Range units) {
   const Index of_row =  // L, and v where it was made first
       given ? problem.row_words() * (makes_v_first(grouped, start) ? 2 : 1) : 0;
   const Words left = leaves_sums(grouped, start) ? words_of_group(problem) : Words(0);
-  // S, G and what is kept of A1 beside the sums; A2_J and A3_J.
+  // S, G, the kept columns of A1, the sums, A2_J and A3_J.
   PhaseCost sum{.path = "core", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
   grouped.each_sum(units, [&](const Units::Sum& of, Index keys) {
     const Words r = of.largest;
@@ -259,7 +259,7 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
 
 // ---- before g, where keys come in groups ---------------------------------------------------
 
-// What a row block leaves of a group.
+// Writes the sums of each row block and group.
 void leave_sums(Machine& machine, const Plan& plan, const Operands& io, Range units) {
   const GroupedRows grouped = groups_of(plan.problem, plan.blocks, Start::nothing);
   for (Index unit = units.begin; unit < units.end; ++unit) {
@@ -404,7 +404,7 @@ Words chain(const Problem& problem, const Blocks& blocks, Start start) {
   return Words(by.keys(0).size()) + by.by.rows + by.units();
 }
 
-// g += A1_I^T W_I with W_I of what a group left.
+// g += A1_I^T W_I, with W_I from the sums of a group.
 void add_sum_of_group(Machine& machine, GroupedRows by, const Operands& io, Index unit,
                       SlowMatrix* partials) {
   by.by.kept = 0;

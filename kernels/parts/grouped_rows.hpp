@@ -1,7 +1,7 @@
 #pragma once
-// Row blocks whose keys come in groups, for kernels that leave something for each row block and
-// group, and merge it in the order of groups: several machines may then work on one row block. The
-// groups are consecutive keys, of a number that the plan says.
+// Row blocks with keys in groups, so that several machines can work on one row block. A kernel
+// writes a partial result for each row block and group, and merges them in the order of the groups.
+// A group is a range of consecutive keys. The plan gives the number of groups.
 
 #include <functional>
 #include <string_view>
@@ -10,13 +10,13 @@
 
 namespace redblue {
 
-// Some of the units of several groups, of so many blocks each: all blocks with the first group,
-// then with the next, ... Calls visit(groups, blocks) for parts of them in which each of some
-// groups has the same blocks: three at most.
+// A unit is a row block of a group. Units are numbered through all `blocks` of the first group, then
+// through those of the next. Calls visit(groups, blocks) for at most three parts of `units`; in a
+// part, each group has the same blocks.
 void each_part(Range units, Index blocks,
                const std::function<void(Range groups, Range blocks)>& visit);
-// The sum over blocks of one group as that over these of all, where all rows meet all others: a
-// group has at most `most` of these, and all have `others`.
+// From the sum over the blocks of one group, the sum over the same blocks of all groups. Requires:
+// no mask. A group has at most `most` keys, and all groups together have `others`.
 Units::Sum of_all_groups(Units::Sum of_one, Index groups, Index most, Index others);
 void add(Units::Sum& sum, const Units::Sum& more);
 void add(PhaseCost& sum, const PhaseCost& more);
@@ -43,7 +43,7 @@ struct GroupedRows {
   }
   [[nodiscard]] Range rows(Index unit) const { return row_blocks[unit % row_blocks.size()]; }
   [[nodiscard]] Index group(Index unit) const { return unit / row_blocks.size(); }
-  // Of the rows I in what the groups leave.
+  // The place of rows I of a group in the partial results.
   [[nodiscard]] Range left(Index group, Range I) const {
     const Index first = group * by.problem.shape.n;
     return {first + I.begin, first + I.end};

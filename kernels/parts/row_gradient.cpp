@@ -10,8 +10,8 @@
 namespace redblue {
 namespace {
 
-// g_K += A1_IK^T W_I, of which g_K stays while rows pass; the tile of A1_I is as it is, with the
-// columns K, or transposed, with rows from `first` on.
+// g_K += A1_IK^T W_I. g_K stays while rows pass. The tile of A1_I has the columns K, or it is
+// transposed and has the rows from `first` on.
 void multiply_rows(Machine& machine, const RowPlan& by, const Tile& a1, bool is_transposed,
                    Index first, const Tile& W, Tile& g_k) {
   Begun begun(machine, g_k.rows());
@@ -43,8 +43,8 @@ void add_rows(Machine& machine, const RowPlan& by, Tile& sum, const Tile& part) 
             [&](Range K) { add(sum.part(K), part.part(K)); });
 }
 
-// g_K of one unit: its own d rows of `partials`; or added to g, where there are none. What is there
-// before the last unit is a partial result.
+// g_K of one unit. It goes to the unit's d rows of `partials`; without partials it is added to g.
+// Until the last unit, g is a partial result.
 void put_gradient(Machine& machine, const GroupedRows& grouped, Index unit, Tile g_k, Range K,
                   SlowMatrix& g, SlowMatrix* partials) {
   if (partials != nullptr) {
@@ -94,15 +94,15 @@ PhaseCost add_gradient_cost(const GroupedRows& grouped, Range units, bool partia
   const Units::Sum of = grouped.sum(units);
   const Words rows = of.rows;
   const Words r = of.largest;
-  // The first unit of all finds nothing to add to.
+  // The very first unit writes g and reads none of it.
   const Units::Sum adding =
       grouped.sum({partials ? units.end : std::max(units.begin, Index{1}), units.end});
   const bool adds = adding.units > 0;
   // The last unit of all makes g whole.
   const Index whole = !partials && of.units > 0 && units.end == grouped.units() ? 1 : 0;
   const Words r_adding = adding.largest;
-  // W with what is kept of A1 and some of g, then without it but with as much of A1; or with what
-  // is there to add to.
+  // W stays with the kept columns of A1 and some of g. Then other columns of A1 come, as many, or
+  // the words of g to add to.
   const Words k = by.kept;
   const Words w_kept = std::min(by.weights, by.kept);
   const Words w = std::min(by.weights, d - by.kept);
