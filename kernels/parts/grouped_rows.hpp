@@ -10,9 +10,9 @@
 
 namespace redblue {
 
-// A unit is a row block of a group. Units are numbered through all `blocks` of the first group, then
-// through those of the next. Calls visit(groups, blocks) for at most three parts of `units`; in a
-// part, each group has the same blocks.
+// A unit is a row block of a group. Units are numbered through all `blocks` of the first group,
+// then through those of the next. Calls visit(groups, blocks) for at most three parts of `units`;
+// in a part, each group has the same blocks.
 void each_part(Range units, Index blocks,
                const std::function<void(Range groups, Range blocks)>& visit);
 // From the sum over the blocks of one group, the sum over the same blocks of all groups. Requires:
