@@ -237,8 +237,11 @@ TEST_F(RanksOnDiskOfMpi, EndWhereADiskFails) {
       "run backward/rows --n 70 --m 50 --d 6 --M 2K --out g=g.npy --store file:st --patience 5";
   const auto expect_end = [&](const std::vector<std::string>& of_rank_1,
                               const std::string& message) {
-    const Outcome job =
-        mpi_job({{1, command(line)}, {1, of_rank_1}, {2, command(line)}}, directory_.path()).run();
+    Process process =
+        mpi_job({{1, command(line)}, {1, of_rank_1}, {2, command(line)}}, directory_.path());
+    // mpirun gives the others one second to remove their files, too little on a busy machine.
+    process.environment.emplace_back("OMPI_MCA_odls_base_sigkill_timeout=4");
+    const Outcome job = process.run();
     EXPECT_EQ(job.code, 1) << job.err;
     EXPECT_EQ(job.out, "");
     EXPECT_TRUE(job.err.starts_with("redblue: rank 1: " + message)) << job.err;
