@@ -83,10 +83,10 @@ std::function<Index(Index M)> bound_of(const Plan& plan) {
 
 KernelAccesses accesses_of(const Request& request, ReplayUnit unit) {
   if (request.threads > 1) {
-    throw RequestError(request.said("--threads") + ": one fast memory is replayed");
+    throw RequestError(request.said("threads") + ": one fast memory is replayed");
   }
   if (request.heads.value_or(1) > 1) {
-    throw RequestError(request.said("--heads") + ": one head is replayed");
+    throw RequestError(request.said("heads") + ": one head is replayed");
   }
   KernelAccesses found;
   RowCuts cuts;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
-#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,8 +11,8 @@
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/memory_home.hpp"
+#include "runtime/run/options.hpp"
 #include "runtime/run/resolve.hpp"
-#include "runtime/run/run.hpp"
 #include "runtime/run/verification.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/memory.hpp"
@@ -27,56 +26,29 @@ const Signature& signature_of(std::string_view name) {
   return *std::ranges::find(kAll, name, &Signature::name);
 }
 
-void check_range(const Request& request, const char* option, Index value, Index most) {
-  if (value < 1 || value > most) {
-    throw RequestError(fmt::format("{} {}: expected 1 to {}", request.said(option), value, most));
-  }
-}
-
 Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOptions& options) {
-  Request request;
-  request.said_as = {{"--n", "shape.n"},
-                     {"--m", "shape.m"},
-                     {"--d", "shape.d"},
-                     {"--dv", "shape.dv"},
-                     {"--heads", "heads"},
-                     {"--kv-heads", "kv_heads"},
-                     {"--sharing", "sharing"},
-                     {"--mask", "mask"},
-                     {"--softmax-scale", "softmax_scale"},
-                     {"--activation", "activation"},
-                     {"--threads", "threads"},
-                     {"--M", "M"}};
   const std::string name(to_string(pass));
-  request.kernel = options.kernel.empty() ? name + "/auto" : options.kernel;
-  request.sharing = problem.sharing;
-  request.n = problem.shape.n;
-  request.m = problem.shape.m;
-  request.d = problem.shape.d;
-  request.dv = problem.shape.dv;
-  request.heads = problem.heads;
-  request.kv_heads = problem.kv_heads == 0 ? problem.heads : problem.kv_heads;
-  request.softmax_scale = problem.softmax_scale;
-  request.activation = problem.activation;
-  if (const auto* text = std::get_if<std::string>(&problem.mask)) {
-    request.mask = *text;
+  Settings settings(Spelling::key);
+  settings.add("kernel", options.kernel.empty() ? name + "/auto" : options.kernel);
+  for (const auto& [key, size] :
+       {std::pair("n", problem.shape.n), std::pair("m", problem.shape.m),
+        std::pair("d", problem.shape.d), std::pair("dv", problem.shape.dv),
+        std::pair("heads", problem.heads),
+        std::pair("kv_heads", problem.kv_heads == 0 ? problem.heads : problem.kv_heads),
+        std::pair("M", options.M), std::pair("threads", options.threads)}) {
+    settings.add(key, std::to_string(size));
   }
-  request.M = options.M;
-  request.objective = options.objective;
-  request.threads = options.threads;
-
-  constexpr Index kMost = std::numeric_limits<Index>::max();
-  for (const auto& [option, value] :
-       {std::pair("--n", *request.n), std::pair("--m", *request.m), std::pair("--d", *request.d),
-        std::pair("--dv", *request.dv), std::pair("--heads", *request.heads),
-        std::pair("--kv-heads", *request.kv_heads), std::pair("--M", request.M)}) {
-    check_range(request, option, value, kMost);
+  settings.add("sharing", std::string(to_string(problem.sharing)));
+  settings.add("activation", std::string(to_string(problem.activation)));
+  settings.add("objective", options.objective == Objective::time ? "time" : "words");
+  if (const auto c = problem.softmax_scale) {
+    settings.add("softmax_scale", fmt::format("{}", *c));
   }
-  check_range(request, "--threads", request.threads, kMostWorkers);
-  if (const auto c = problem.softmax_scale; c && !(*c >= 0x1p-60F && *c <= 0x1p60F)) {
-    throw RequestError(
-        fmt::format("{} {}: expected 2^-60 to 2^60", request.said("--softmax-scale"), *c));
+  if (const auto* text = std::get_if<std::string>(&problem.mask); text && !text->empty()) {
+    settings.add("mask", *text);
   }
+  Request request;
+  fill(settings, KnownMachine(), request);
   if (problem.sharing == Sharing::self) {
     throw RequestError("sharing self: expected none or kv");
   }
@@ -244,10 +216,11 @@ AttentionRun run_on(Pass pass, const AttentionProblem& problem, Views given, Vie
 }  // namespace
 
 Index cache_words(CacheLevel level, double share, Index threads) {
+  Settings settings(Spelling::key);
+  settings.add("threads", std::to_string(threads));
   Request request;
-  request.threads = threads;
+  fill(settings, KnownMachine(), request);
   const std::string text = fmt::format("{}*{}", to_string(level), share);
-  check_range(request, "--threads", threads, kMostWorkers);
   if (!(share > 0 && share <= 1)) {
     throw RequestError(fmt::format("M {}: expected a share above 0 and up to 1", text));
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -173,20 +172,13 @@ class Parser {
   Index number(const char* name) {
     skip_spaces();
     const std::size_t first = at_;
-    const std::string digits = word([](char c) { return std::isdigit(c) != 0; });
-    Index value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (digits.empty() || error != std::errc() || value > kMost) {
+    const auto value = whole_number(
+        word([](char c) { return std::isdigit(c) != 0 || c == 'K' || c == 'M' || c == 'G'; }));
+    if (!value || *value > kMost) {
       throw RequestError(fmt::format("{}: {} at position {}: expected a number up to {}", said_,
                                      name, first + 1, kMost));
     }
-    constexpr std::string_view kUnits = "KMG";  // as of sizes
-    if (const auto unit = kUnits.find(at_ < spec_.size() ? spec_[at_] : ' ');
-        unit != std::string_view::npos) {
-      value <<= 10 * (unit + 1);
-      ++at_;
-    }
-    return value;
+    return *value;
   }
 
   std::size_t skip_spaces() {
@@ -220,7 +212,7 @@ class Parser {
     throw RequestError(fmt::format("{}: {}: expected {}", said_, why, kMaskSyntax));
   }
 
-  static constexpr Index kMost = Index{1} << 32;    // times 2^30 is a number
+  static constexpr Index kMost = Index{1} << 62;    // the sum of two is a number
   static constexpr std::string_view kEnds = "&|)";  // of a file's name
   static constexpr std::string_view kEndsOrColon = "&|):";
 

@@ -178,7 +178,7 @@ std::vector<FoundOperand> RanksHome::find(const Readers&) {
         throw RequestError(fmt::format(
             "{}: {} has matrices, and ranks take operands from {} or make them: take another "
             "directory",
-            request_.said("--store"), request_.store->directory.string(), request_.said("--in")));
+            request_.said("store"), request_.store->directory.string(), request_.said("in")));
       }
     }
   }
@@ -584,8 +584,7 @@ void RanksHome::finish(Report& report) {
 
 void RanksHome::run(Part& part, const RunHook& hook) {
   if (hook) {
-    throw RequestError(
-        fmt::format("{}: a run is measured on one machine", request_.said("--grid")));
+    throw RequestError(fmt::format("{}: a run is measured on one machine", request_.said("grid")));
   }
   const Kernel& kernel = find_kernel(part.plan.kernel);
   homes_.clear();

@@ -27,6 +27,8 @@
 namespace redblue {
 namespace {
 
+using namespace std::string_literals;
+
 template <class Names>
 std::string list(const Names& operands) {
   std::string names;
@@ -56,10 +58,10 @@ std::string names_of(const std::function<bool(const Kernel&)>& holds,
 std::string as_asked(const Request& request) {
   std::string text = request.who();
   if (request.activation != Activation::softmax) {
-    text += fmt::format(" with {} {}", request.said("--activation"), to_string(request.activation));
+    text += fmt::format(" with {} {}", request.said("activation"), to_string(request.activation));
   }
   if (request.sharing != Sharing::none) {
-    text += fmt::format(" with {} {}", request.said("--sharing"), to_string(request.sharing));
+    text += fmt::format(" with {} {}", request.said("sharing"), to_string(request.sharing));
   }
   return text;
 }
@@ -168,11 +170,11 @@ Index requested_dv(const Request& request, Pass pass, Sharing sharing, Index d,
   const Index dv = request.dv.value_or(d);
   if (request.dv && inputs_of(pass) == Inputs::weighted) {
     throw RequestError(fmt::format("{} {}: {} has one width; --dv is of attention and gradients",
-                                   request.said("--dv"), dv, who));
+                                   request.said("dv"), dv, who));
   }
   if (sharing != Sharing::none && dv != d) {
     throw RequestError(fmt::format("{} {}: with --sharing {}, values are keys of width d = {}",
-                                   request.said("--dv"), dv, to_string(sharing), d));
+                                   request.said("dv"), dv, to_string(sharing), d));
   }
   return dv;
 }
@@ -181,7 +183,7 @@ Index stacked_heads(const Request& request, Pass pass, std::string_view who) {
   if (!request.kv_heads) {
     return 1;
   }
-  const std::string said = fmt::format("{} {}", request.said("--kv-heads"), *request.kv_heads);
+  const std::string said = fmt::format("{} {}", request.said("kv_heads"), *request.kv_heads);
   if (inputs_of(pass) == Inputs::weighted) {
     throw RequestError(fmt::format(
         "{}: {} has as many heads of keys as of queries; attention and gradients may have fewer",
@@ -193,7 +195,7 @@ Index stacked_heads(const Request& request, Pass pass, std::string_view who) {
   if (*request.heads % *request.kv_heads != 0) {
     throw RequestError(
         fmt::format("{} does not divide {} {}: as many heads of queries share each head of keys",
-                    said, request.said("--heads"), *request.heads));
+                    said, request.said("heads"), *request.heads));
   }
   return *request.heads / *request.kv_heads;
 }
@@ -224,7 +226,7 @@ namespace {
 
 // "--M 8192,262144", or "--device mine".
 std::string levels_text(const Request& request) {
-  const std::string said = request.said("--M");
+  const std::string said = request.said("M");
   return request.device ? fmt::format("{} {}", said, request.device->name)
                         : fmt::format("{} {},{}", said, fmt::join(request.inner, ","), request.M);
 }
@@ -238,7 +240,7 @@ void set_widths(const Request& request, Problem& problem) {
     throw RequestError(
         fmt::format("{} {}: indices of sparse operands have {} bytes, which are more than a word: "
                     "leave it out",
-                    request.said("--word"), word, kIndexBytes));
+                    request.said("word"), word, kIndexBytes));
   }
   problem.word_bytes = request.word_bytes;
   problem.sum_words = request.sum_words();
@@ -251,17 +253,16 @@ void check_sum_width(const Request& request) {
     return;
   }
   const auto refuse = [&](const std::string& said, const char* why) {
-    throw RequestError(fmt::format("{}: {}: leave {} out", said, why, request.said("--sums")));
+    throw RequestError(fmt::format("{}: {}: leave {} out", said, why, request.said("sums")));
   };
   if (!request.inner.empty()) {
     refuse(levels_text(request), "words of several levels weigh one each");
   }
   if (request.on_ranks) {
-    refuse(request.said(request.on_ranks->grid ? "--grid" : "--ranks"),
-           "words of links weigh one each");
+    refuse(request.on_ranks->said, "words of links weigh one each");
   }
   if (request.store) {
-    refuse(request.said("--store"), "words of a store weigh one each");
+    refuse(request.said("store"), "words of a store weigh one each");
   }
 }
 
@@ -274,7 +275,7 @@ void check_linear_mask(Pass pass, const Mask& mask, const std::string& said) {
 }
 
 Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape) {
-  const std::string said = fmt::format("{} '{}'", request.said("--mask"), printable(request.mask));
+  const std::string said = fmt::format("{} '{}'", request.said("mask"), printable(request.mask));
   if (kernel.pass == Pass::product) {
     throw RequestError(fmt::format("{}: {} is a product, which has no mask", said, request.who()));
   }
@@ -300,8 +301,7 @@ Activation requested_activation(const Request& request, const Kernel& kernel) {
   if (activation == Activation::softmax) {
     return activation;
   }
-  const std::string said =
-      fmt::format("{} {}", request.said("--activation"), to_string(activation));
+  const std::string said = fmt::format("{} {}", request.said("activation"), to_string(activation));
   if (kernel.pass == Pass::product || is_linear(kernel.pass)) {
     throw RequestError(fmt::format("{}: {} has no activation: {}", said, request.who(),
                                    kernel.pass == Pass::product
@@ -325,8 +325,7 @@ Activation requested_activation(const Request& request, const Kernel& kernel) {
 void check_made(const Request& request, const std::vector<Signature>& operands,
                 const std::string& who) {
   for (const auto& [name, rule] : request.make) {
-    const std::string option =
-        fmt::format("{} {}={}", request.said("--make"), name, to_string(rule));
+    const std::string option = fmt::format("{} {}={}", request.said("make"), name, to_string(rule));
     const Signature* operand = find_operand(operands, name);
     if (operand == nullptr) {
       throw RequestError(fmt::format("{}: {} is given {}", option, who, list(operands)));
@@ -343,8 +342,8 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
     }
     if (const auto file = request.in.find(name); file != request.in.end()) {
       throw RequestError(fmt::format("{}: {} comes from {}, too: {} or {}, not both", option, name,
-                                     file->second.string(), request.said("--in"),
-                                     request.said("--make")));
+                                     file->second.string(), request.said("in"),
+                                     request.said("make")));
     }
     if (request.arrays != nullptr && request.arrays->in.contains(name)) {
       throw RequestError(fmt::format("{}: {} is an array, too: give one of them", option, name));
@@ -358,7 +357,7 @@ void refuse_sharing_of_entries(const Request& request) {
   if (request.sharing != Sharing::none) {
     throw RequestError(fmt::format(
         "{} {}: sparse operands are read apart: A2 has entries, and A3 is a whole matrix",
-        request.said("--sharing"), to_string(request.sharing)));
+        request.said("sharing"), to_string(request.sharing)));
   }
 }
 
@@ -387,7 +386,7 @@ KernelName requested_kernel(const Request& request) {
     }
     if (!name->kernel->shares_keys) {
       throw RequestError(
-          fmt::format("{} {}: {} does not share keys; {} do", request.said("--sharing"),
+          fmt::format("{} {}: {} does not share keys; {} do", request.said("sharing"),
                       to_string(request.sharing), request.who(),
                       names_of([](const Kernel& other) { return other.shares_keys; })));
     }
@@ -402,12 +401,12 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
   Readers readers;
   for (const auto& [name, path] : request.in) {
     if (find_operand(given, name) == nullptr) {
-      throw RequestError(fmt::format("{} {}={}: {} is given {}", request.said("--in"), name,
+      throw RequestError(fmt::format("{} {}={}: {} is given {}", request.said("in"), name,
                                      path.string(), as_asked(request), list(given)));
     }
     if (is_sparse_file(path) && !is_sparse(*find_operand(given, name))) {
       throw RequestError(fmt::format("{} {}={}: {} takes a dense {}: give it as .npy{}",
-                                     request.said("--in"), name, path.string(), request.who(), name,
+                                     request.said("in"), name, path.string(), request.who(), name,
                                      kernel.kernel->takes_sparse
                                          ? ""
                                          : ", or take a kernel of sparse operands (redblue list)"));
@@ -446,8 +445,7 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
     L->second.accept_minus_infinity();
   }
   if (readers.contains("O") != readers.contains("L")) {
-    throw RequestError(request.said("--in") +
-                       ": O without L, or L without O: give both, or neither");
+    throw RequestError(request.said("in") + ": O without L, or L without O: give both, or neither");
   }
   check_made(request, given, request.who());
   return readers;
@@ -482,12 +480,11 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
     }
   }
   std::string givers;
-  for (const auto& [origin, flag] :
-       {std::pair(Origin::file, "--in"), std::pair(Origin::array, "an array"),
-        std::pair(Origin::store, "--store")}) {
+  for (const auto& [origin, giver] :
+       {std::pair(Origin::file, request.said("in")), std::pair(Origin::array, "an array"s),
+        std::pair(Origin::store, request.said("store"))}) {
     if (names.contains(origin)) {
-      givers += fmt::format("{}{} gives {}", givers.empty() ? "" : ", ", request.said(flag),
-                            names[origin]);
+      givers += fmt::format("{}{} gives {}", givers.empty() ? "" : ", ", giver, names[origin]);
     }
   }
   if (!names.contains(Origin::seed)) {
@@ -565,7 +562,7 @@ void fill_made(const Request& request, const Signature& operand, const Problem& 
       }
     }
   } catch (const std::invalid_argument& error) {
-    throw RequestError(request.said("--scale") + ": " + error.what());
+    throw RequestError(request.said("scale") + ": " + error.what());
   }
 }
 
@@ -574,7 +571,7 @@ Wanted requested_results(const Request& request, const KernelName& kernel) {
   Wanted wanted;
   for (const std::string& name : request.wanted) {
     if (find_operand(all, name) == nullptr) {
-      throw RequestError(fmt::format("{} {}: {} returns {}", request.said("--wanted"), name,
+      throw RequestError(fmt::format("{} {}: {} returns {}", request.said("wanted"), name,
                                      as_asked(request), list(all)));
     }
     wanted.add(name);
@@ -597,7 +594,7 @@ Wanted requested_results(const Request& request, const KernelName& kernel) {
   if (none || (!is_auto(request) && !kernel.kernel->can_return(of_wanted))) {
     const std::string others = names_of(returns_it);
     throw RequestError(fmt::format("{} {}: {} does not return that alone; {}",
-                                   request.said("--wanted"), wanted.text(), request.who(),
+                                   request.said("wanted"), wanted.text(), request.who(),
                                    others.empty() ? "nor does another kernel" : others + " do"));
   }
   return wanted;
@@ -608,17 +605,17 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   const std::vector<Signature> given = kernel.given();
   Extents extents;
   if (request.n) {
-    extents.set(&Shape::n, *request.n, request.said("--n"));
+    extents.set(&Shape::n, *request.n, request.said("n"));
   }
   if (request.m) {
-    extents.set(&Shape::m, *request.m, request.said("--m"));
+    extents.set(&Shape::m, *request.m, request.said("m"));
   }
   if (request.d) {
-    extents.set(&Shape::d, *request.d, request.said("--d"));
+    extents.set(&Shape::d, *request.d, request.said("d"));
   }
   const Inputs inputs = inputs_of(kernel.kernel->pass);
   if (request.dv && inputs == Inputs::plain) {
-    extents.set(&Shape::dv, *request.dv, request.said("--dv"));
+    extents.set(&Shape::dv, *request.dv, request.said("dv"));
   }
   // Where there are weights, or values are keys, all have width d.
   const auto width = [&](const Signature& operand) {
@@ -626,10 +623,10 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
     return one && operand.cols == &Shape::dv ? &Shape::d : operand.cols;
   };
   if (request.heads) {
-    extents.set_heads(Extents::kHeads, request.heads, request.said("--heads"));
+    extents.set_heads(Extents::kHeads, request.heads, request.said("heads"));
   }
   if (request.kv_heads) {
-    extents.set_heads(Extents::kKvHeads, request.kv_heads, request.said("--kv-heads"));
+    extents.set_heads(Extents::kKvHeads, request.kv_heads, request.said("kv_heads"));
   }
   for (const auto& [name, reader] : readers) {
     const Signature operand = whole_matrix(*find_operand(given, name), kernel.kernel->pass);
@@ -684,7 +681,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
     throw RequestError(
         fmt::format("{} {}: {} has no softmax scale (X scales the scores of forward, "
                     "backward and layer); attention/* and gradients/* have",
-                    request.said("--softmax-scale"), *request.softmax_scale, request.who()));
+                    request.said("softmax_scale"), *request.softmax_scale, request.who()));
   }
   asked.problem.softmax_scale = request.softmax_scale;
   if (!request.mask.empty()) {
@@ -708,12 +705,12 @@ void check_staying(const Request& request, const Problem& problem, Index queries
   if (live.mask.full()) {
     throw RequestError(
         fmt::format("{} {}: the rows that meet most keys stay, and all meet all: give {} {}",
-                    request.said("--blocks"), kStaying, problem.mask.full() ? "a" : "another",
-                    request.said("--mask")));
+                    request.said("blocks"), kStaying, problem.mask.full() ? "a" : "another",
+                    request.said("mask")));
   }
   if (queries >= live.shape.n) {
     throw RequestError(fmt::format("{} {}={}: of these {} rows at most {} may stay",
-                                   request.said("--blocks"), kStaying, queries, live.shape.n,
+                                   request.said("blocks"), kStaying, queries, live.shape.n,
                                    live.shape.n - 1));
   }
 }
@@ -743,8 +740,8 @@ Request in_sets(const Request& request, Index heads) {
         fmt::format("{} {}: {} ranks are {} such grids, which do not share out {}: take a grid of "
                     "all ranks, or "
                     "{} that {} divides",
-                    request.said("--grid"), to_string(*on.grid), on.ranks, on.sets,
-                    counted(heads, "head"), request.said("--heads"), on.sets));
+                    request.said("grid"), to_string(*on.grid), on.ranks, on.sets,
+                    counted(heads, "head"), request.said("heads"), on.sets));
   }
   return same;
 }
@@ -752,18 +749,18 @@ Request in_sets(const Request& request, Index heads) {
 // Throws: RequestError for what ranks do not do.
 void check_ranks(const Request& request, const Kernel& kernel, const RequestedProblem& asked) {
   const Request::OnRanks& on = *request.on_ranks;
-  const std::string said = request.said(on.grid ? "--grid" : "--ranks");
+  const std::string said = on.said;
   if (!runs_on_grid(kernel)) {
     throw RequestError(fmt::format("{}: {} does not run on ranks; {} do", said, request.who(),
                                    names_of(runs_on_grid)));
   }
   if (asked.problem.live_queries().empty()) {
     throw RequestError(fmt::format("{}: no query meets a key: ranks have nothing to share under {}",
-                                   said, request.said("--mask")));
+                                   said, request.said("mask")));
   }
   if (request.threads > 1) {
     throw RequestError(
-        fmt::format("{}: each rank is one worker: leave {} out", said, request.said("--threads")));
+        fmt::format("{}: each rank is one worker: leave {} out", said, request.said("threads")));
   }
   if (request.store && request.store->keep) {
     throw RequestError(fmt::format("{}: ranks leave nothing in a store: leave --keep out", said));
@@ -773,26 +770,26 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
     throw RequestError(fmt::format(
         "{}: ranks that resume have checkpoints in a store, and no matrices: leave --engine, "
         "--direct and --granule out, or {}",
-        said, request.said("--resume")));
+        said, request.said("resume")));
   }
   if (asked.problem.stacked > 1) {
     throw RequestError(fmt::format("{}: heads of ranks share no keys: leave {} out", said,
-                                   request.said("--kv-heads")));
+                                   request.said("kv_heads")));
   }
   if (resumes(request) && asked.kv_heads() > 1) {
     throw RequestError(fmt::format("{}: ranks keep checkpoints of one head: leave {} out", said,
-                                   request.said("--resume")));
+                                   request.said("resume")));
   }
   if (!on.grid) {
     return;
   }
   if (on.grid->ring && request.store) {
     throw RequestError(fmt::format("{}: rows of a ring pass through homes in memory: leave {} out",
-                                   said, request.said("--store")));
+                                   said, request.said("store")));
   }
   if (on.grid->ring && request.prefetch > 1) {
     throw RequestError(fmt::format("{}: rows of a ring come as they pass: leave {} out", said,
-                                   request.said("--prefetch")));
+                                   request.said("prefetch")));
   }
   const std::string grid =
       said + " " + to_string(*on.grid) + (on.groups > 0 ? fmt::format(":{}", on.groups) : "");
@@ -812,9 +809,8 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
 // that says so.
 void check_plan_on(const Request& request, const Kernel& kernel, const Plan& plan,
                    const Grid& grid) {
-  const std::string said = !request.blocks.empty()  ? request.said("--blocks")
-                           : request.on_ranks->grid ? request.said("--grid")
-                                                    : request.said("--ranks");
+  const std::string said =
+      !request.blocks.empty() ? request.said("blocks") : request.on_ranks->said;
   try {
     check_grid(kernel, plan, grid);
   } catch (const ShapeMismatch& error) {
@@ -844,8 +840,8 @@ Blocks fitted_blocks(const Request& request, const Kernel& kernel, const Problem
 Plan plan_of(const Request& request, const Kernel& kernel, const Problem& problem) {
   if (request.prefetch > 1 && !kernel.streams_keys()) {
     throw RequestError(
-        fmt::format("{} {}: {} streams no keys; {} do", request.said("--prefetch"),
-                    request.prefetch, spelled(kernel.name, problem.sharing),
+        fmt::format("{} {}: {} streams no keys; {} do", request.said("prefetch"), request.prefetch,
+                    spelled(kernel.name, problem.sharing),
                     names_of([](const Kernel& other) { return other.streams_keys(); })));
   }
   if (request.whole_blocks) {
@@ -854,7 +850,7 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
   if (request.printed_blocks) {
     if (kernel.fitting.printed == nullptr) {
       throw RequestError(fmt::format(
-          "{} printed: only {} has blocks as printed in the paper", request.said("--blocks"),
+          "{} printed: only {} has blocks as printed in the paper", request.said("blocks"),
           names_of([](const Kernel& other) { return other.fitting.printed != nullptr; })));
     }
     return kernel.plan(problem, request.M, kernel.fitting.printed(problem, request.M));
@@ -869,11 +865,11 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     if (clusters && problem.mask.full()) {
       throw RequestError(fmt::format(
           "{} {}: rows are clustered by the keys that they meet, and all meet all: give a {}",
-          request.said("--blocks"), name, request.said("--mask")));
+          request.said("blocks"), name, request.said("mask")));
     }
     if (clusters && request.on_ranks) {
       throw RequestError(fmt::format("{} {}: rows of ranks are in their own order: leave it out",
-                                     request.said("--blocks"), name));
+                                     request.said("blocks"), name));
     }
     const bool stay = name == kStaying && fitting.rows_stay;
     if (stay) {
@@ -889,11 +885,11 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     if (is_apart) {
       if (request.inner.empty()) {
         throw RequestError(fmt::format("{} {}: it is of several levels: give a {} as 8K,256K",
-                                       request.said("--blocks"), name, request.said("--M")));
+                                       request.said("blocks"), name, request.said("M")));
       }
       if (size > 1) {
         throw RequestError(
-            fmt::format("{} {}={}: it is 1 or 0", request.said("--blocks"), name, size));
+            fmt::format("{} {}={}: it is 1 or 0", request.said("blocks"), name, size));
       }
       if (size == 0) {
         blocks.drop(name);
@@ -903,7 +899,7 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     if (is_optional && optional->limit != nullptr &&
         size > std::min(problem.shape.*optional->limit, optional->most)) {
       throw RequestError(fmt::format("{} {}={}: this problem takes at most {}",
-                                     request.said("--blocks"), name, size,
+                                     request.said("blocks"), name, size,
                                      std::min(problem.shape.*optional->limit, optional->most)));
     }
     if ((clusters || stay || is_optional || is_apart) && !blocks.contains(name)) {
@@ -919,7 +915,7 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
           names += ", " + std::string(other);
         }
       }
-      throw RequestError(fmt::format("{} {}: {} has {}", request.said("--blocks"), name,
+      throw RequestError(fmt::format("{} {}: {} has {}", request.said("blocks"), name,
                                      spelled(kernel.name, problem.sharing),
                                      names.empty() ? "no blocks to choose" : names));
     }
@@ -929,17 +925,17 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     try {
       return kernel.plan(problem, request.memory_of_plan(), blocks);
     } catch (const ShapeMismatch& error) {
-      throw RequestError(fmt::format("{} {}", request.said("--blocks"), error.what()));
+      throw RequestError(fmt::format("{} {}", request.said("blocks"), error.what()));
     }
   }();
   const auto check = [&](const std::vector<PhaseCost>& phases, Index M, const std::string& where) {
     const PhaseCost& largest = *std::ranges::max_element(
         phases, {}, [](const PhaseCost& phase) { return phase.peak.value(); });
     if (const Index missing = largest.peak.value() - M; missing > 0) {
-      throw RequestError(fmt::format(
-          "{}: these take {} words more than M = {}{}, in the phase {}: take smaller "
-          "ones, or a larger {}",
-          request.said("--blocks"), missing, M, where, largest.path, request.said("--M")));
+      throw RequestError(
+          fmt::format("{}: these take {} words more than M = {}{}, in the phase {}: take smaller "
+                      "ones, or a larger {}",
+                      request.said("blocks"), missing, M, where, largest.path, request.said("M")));
     }
   };
   for (std::size_t level = 0; level < plan.inner.size(); ++level) {
@@ -952,7 +948,7 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
 Team team_of(const Request& request, const Plan& plan, Index heads) {
   if (request.threads > 1 && heads == 1 && !splits(find_kernel(plan.kernel))) {
     throw RequestError(fmt::format("{} {}: {} runs one head on one thread; {} split by rows",
-                                   request.said("--threads"), request.threads, spelled(plan),
+                                   request.said("threads"), request.threads, spelled(plan),
                                    names_of([&](const Kernel& other) {
                                      return splits(other) && other.takes(plan.problem.mask);
                                    })));
@@ -1050,8 +1046,8 @@ struct Plans {
 // several threads or for checkpoints, and stream keys, for a prefetch.
 Plans choose(const Request& request, const RequestedProblem& asked, bool has_forward) {
   if (!request.blocks.empty() || request.printed_blocks) {
-    throw RequestError(fmt::format("{}: {} chooses its own; name a kernel",
-                                   request.said("--blocks"), request.who()));
+    throw RequestError(fmt::format("{}: {} chooses its own; name a kernel", request.said("blocks"),
+                                   request.who()));
   }
   Task task = task_of(*requested_kernel(request).kernel, asked.problem, request.M);
   const bool starts_from_forward = has_forward || request.forward_in_more_M;
@@ -1065,23 +1061,23 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   const auto takes_operands = [&](const Kernel& kernel) {
     return kernel.takes_sparse != task.problem.sparsity.dense() || densify;
   };
-  const auto refuse_unless = [&](const char* flag, const auto& holds) {
+  const auto refuse_unless = [&](const char* key, const auto& holds) {
     if (std::ranges::none_of(all_kernel_names(), [&](const KernelName& name) {
           return name.kernel->pass == task.pass && takes_operands(*name.kernel) &&
                  holds(*name.kernel);
         })) {
-      throw RequestError(fmt::format("{}: no kernel of {} does that; {} do", request.said(flag),
+      throw RequestError(fmt::format("{}: no kernel of {} does that; {} do", request.said(key),
                                      to_string(task.pass), names_of(holds)));
     }
   };
   if (task.problem.sharing != Sharing::none) {
-    refuse_unless("--sharing", [](const Kernel& kernel) { return kernel.shares_keys; });
+    refuse_unless("sharing", [](const Kernel& kernel) { return kernel.shares_keys; });
   }
   if (must_split) {
-    refuse_unless(shared ? "--threads" : "--resume", splits);
+    refuse_unless(shared ? "threads" : "resume", splits);
   }
   if (request.prefetch > 1) {
-    refuse_unless("--prefetch", [](const Kernel& kernel) { return kernel.streams_keys(); });
+    refuse_unless("prefetch", [](const Kernel& kernel) { return kernel.streams_keys(); });
   }
   const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
                   .workers = shared ? request.threads : std::min(request.threads, heads),
@@ -1186,7 +1182,7 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
   check_levels(request, kernel);
   if (resumes(request) && !splits(kernel)) {
     throw RequestError(fmt::format("{}: {} does not work row block by row block; {} do",
-                                   request.said("--resume"), request.who(), names_of(splits)));
+                                   request.said("resume"), request.who(), names_of(splits)));
   }
   if (request.on_ranks) {
     check_ranks(request, kernel, asked);
@@ -1216,7 +1212,7 @@ void check_levels(const Request& request, const Kernel& kernel) {
   }
   if (request.prefetch > 1) {
     throw RequestError(fmt::format("{} {}: with several levels, {}, keys come one block at a time",
-                                   request.said("--prefetch"), request.prefetch, said));
+                                   request.said("prefetch"), request.prefetch, said));
   }
   if (request.on_ranks) {
     throw RequestError(
@@ -1224,7 +1220,7 @@ void check_levels(const Request& request, const Kernel& kernel) {
   }
   if (request.printed_blocks) {
     throw RequestError(fmt::format("{} printed: of one level of fast memory: give {} one size",
-                                   request.said("--blocks"), said));
+                                   request.said("blocks"), said));
   }
 }
 
@@ -1303,13 +1299,12 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
           fmt::format("{}: {} returns {}", option, as_asked(request), list(returns)));
     }
     if (!wanted.contains(name)) {
-      throw RequestError(
-          fmt::format("{}: {} leaves {} out", option, request.said("--wanted"), name));
+      throw RequestError(fmt::format("{}: {} leaves {} out", option, request.said("wanted"), name));
     }
   };
   if (request.arrays != nullptr) {
     for (const auto& [name, array] : request.arrays->out) {
-      const std::string option = fmt::format("{} {} is an array", request.said("--out"), name);
+      const std::string option = fmt::format("{} {} is an array", request.said("out"), name);
       check(name, option);
       if (is_sparse(*find_operand(returns, name))) {
         throw RequestError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy",
@@ -1319,7 +1314,7 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
   }
   std::set<std::filesystem::path> targets;
   for (const auto& [name, path] : request.out) {
-    const std::string option = fmt::format("{} {}={}", request.said("--out"), name, path.string());
+    const std::string option = fmt::format("{} {}={}", request.said("out"), name, path.string());
     check(name, option);
     if (is_sparse(*find_operand(returns, name)) && path.extension() != ".npz") {
       throw RequestError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy", option,
@@ -1341,7 +1336,7 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
     for (const std::string& file : files_of_mask(request.mask)) {
       if (place_of(file) == place_of(path)) {
         throw RequestError(
-            fmt::format("{}: {} is read from this file", option, request.said("--mask")));
+            fmt::format("{}: {} is read from this file", option, request.said("mask")));
       }
     }
   }
@@ -1373,13 +1368,13 @@ void make_room(const Request& request, const Kernel& kernel, const RequestedProb
     if (const auto lent = arrays.out.find(name); lent != arrays.out.end()) {
       if (lent->second.shape != shape) {
         throw InputError(fmt::format("{} {} is an array of shape ({}); expected ({})",
-                                     request.said("--out"), name,
-                                     fmt::join(lent->second.shape, ", "), fmt::join(shape, ", ")));
+                                     request.said("out"), name, fmt::join(lent->second.shape, ", "),
+                                     fmt::join(shape, ", ")));
       }
       const auto refuse_shared = [&](const std::string& other, std::span<const float> theirs) {
         if (overlap(lent->second.words, theirs)) {
           throw InputError(fmt::format("{} {} is an array that overlaps {} in memory",
-                                       request.said("--out"), name, other));
+                                       request.said("out"), name, other));
         }
       };
       for (const auto& [other, array] : arrays.in) {
@@ -1412,7 +1407,7 @@ Writers open_outputs(const Request& request, const Kernel& kernel, const Request
     if (is_sparse(operand)) {
       if (asked.heads) {
         throw RequestError(fmt::format("{} {}={}: {} of several heads is no one sparse matrix",
-                                       request.said("--out"), name, path.string(), name));
+                                       request.said("out"), name, path.string(), name));
       }
       writers.emplace(name, NpzWriter(path, pattern_of(asked.problem.sparsity, operand)));
       continue;
@@ -1423,11 +1418,6 @@ Writers open_outputs(const Request& request, const Kernel& kernel, const Request
     make_room(request, kernel, asked, writers);
   }
   return writers;
-}
-
-std::string Request::said(const std::string& flag) const {
-  const auto found = said_as.find(flag);
-  return found == said_as.end() ? flag : found->second;
 }
 
 }  // namespace redblue

@@ -25,7 +25,7 @@ void Resumption::read() {
   } else if (std::filesystem::exists(path_)) {
     throw RequestError(fmt::format(
         "{}: a run that was ended left {}: go on from it with --resume, or remove that file",
-        request_.said("--store"), path_.string()));
+        request_.said("store"), path_.string()));
   }
 }
 
@@ -64,7 +64,7 @@ void Resumption::note_source(const std::string& operand, const Readers& readers)
     if (known == checkpoint_.origins.end() || known->second != source) {
       throw RequestError(
           fmt::format("{}: {} came from {}, not from {}: ask for the same, or remove {}",
-                      request_.said("--resume"), operand,
+                      request_.said("resume"), operand,
                       known == checkpoint_.origins.end() ? "the store" : known->second, source,
                       path_.string()));
     }
@@ -98,13 +98,13 @@ void Resumption::check_same(const Report& report,
   if (checkpoint_.plan != plan || checkpoint_.forward_plan != forward_plan) {
     throw RequestError(
         fmt::format("{}: {} is of {}, and not of {}: ask for the same, or remove that file",
-                    request_.said("--resume"), path_.string(), checkpoint_.plan, plan));
+                    request_.said("resume"), path_.string(), checkpoint_.plan, plan));
   }
   for (const auto& [name, fingerprint] : operands) {
     if (!brought(name, fingerprint)) {
       throw RequestError(
           fmt::format("{}: {} is not the one of {}: bring the same, or remove that file",
-                      request_.said("--resume"), name, path_.string()));
+                      request_.said("resume"), name, path_.string()));
     }
   }
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -12,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "runtime/run/inputs.hpp"
+#include "runtime/text/sizes.hpp"
 
 namespace redblue {
 namespace {
@@ -30,29 +30,16 @@ std::string_view name_of(Kind kind) {
   return std::ranges::find(kNames, kind, &std::pair<std::string_view, Kind>::second)->first;
 }
 
-std::optional<std::uint64_t> digits_of(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, value);
-  return text.empty() || end != last || error != std::errc() || value > kMost
-             ? std::nullopt
-             : std::optional(value);
-}
-
-// A number, also as 4K, 2M or 1G, as sizes are.
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  constexpr std::string_view kUnits = "KMG";
-  const std::size_t unit = text.empty() ? text.npos : kUnits.find(text.back());
-  if (unit == text.npos) {
-    return digits_of(text);
-  }
-  const auto value = digits_of(text.substr(0, text.size() - 1));
-  const std::size_t bits = 10 * (unit + 1);
-  return value && *value <= kMost >> bits ? std::optional(*value << bits) : std::nullopt;
+// Also as 4K, 2M or 1G, as sizes are.
+std::optional<std::uint64_t> number_of(std::string_view text) {
+  const auto number = whole_number(text);
+  return number && static_cast<std::uint64_t>(*number) <= kMost
+             ? std::optional(static_cast<std::uint64_t>(*number))
+             : std::nullopt;
 }
 
 std::uint64_t at_least_one(std::string_view text, std::string_view what) {
-  const auto value = whole_number(text);
+  const auto value = number_of(text);
   if (!value || *value == 0) {
     throw std::invalid_argument(
         fmt::format("{} is {}: expected 1 to {}", what, text.empty() ? "missing" : text, kMost));
@@ -65,18 +52,19 @@ void parse_density(std::string_view text, Rule& rule) {
   const std::size_t slash = text.find('/');
   std::optional<std::uint64_t> parts, whole;
   if (slash != std::string_view::npos) {
-    parts = whole_number(text.substr(0, slash));
-    whole = whole_number(text.substr(slash + 1));
+    parts = number_of(text.substr(0, slash));
+    whole = number_of(text.substr(slash + 1));
   } else {
     constexpr std::size_t kMostDigits = 9;
     const std::size_t point = std::min(text.find('.'), text.size());
     const std::string_view digits = text.substr(std::min(point + 1, text.size()));
-    if (digits.size() <= kMostDigits) {
+    if (digits.size() <= kMostDigits &&
+        text.find_first_not_of("0123456789.") == std::string_view::npos) {
       whole = 1;
       for (std::size_t k = 0; k < digits.size(); ++k) {
         *whole *= 10;
       }
-      parts = digits_of(std::string(text.substr(0, point)) + std::string(digits));
+      parts = number_of(std::string(text.substr(0, point)) + std::string(digits));
     }
   }
   if (!parts || !whole || *parts == 0 || *parts > *whole) {

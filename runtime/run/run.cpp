@@ -63,10 +63,10 @@ Report run(const Request& request, const Topology& topology, const Observers& ob
   const bool hooked = observers.kernel || observers.forward;
   if (hooked && request.threads > 1) {
     throw RequestError(fmt::format("{} {}: a run is measured on one thread",
-                                   request.said("--threads"), request.threads));
+                                   request.said("threads"), request.threads));
   }
   if (request.printed_blocks) {
-    throw RequestError(request.said("--blocks") + " printed: these may not fit in M: count only");
+    throw RequestError(request.said("blocks") + " printed: these may not fit in M: count only");
   }
   check_sum_width(request);           // before a store is made
   std::optional<MemoryClaim> memory;  // outlives the matrices, which are in `home`
@@ -81,7 +81,7 @@ Report run(const Request& request, const Topology& topology, const Observers& ob
   const RequestedProblem problem = requested_problem(request, asked, readers, found);
   home->accept(problem);
   if (hooked && problem.heads.value_or(1) > 1) {
-    throw InputError(fmt::format("{}: {} heads, but a run is measured on one", request.said("--in"),
+    throw InputError(fmt::format("{}: {} heads, but a run is measured on one", request.said("in"),
                                  *problem.heads));
   }
   const bool has_forward =

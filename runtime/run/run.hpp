@@ -23,21 +23,26 @@
 #include "runtime/run/rules.hpp"
 #include "runtime/run/workers.hpp"
 #include "runtime/system/memory.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/theory/rates.hpp"
 
 namespace redblue {
 
 // A request that cannot be met. The message is one line with the culprit and the remedy.
-class RequestError : public std::invalid_argument {
- public:
-  using std::invalid_argument::invalid_argument;
-};
+using RequestError = UsageError;
+
+// How a front end spells the key of an option, in messages: --kv-heads or kv_heads.
+enum class Spelling { flag, key };
+std::string spelled(std::string_view key, Spelling spelling);
 
 class Sparsities;  // runtime/run/sparse_operands.hpp
 
 struct Request {
   std::string kernel;    // as spelled: backward/rows-shared shares keys
   std::string asked_as;  // what messages call it, where nobody spelled a kernel
+  // Where no kernel is named: what is computed, and what that starts from.
+  std::optional<Pass> pass;
+  std::optional<Known> known;
   [[nodiscard]] const std::string& who() const { return asked_as.empty() ? kernel : asked_as; }
   Sharing sharing = Sharing::none;  // none or kv; kv where the spelling says so, too
   // An extent without a value comes from the files in `in`. An m that no file gives is n.
@@ -88,10 +93,8 @@ struct Request {
   // All blocks of a plan, whether they fit in M or not: of a count.
   std::optional<Blocks> whole_blocks;
 
-  // The names by which options were given, for messages: "--n" -> "REDBLUE_N". An option that is
-  // not here was given by its flag.
-  std::map<std::string, std::string> said_as;
-  [[nodiscard]] std::string said(const std::string& flag) const;
+  Spelling spelling = Spelling::flag;
+  [[nodiscard]] std::string said(std::string_view key) const { return spelled(key, spelling); }
 
   // operand -> .npy; of sparse operands also .npz, .mtx, .smtx
   std::map<std::string, std::filesystem::path> in, out;
@@ -118,7 +121,8 @@ struct Request {
   // Ranks that each have a home of their rows, and a fast memory of M words: a grid that is asked
   // for, with so many groups of keys (0: as many as columns); or the best of so many ranks.
   struct OnRanks {
-    std::optional<Grid> grid;
+    std::string said = {};  // the option that asks for them, or what started them
+    std::optional<Grid> grid = {};
     Index groups = 0;
     Index ranks = 1;
     Index sets = 1;                  // that share out heads, each on a grid

@@ -111,7 +111,7 @@ std::vector<FoundOperand> StoreHome::find(const Readers& readers) {
   const bool has_O = operands_.contains("O");
   if (has_O != operands_.contains("L") && !readers.contains("O")) {
     throw RequestError(fmt::format("{}: {} has {} without {}: import both, or remove it",
-                                   request_.said("--store"), store_.directory().string(),
+                                   request_.said("store"), store_.directory().string(),
                                    has_O ? "O" : "L", has_O ? "L" : "O"));
   }
   if (!given_with_forward(readers)) {
@@ -140,14 +140,14 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
     throw RequestError(fmt::format(
         "{}: {} has {}, too: O and L are of A1, A2, A3, X and Y, or of Q, K and V: take another "
         "store",
-        request_.said("--store"), store_.directory().string(), plain ? "A1" : "Q"));
+        request_.said("store"), store_.directory().string(), plain ? "A1" : "Q"));
   }
   const std::string values(plain ? kV.name : kA3.name);
   if (asked_.sharing != Sharing::none && (returns_O || operands_.contains("O")) &&
       std::filesystem::exists(store_.path(lasting_name(values)))) {
     throw RequestError(fmt::format(
         "{}: {} has {}: O and L there are of it, and not of shared keys: take another store",
-        request_.said("--store"), store_.directory().string(), values));
+        request_.said("store"), store_.directory().string(), values));
   }
   if (!returns_O) {
     const bool has_O = std::filesystem::exists(store_.path(lasting_name(std::string(kO.name))));
@@ -155,7 +155,7 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
       throw RequestError(fmt::format(
           "{}: {} has O: L would stay beside it, and be taken for its own: take another "
           "store",
-          request_.said("--store"), store_.directory().string()));
+          request_.said("store"), store_.directory().string()));
     }
     return;
   }
@@ -164,38 +164,38 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
     if (std::filesystem::exists(store_.path(lasting_name(std::string(kL.name))))) {
       throw RequestError(
           fmt::format("{}: {} has L: O there is that of softmax attention: take another store",
-                      request_.said("--store"), store_.directory().string()));
+                      request_.said("store"), store_.directory().string()));
     }
     return;
   }
   if (request_.softmax_scale) {
     throw RequestError(fmt::format(
         "{} {}: O and L would stay in {}, where they are those of 1 / sqrt(d): run without a store",
-        request_.said("--softmax-scale"), *request_.softmax_scale, store_.directory().string()));
+        request_.said("softmax_scale"), *request_.softmax_scale, store_.directory().string()));
   }
   if (has_mask(request_)) {
     throw RequestError(fmt::format(
         "{} '{}': O and L would stay in {}, where they are those of all pairs: run without a store",
-        request_.said("--mask"), request_.mask, store_.directory().string()));
+        request_.said("mask"), request_.mask, store_.directory().string()));
   }
-  const auto check = [&](const char* flag, const std::string& name, const char* remedy) {
+  const auto check = [&](const char* key, const std::string& name, const char* remedy) {
     if (std::filesystem::exists(store_.path(lasting_name(name)))) {
       throw RequestError(fmt::format(
           "{} {}: the store {} has another {}, beside which O and L would stay: {}take another "
           "store",
-          request_.said(flag), name, store_.directory().string(), name, remedy));
+          request_.said(key), name, store_.directory().string(), name, remedy));
     }
   };
   for (const Signature& operand : asked_.given()) {
     if (is_sparse(operand)) {
-      check("--store", std::string(operand.name), "");
+      check("store", std::string(operand.name), "");
     }
   }
   for (const auto& [name, reader] : readers) {
-    check("--in", name, "import the file, or ");
+    check("in", name, "import the file, or ");
   }
   for (const auto& [name, pattern] : request_.make) {
-    check("--make", name, "");
+    check("make", name, "");
   }
 }
 
@@ -219,7 +219,7 @@ void StoreHome::refuse_older_forward() const {
     if (name != "dO" && !made_by_forward(name) && written(name) > made) {
       throw RequestError(fmt::format(
           "{}: {} has O and L from before {} came: remove O.rb and L.rb, or import them anew",
-          request_.said("--store"), store_.directory().string(), name));
+          request_.said("store"), store_.directory().string(), name));
     }
   }
 }
@@ -227,7 +227,7 @@ void StoreHome::refuse_older_forward() const {
 void StoreHome::accept(const RequestedProblem& problem) const {
   if (problem.heads) {
     throw RequestError(fmt::format("{}: one problem at a time runs in a store; {} heads are asked",
-                                   request_.said("--store"), *problem.heads));
+                                   request_.said("store"), *problem.heads));
   }
 }
 
@@ -502,7 +502,7 @@ void StoreHome::finish(Report& report) {
 std::unique_ptr<OperandHome> store_home(const Request& request, const KernelName& asked) {
   if (request.threads > 1) {
     throw RequestError(fmt::format("{} {}: one worker runs in a store, and the disk beside it",
-                                   request.said("--threads"), request.threads));
+                                   request.said("threads"), request.threads));
   }
   return std::make_unique<StoreHome>(request, asked);
 }

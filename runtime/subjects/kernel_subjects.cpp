@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "runtime/run/mask_spec.hpp"
+#include "runtime/run/options.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/sparse_operands.hpp"
 #include "runtime/system/subprocess.hpp"
@@ -65,80 +66,49 @@ NamedTexts named_in(const Arguments& arguments, std::string_view key) {
   }
 }
 
-void fill_operands(const Arguments& arguments, Request& request) {
-  request.said_as.insert({{"--make", std::string(kMake)}, {"--in", std::string(kIn)}});
-  for (const auto& [name, text] : named_in(arguments, kMake)) {
-    try {
-      request.make[name] = parse_rule(text);
-    } catch (const std::invalid_argument& error) {
-      throw RequestError(fmt::format("{} {}={}: {}", kMake, name, text, error.what()));
+// The arguments as a suite has them, but for what is left out where it is usual.
+Settings settings_of(const std::string& kernel, const Arguments& arguments) {
+  Settings settings(Spelling::key);
+  settings.add("kernel", kernel);
+  settings.add("M", fmt::format("{}", fmt::join(levels_of(arguments), ",")));
+  for (const Option& option : options()) {
+    const std::string_view key = option.key;
+    const bool single = (key == "heads" || key == kKvHeads) && arguments["heads"] == 1;
+    if (!arguments.contains(key) || key == "M" || key == "store" || single ||
+        (key == kMask && mask_text(arguments).empty())) {
+      continue;
+    }
+    if (key == kMake || key == kIn) {
+      for (const auto& [name, text] : named_in(arguments, key)) {
+        settings.add(key, name + "=" + text);
+      }
+    } else {
+      settings.add(key, to_string(arguments.value(key)));
     }
   }
-  for (const auto& [name, file] : named_in(arguments, kIn)) {
-    request.in[name] = arguments.directory() / file;
-  }
-  if (arguments.contains(kSeed)) {
-    request.seed = static_cast<std::uint64_t>(arguments[kSeed]);
-  }
+  return settings;
 }
 
 Request request_of(const std::string& kernel, const Arguments& arguments, Sparsities* sparsities) {
   Request request;
-  request.kernel = kernel;
-  request.n = arguments["n"];
-  request.m = arguments["m"];
-  request.d = arguments["d"];
-  request.dv = dv_of(arguments);
-  const std::vector<Index> levels = levels_of(arguments);
-  request.M = levels.back();
-  if (levels.front() == levels.back()) {
-    request.equal_levels = levels.size();
-  } else {
-    request.inner.assign(levels.begin(), levels.end() - 1);
-    request.said_as.insert({{"--M", "M"}, {"--prefetch", std::string(kPrefetch)}});
+  fill(settings_of(kernel, arguments), KnownMachine(), request);
+  for (auto& [name, file] : request.in) {
+    file = arguments.directory() / file;
   }
-  request.threads = arguments["threads"];
-  request.prefetch = prefetch_of(arguments);
-  request.forward_in_more_M = given_forward(arguments);
-  request.densify = !on_disk(arguments);
-  if (shares_keys(arguments)) {
-    request.sharing = Sharing::kv;
-  }
-  request.activation = activation_of(arguments);
-  request.mask = mask_text(arguments);
   request.mask_files = arguments.directory();
-  if (arguments["heads"] > 1) {
-    request.heads = arguments["heads"];
-    request.kv_heads = kv_heads_of(arguments);
-  }
-  fill_operands(arguments, request);
+  request.forward_in_more_M = request.known == Known::O_and_L;
+  request.densify = !on_disk(arguments);
   request.sparsities = sparsities;
   return request;
 }
 
-// The problem of a kernel with these arguments, of one head of keys.
-Problem problem_of(const KernelName& name, const Arguments& arguments, const Request& request) {
-  if (name.kernel->takes_sparse || !request.make.empty() || !request.in.empty()) {
-    return requested_problem(request, name, open_inputs(request, name)).problem;
-  }
-  Problem problem(arguments["n"], arguments["m"], arguments["d"],
-                  shares_keys(arguments) ? Sharing::kv : name.sharing);
-  problem.shape.dv = dv_of(arguments).value_or(problem.shape.d);
-
-  problem.mask = mask_of(arguments, problem.shape);
-  problem.activation = activation_of(arguments);
-  problem = name.kernel->with_inputs(problem);
-  const Index heads = arguments["heads"];
-  const Index kv_heads = kv_heads_of(arguments).value_or(heads);
-  if (heads % kv_heads != 0) {
-    throw RequestError(fmt::format("kv_heads = {} does not divide heads = {}", kv_heads, heads));
-  }
-  return problem.with_stacked(heads / kv_heads);
+// The problem of a kernel, of one head of keys.
+Problem problem_of(const KernelName& name, const Request& request) {
+  return requested_problem(request, name, open_inputs(request, name)).problem;
 }
 
 Report resolved(const Request& request, const Arguments& arguments) {
-  return resolve(request,
-                 {problem_of(requested_kernel(request), arguments, request), request.heads},
+  return resolve(request, {problem_of(requested_kernel(request), request), request.heads},
                  given_forward(arguments));
 }
 
@@ -317,6 +287,13 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
       return !mask_text(arguments).empty();
     };
   }
+  for (const std::string_view key :
+       {"softmax_scale", "wanted", "word", "sums", "objective", "blocks"}) {
+    made.parameters.push_back({.name = std::string(key),
+                               .help = option(key).help(),
+                               .is_text = true,
+                               .is_optional = true});
+  }
   if (takes.sparse) {
     add_operands(takes, made);
     if (!takes.dense) {
@@ -329,7 +306,7 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
         throw std::invalid_argument(fmt::format("mask is empty: expected {}", kMaskSyntax));
       }
       const Request request = request_of(name, arguments, sparsities);
-      static_cast<void>(problem_of(requested_kernel(request), arguments, request));
+      static_cast<void>(problem_of(requested_kernel(request), request));
     };
     if (masked || takes.sparse) {
       made.fingerprints = fingerprints;
@@ -466,8 +443,8 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
                                 .levels = kernel.has_levels()},
                                memory, sparsities, stop));
     subjects.back().least_M = [&kernel, name, sparsities](const Arguments& arguments) {
-      const Problem problem =
-          problem_of(name, arguments, request_of(name.text(), arguments, sparsities));
+      const Request request = request_of(name.text(), arguments, sparsities);
+      const Problem problem = problem_of(requested_kernel(request), request);
       const Index least = kernel.least_M(problem, prefetch_of(arguments));
       return kernel.needs_forward(problem.activation) && !given_forward(arguments)
                  ? std::max(least, least_M_of_forward(kernel, problem))

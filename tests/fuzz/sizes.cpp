@@ -1,6 +1,6 @@
 // What a person types for a number: sizes, M, bytes, scales, seeds, tolerances of a gate.
 
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
 
 #include <cmath>
 #include <cstdlib>

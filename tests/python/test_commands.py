@@ -392,15 +392,6 @@ def test_instructions_of_one_call_are_not_those_of_the_next():
     assert redblue.info().simd.in_use == before
 
 
-def test_twins_of_the_environment(monkeypatch):
-    """Variables of the environment are read, as the command reads them; keywords win."""
-    monkeypatch.setenv("REDBLUE_N", "32")
-    monkeypatch.setenv("REDBLUE_D", "no")
-    assert redblue.count("forward/flash", d=4, M=64).n == 32
-    with pytest.raises(redblue.UsageError, match="^REDBLUE_D: \"no\""):
-        redblue.count("forward/flash", M=64)
-
-
 def test_frames():
     """Rows as a DataFrame: those of CSV, of what is named; and one row of what has no rows."""
     words = redblue.count("backward/small", n=100, d=8, M=256)

@@ -25,7 +25,7 @@ inline const std::string kSixCores =
 
 class Cli : public ::testing::Test {
  protected:
-  // `line` is without the command's name: "REDBLUE_N=4 count backward/small --d 3".
+  // `line` is without the command's name: "REDBLUE_SIMD=SSE4 run backward/small --n 4 --d 3".
   [[nodiscard]] Process process(const std::string& line) const;
   [[nodiscard]] Outcome redblue(const std::string& line) const { return process(line).run(); }
 

@@ -39,8 +39,8 @@ struct Process {
   [[nodiscard]] Outcome run() const;
 };
 
-// "REDBLUE_N=4 count backward/small --d ''" in parts: words between spaces, '' for an empty word,
-// assignments at the front. Nothing else of a shell.
+// "REDBLUE_SIMD=SSE4 run backward/small --d ''" in parts: words between spaces, '' for an empty
+// word, assignments at the front. Nothing else of a shell.
 struct CommandLine {
   std::vector<std::string> words;
   std::vector<std::string> assignments;

@@ -200,8 +200,6 @@ TEST_F(BadInput, CachesForM) {
        "HWLOC_SYNTHETIC 'core:2'"},
       {"HWLOC_SYNTHETIC=pu:2 count backward/small --n 4 --d 3 --M L2", 2,
        "--M L2: the size of L2 is not known \\(hwloc .*synthetic.*\\): give words, .*--M 8192"},
-      {"HWLOC_SYNTHETIC=pu:2 REDBLUE_M=L1 count backward/small --n 4 --d 3", 2,
-       "REDBLUE_M L1: .*REDBLUE_M 8192"},
       {"HWLOC_XMLFILE=none.xml count backward/small --n 4 --d 3 --M L2", 2,
        "HWLOC_XMLFILE 'none.xml'"},
   });
@@ -246,9 +244,6 @@ TEST_F(BadInput, MByACalibration) {
     SCOPED_TRACE(command);
     expect_refused(process(kSixCores + "XDG_CACHE_HOME=/none " + command + problem), 2, none);
   }
-  expect_refused(process(kSixCores + "XDG_CACHE_HOME=/none REDBLUE_M=auto count backward/small "
-                                     "--n 4 --d 3"),
-                 2, "REDBLUE_M auto: there is no /none");
   expect_refused(process(kSixCores + "HOME=/none count " + problem), 2,
                  "no /none/.cache/redblue/calibration.json");
   expect_refused(process(kSixCores + "count " + problem), 2, "set XDG_CACHE_HOME .* or HOME");
@@ -335,7 +330,7 @@ TEST_F(BadInput, Measure) {
   }
   const Bad bad[] = {
       {"measure backward/small @ --via callgrind --level l1", 2, "--level 'l1'.*L1, L2 or L3"},
-      {"REDBLUE_LEVEL=L4 measure backward/small @ --via callgrind", 2, "REDBLUE_LEVEL 'L4'"},
+      {"measure backward/small @ --via callgrind --level L4", 2, "--level 'L4'"},
       {"measure backward/small --n 4 --d 3 --M 1G --via callgrind", 2,
        "--level is missing.*1073741824"},
       {"PATH=/none measure backward/small @ --via callgrind", 1,
@@ -398,27 +393,6 @@ TEST_F(BadInput, Threads) {
         EXPECT_EQ(redblue(line + " --threads 2 --heads 2").code, 0);
       }
     }
-  }
-}
-
-// A twin that names an output belongs to one command.
-TEST_F(BadInput, TwinsOfOneCommand) {
-  const auto before = files();
-  const Outcome recorded = redblue("REDBLUE_OUT=g=x.npy record suite.json");
-  EXPECT_EQ(recorded.code, 0) << recorded.err;
-  EXPECT_TRUE(Json::parse(recorded.out).contains("points"));
-  EXPECT_EQ(files(), before);
-  for (const auto& [command, twin] :
-       {std::pair("run", "[REDBLUE_OUT]"), std::pair("record", "[REDBLUE_RECORD_OUT]"),
-        std::pair("trace", "[REDBLUE_TRACE_OUT]"), std::pair("trace", "[REDBLUE_TRACE_DIN]"),
-        std::pair("sweep", "[REDBLUE_SWEEP_OUT]"), std::pair("merge", "[REDBLUE_MERGE_OUT]"),
-        std::pair("report", "[REDBLUE_REPORT_OUT]"),
-        std::pair("plot figure1", "[REDBLUE_PLOT_OUT]"),
-        std::pair("calibrate", "[REDBLUE_CALIBRATE_OUT]"),
-        std::pair("calibrate", "[REDBLUE_CALIBRATE_N]"), std::pair("check", "[REDBLUE_CHECK_ALSO]"),
-        std::pair("diff", "[REDBLUE_DIFF_ALSO]")}) {
-    const std::string help = data(std::string(command) + " --help");
-    EXPECT_NE(help.find(twin), std::string::npos) << command << " " << twin << "\n" << help;
   }
 }
 

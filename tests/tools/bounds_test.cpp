@@ -206,11 +206,7 @@ TEST_F(BoundsCommand, KernelsWhoseWordsPass63Bits) {
             std::string::npos);
 }
 
-TEST_F(BoundsCommand, TwinsAndCaches) {
-  EXPECT_EQ(data("REDBLUE_PROBLEM=forward REDBLUE_SHARING=kv bounds --n 99 --d 8 --M 99"),
-            data("bounds --n 99 --d 8 --M 99 --problem forward --sharing kv"));
-  EXPECT_EQ(data("REDBLUE_GIVEN=nothing bounds --n 99 --d 8 --M 99"),
-            data("bounds --n 99 --d 8 --M 99 --given nothing"));
+TEST_F(BoundsCommand, SizesInUnits) {
   EXPECT_EQ(data("bounds --n 4K --d 64 --M 64KiB"), data("bounds --n 4096 --d 64 --M 16384"));
 }
 

@@ -121,7 +121,7 @@ TEST_F(Calibrate, MAutoIsTheFastestOfL2) {
     EXPECT_EQ(two["M"], best["words"].get<Index>() / 2);
     EXPECT_EQ(two["context"]["M_from"]["sharers"], 2);
   }
-  const Outcome table = on(kCaches, "REDBLUE_M=auto count backward/rows --n 40 --d 16");
+  const Outcome table = on(kCaches, "count backward/rows --n 40 --d 16 --M auto");
   EXPECT_NE(table.out.find("\nM is auto, that is L2*"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find(" by " + file + ": L2 has 16,384 bytes (hwloc"), std::string::npos)
       << table.out;
@@ -266,14 +266,12 @@ TEST_F(Calibrate, HomeWhereThereIsNoOtherPlace) {
   EXPECT_FALSE(files().contains("relative"));
 }
 
-// Of whatever else is in the environment, the simulated runs see nothing.
 TEST_F(Calibrate, TrafficByCallgrind) {
   if (!callgrind_unavailable().empty()) {
     GTEST_SKIP() << "no callgrind: " << callgrind_unavailable();
   }
   const Json calibrated =
-      json_on("HWLOC_SYNTHETIC=l1d:1(size=4096) core:1 pu:1",
-              "REDBLUE_BLOCKS=B=99 REDBLUE_IN=A=none.npy REDBLUE_THREADS=2 calibrate --n 32");
+      json_on("HWLOC_SYNTHETIC=l1d:1(size=4096) core:1 pu:1", "calibrate --n 32");
   ASSERT_EQ(calibrated["levels"].size(), 1U) << "no L2 is known";
   const Json level = calibrated["levels"][0];
   ASSERT_FALSE(level["agreeing"].contains("unavailable")) << level;

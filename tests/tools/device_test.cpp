@@ -47,7 +47,7 @@ TEST_F(DeviceFiles, LevelsAreThoseOfM) {
     const std::string count = "count " + kernel + kOfDevices;
     const Json expected = of_M(count + "--M 500,4000,20000");
     EXPECT_EQ(of_device(count + "--device three.json"), expected);
-    EXPECT_EQ(of_device("REDBLUE_DEVICE=./three.json " + count), expected);
+    EXPECT_EQ(of_device(count + "--device ./three.json"), expected);
     EXPECT_EQ(of_device(count + "--device " + (directory_ / "three.json").string()), expected);
   }
   const std::string large = "backward/large" + kOfDevices;
@@ -259,11 +259,8 @@ TEST_F(DeviceFiles, BadOnes) {
   refused(count + "--device a10",
           "--device: no device is called 'a10': expected gtx1060, .*, this, or a file as ./mine");
   refused(count + "--device ''", "--device: no device is called ''");
-  refused("REDBLUE_DEVICE=b " + count, "REDBLUE_DEVICE: no device is called 'b'");
   refused(count + "--device a100 --device v100", "--device is given 2 times");
   refused(count + "--device a100 --M 8K", "--M '8K': --device 'a100' says how much there is");
-  refused("REDBLUE_M=8K " + count + "--device a100", "REDBLUE_M '8K': --device 'a100' says");
-  refused("REDBLUE_DEVICE=a100 " + count + "--M 8K", "--M '8K': REDBLUE_DEVICE 'a100' says");
   refused(count, "--M is missing: .* --M 8192, or --device a100");
   refused(count + "--device none.json", "cannot read 'none.json': No such file", 1);
   refused("plan --cache none.json --d 4", "cannot read 'none.json': No such file", 1);

@@ -55,7 +55,6 @@ TEST_F(DvOption, IsThatOfFiles) {
   for (const CsvRow& row : parse_csv(data("count attention/rows --dv 3 --format csv" + size))) {
     EXPECT_EQ(row.at("dv"), "3");
   }
-  EXPECT_EQ(json("REDBLUE_DV=3 count attention/rows" + size)["dv"], 3);
   EXPECT_FALSE(json("count forward/rows" + size).contains("dv"));
 }
 

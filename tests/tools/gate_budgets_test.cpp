@@ -73,8 +73,7 @@ TEST_F(GateBudgets, FailWhateverTheBaselineSays) {
   EXPECT_EQ(redblue("check base.json").code, 0);
   edit([&](Ordered& all) { all[0]["at_most"]["words"] = words - 1; });
   for (const char* line :
-       {"check base.json", "check base.json --tolerance reads=1000%,writes=1000%",
-        "REDBLUE_TOLERANCE=reads=1000% check base.json"}) {
+       {"check base.json", "check base.json --tolerance reads=1000%,writes=1000%"}) {
     const Outcome outcome = redblue(line);
     EXPECT_EQ(outcome.code, 3);
     EXPECT_TRUE(std::regex_search(
@@ -208,10 +207,6 @@ TEST_F(GateBudgets, AnAcceptanceSaysWhatAndWhy) {
   refused(accept("backward/rows n=41"),
           "--accept 'backward/rows n=41': no point is called so: did you mean");
   refused(accept("forward/rows n=40 d=5 M=300"), "nothing differs there: leave it out");
-  Process by_environment = check({"--reason", "why", "--who", "me"});
-  by_environment.environment.push_back("REDBLUE_CHECK_ACCEPT=" + first_);
-  refused(by_environment,
-          "REDBLUE_CHECK_ACCEPT: a baseline changes by the flag alone: give --accept POINT");
   refused(process("check - --accept x --reason why --who me"),
           "--accept: standard input is no file that can change: name the baseline");
   edit([](Ordered& all) { all[0]["at_most"]["words"] = 1; });
@@ -468,18 +463,6 @@ TEST_F(GateBudgets, WhatIsAcceptedStaysWhenASuiteIsRecordedAgain) {
   EXPECT_NE(outcome.err.find(": nothing that was accepted there is kept\n"), std::string::npos)
       << outcome.err;
   EXPECT_FALSE(points()[0].contains("accepted"));
-}
-
-// A variable that accepts nothing is no misuse of a plain check.
-TEST_F(GateBudgets, ReasonsOfTheEnvironmentDoNoHarm) {
-  ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
-  EXPECT_EQ(redblue("REDBLUE_CHECK_REASON=why REDBLUE_CHECK_WHO=me check base.json").code, 0);
-  change_reads(-7);
-  Process process = check({"--accept", first_});
-  process.environment.emplace_back("REDBLUE_CHECK_REASON=why");
-  process.environment.emplace_back("REDBLUE_CHECK_WHO=me");
-  EXPECT_EQ(process.run().code, 0);
-  EXPECT_EQ(points()[0]["accepted"][0]["reason"], "why");
 }
 
 }  // namespace

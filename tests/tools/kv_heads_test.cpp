@@ -61,9 +61,6 @@ TEST_F(KvHeadsOption, SaysTheHeadsOfBoth) {
     EXPECT_EQ(row.at("heads"), "6");
     EXPECT_EQ(row.at("kv_heads"), "2");
   }
-  EXPECT_EQ(json("REDBLUE_KV_HEADS=2 REDBLUE_HEADS=6 count gradients/rows-keys --n 29 --m 23 --d 6 "
-                 "--M 1500 --mask causal")["formula"],
-            counted["formula"]);
 }
 
 // Where keys pass from row block to row block, and n queries are many, G heads that share keys read
@@ -186,7 +183,7 @@ TEST_F(KvHeadsOption, IsAParameterOfSuites) {
   }
   EXPECT_GT(shared, 5);
   for (const auto& [entry, message] :
-       {std::pair(R"("attention/rows", "kv_heads": 3)", "kv_heads = 3 does not divide heads = 4"),
+       {std::pair(R"("attention/rows", "kv_heads": 3)", "kv_heads 3 does not divide heads 4"),
         std::pair(R"("forward/rows", "kv_heads": 2)", "forward/rows takes no 'kv_heads'")}) {
     directory_.write("bad.json", fmt::format(R"({{"points": [
         {{"n": 17, "d": 4, "M": 600, "heads": 4, "kernel": {}}}]}})",

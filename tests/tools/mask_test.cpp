@@ -72,8 +72,7 @@ TEST_F(MaskOption, SaysWhatLives) {
   EXPECT_EQ(json(line + "causal&prefix:2")["pairs"], 1 + 2 + 2 + 2);
   EXPECT_EQ(json(line + "window:0,1|global:3-3")["pairs"], (1 + 2 + 2 + 2 + 1) + 1 + 4);
   EXPECT_EQ(json(line + "(window:0,0|prefix:1)")["mask"]["live_queries"], 6);
-  EXPECT_EQ(json("REDBLUE_MASK=causal count attention/rows --n 6 --m 4 --d 2 --M 900")["pairs"],
-            10);
+  EXPECT_EQ(json("count attention/rows --n 6 --m 4 --d 2 --M 900 --mask causal")["pairs"], 10);
 }
 
 // Equal bits for any number of threads, and of heads as of each alone.

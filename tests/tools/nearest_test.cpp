@@ -1,6 +1,6 @@
 // The names offered for an unknown one.
 
-#include "tools/cli/nearest.hpp"
+#include "runtime/text/nearest.hpp"
 
 #include <array>
 

@@ -144,8 +144,8 @@ TEST_F(PartsOfASuite, MayBeMissingWhereAskedFor) {
   static_cast<void>(swept("part", 3));
   refused("merge part.3 part.1 -o merged", 1,
           "4 of 13 points are missing, of part 2/3: backward/small n=60 .* M=512 .*; .*--partial");
-  for (const std::string line : {"merge part.3 part.1 -o merged --partial",
-                                 "REDBLUE_PARTIAL=1 REDBLUE_MERGE_OUT=again merge part.1 part.3"}) {
+  for (const std::string line :
+       {"merge part.3 part.1 -o merged --partial", "merge part.1 part.3 --partial --out again"}) {
     const Outcome outcome = redblue(line);
     EXPECT_EQ(outcome.code, 0);
     EXPECT_NE(outcome.err.find("4 of 13 points are missing, of part 2/3: "), std::string::npos);
@@ -165,7 +165,7 @@ TEST_F(PartsOfASuite, MayBeMissingWhereAskedFor) {
 
 TEST_F(PartsOfASuite, AnEmptyPartSaysSo) {
   directory_.write("suite.json", kSuite);
-  const Outcome outcome = redblue("REDBLUE_PART=14/20 sweep suite.json -o empty");
+  const Outcome outcome = redblue("sweep suite.json -o empty --part 14/20");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err,
             "redblue: part 14/20 is empty: the suite has 13 points\n"
@@ -188,10 +188,9 @@ TEST_F(PartsOfASuite, AreAskedForAsIOfN) {
                                   "1.5/3", "1/99999999999999999999"}) {
       refused(command + " --part " + bad, 2,
               "--part '" + bad + "': expected i/N, as 2/5, with i from 1 to N");
-      refused("REDBLUE_PART=" + bad + " " + command, 2, "REDBLUE_PART '" + bad + "': expected i/N");
     }
     refused(command + " --part 1/3 --part 2/3", 2, "--part is given 2 times");
-    EXPECT_NE(data(command.substr(0, command.find(' ')) + " --help").find("[REDBLUE_PART]"),
+    EXPECT_NE(data(command.substr(0, command.find(' ')) + " --help").find("--part i/N"),
               std::string::npos);
   }
   EXPECT_NE(data("merge --help").find("[REDBLUE_PARTIAL]"), std::string::npos);

@@ -99,7 +99,7 @@ TEST_F(PlanOnRanks, LeastTime) {
     EXPECT_GE(other["seconds"], last);
     last = other["seconds"];
   }
-  EXPECT_NE(data("REDBLUE_LINK_COSTS=1e-5,1e-9 " + timed).find("given by REDBLUE_LINK_COSTS"),
+  EXPECT_NE(data(timed + " --link-costs 1e-5,1e-9").find("given by --link-costs"),
             std::string::npos);
   const auto path = [&](const std::string& costs) {
     return json(timed + " --link-costs " + costs)["plan"];

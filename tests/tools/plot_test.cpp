@@ -43,15 +43,12 @@ TEST_F(PlotPictures, OccupancyHasAllItsWords) {
 // For papers, which have words of their own for both.
 TEST_F(PlotPictures, BareIsWithoutTitleAndCommand) {
   EXPECT_EQ(data(kOccupancy + " -o whole.svg"), "");
-  for (const std::string& line :
-       {kOccupancy + " --bare -o bare.svg", "REDBLUE_BARE=1 " + kOccupancy + " -o bare.svg"}) {
-    EXPECT_EQ(data(line), "");
-    expect_words("bare.svg", {"words moved, read and written", ">phase1<", "M = 300"});
-    const std::string svg = content_of(directory_ / "bare.svg");
-    for (const char* text : {"Fast memory of", "redblue plot"}) {
-      EXPECT_EQ(svg.find(text), std::string::npos) << text;
-      EXPECT_NE(content_of(directory_ / "whole.svg").find(text), std::string::npos) << text;
-    }
+  EXPECT_EQ(data(kOccupancy + " --bare -o bare.svg"), "");
+  expect_words("bare.svg", {"words moved, read and written", ">phase1<", "M = 300"});
+  const std::string svg = content_of(directory_ / "bare.svg");
+  for (const char* text : {"Fast memory of", "redblue plot"}) {
+    EXPECT_EQ(svg.find(text), std::string::npos) << text;
+    EXPECT_NE(content_of(directory_ / "whole.svg").find(text), std::string::npos) << text;
   }
 }
 
@@ -71,10 +68,9 @@ TEST_F(PlotPictures, AreasHideWhatIsBehind) {
   EXPECT_GE(2 * white, patterns) << "of area and legend each";
 }
 
-// The caption is a command that makes it again, wherever the words came from.
-TEST_F(PlotPictures, CaptionHasWhatTheEnvironmentSaid) {
-  EXPECT_EQ(data("REDBLUE_N=60 REDBLUE_d=1 REDBLUE_D=16 REDBLUE_BLOCKS=B=5 plot occupancy "
-                 "backward/small --M 300 --out p.svg"),
+// The caption is a command that makes it again.
+TEST_F(PlotPictures, CaptionIsACommand) {
+  EXPECT_EQ(data("plot occupancy backward/small --n 60 --d 16 --M 300 --blocks B=5 --out p.svg"),
             "");
   expect_words("p.svg", {"redblue plot occupancy backward/small --n 60 --d 16 --M 300 --blocks B=5 "
                          "--out p.svg"});
@@ -98,7 +94,7 @@ TEST_F(PlotPictures, RefusesWhatItCannotDraw) {
   expect_refused(process(kOccupancy), 2, "--out is missing");
   expect_refused(process(kOccupancy + " -o p.jpg"), 2,
                  "--out 'p.jpg': .*\\.svg, \\.png, \\.pdf or \\.eps");
-  expect_refused(process("REDBLUE_PLOT_OUT=p " + kOccupancy), 2, "REDBLUE_PLOT_OUT 'p'");
+  expect_refused(process(kOccupancy + " --out p"), 2, "--out 'p'");
   expect_refused(process(kOccupancy + " -o none/p.svg"), 1, "none/p.svg");
   expect_refused(process(kOccupancy + " -o p.svg --threads 2"), 2, "--threads");
   expect_refused(process("PATH= " + kOccupancy + " -o p.svg"), 1,

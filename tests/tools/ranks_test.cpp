@@ -345,7 +345,7 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
     SCOPED_TRACE(line);
     expect_refused(process(line), 2, message);
   }
-  expect_refused(process("REDBLUE_GRID=2 count backward/rows " + problem), 2, "REDBLUE_GRID '2'");
+  expect_refused(process("count backward/rows --grid 2 " + problem), 2, "--grid '2'");
 }
 
 // Where the system refuses a thread, that is one line, and those that did start are joined.

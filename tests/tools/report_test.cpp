@@ -42,7 +42,7 @@ TEST_F(ReportCommand, WritesThePage) {
   ASSERT_NO_FATAL_FAILURE(sweep("run"));
   expect_report("report out", "out/report.html");
   expect_report("report out/ --out page.html", "page.html");
-  expect_report("REDBLUE_REPORT_OUT=again.html report out", "again.html");
+  expect_report("report out -o again.html", "again.html");
   // A page without figures is better than none.
   const Outcome outcome = redblue("PATH=/nowhere report out -o bare.html");
   EXPECT_EQ(outcome.code, 0);
@@ -122,8 +122,8 @@ TEST_F(ReportCommand, Refuses) {
                    fmt::format("--out 'out/{}': this file is a part of the sweep", own));
   }
   std::filesystem::create_directory_symlink("out", directory_ / "link");
-  expect_refused(process("REDBLUE_REPORT_OUT=link/../link/sweep.json report ./out/"), 2,
-                 "REDBLUE_REPORT_OUT 'link/../link/sweep.json': this file is a part of the sweep");
+  expect_refused(process("report ./out/ -o link/../link/sweep.json"), 2,
+                 "--out 'link/../link/sweep.json': this file is a part of the sweep");
   expect_refused(process("report link --out out/sweep.csv"), 2, "a part of the sweep");
   std::filesystem::remove(directory_ / "link");
 

@@ -164,24 +164,6 @@ TEST_F(RoundTrip, SeedsTell) {
   EXPECT_NE(content_of(directory_ / "1.npy"), content_of(directory_ / "scaled.npy"));
 }
 
-TEST_F(RoundTrip, EnvironmentTwinsOfTheFiles) {
-  const std::string problem = " --n 19 --m 14 --d 6 --M 500";
-  data("run forward/flash" + problem + " --seed 7 --out O=O.npy --out L=L.npy");
-  data("REDBLUE_OUT=O=O_twin.npy,L=L_twin.npy run forward/flash" + problem + " --seed 7");
-  for (const std::string name : {"O", "L"}) {
-    EXPECT_EQ(content_of(directory_ / (name + ".npy")),
-              content_of(directory_ / (name + "_twin.npy")));
-  }
-  data("run backward/large" + problem + " --in O=O.npy --in L=L.npy --seed 7 --out g=g.npy");
-  data("REDBLUE_IN=O=O_twin.npy,L=L_twin.npy REDBLUE_SEED=7 run backward/large" + problem +
-       " --out g=g_twin.npy");
-  data("REDBLUE_IN=A1=none REDBLUE_OUT=g=none.npy run backward/large" + problem +
-       " --in O=O.npy --in L=L.npy --seed 7 --out g=g_flag.npy");
-  EXPECT_EQ(content_of(directory_ / "g.npy"), content_of(directory_ / "g_twin.npy"));
-  EXPECT_EQ(content_of(directory_ / "g.npy"), content_of(directory_ / "g_flag.npy"));
-  EXPECT_FALSE(std::filesystem::exists(directory_ / "none.npy"));
-}
-
 TEST_F(RoundTrip, AnOlderFileIsReplaced) {
   directory_.write("g.npy", "older");
   data("run backward/small --n 4 --d 3 --M 100 --out g=g.npy");

@@ -1,7 +1,7 @@
 // Numbers as people type them: those that are taken, and that each refusal is one line which names
 // the flag, the text and the remedy.
 
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
 
 #include <functional>
 #include <limits>

@@ -259,7 +259,7 @@ TEST_F(SweepCommand, APointThatCannotRunIsSaidAndKept) {
   ASSERT_EQ(redblue("report swept").code, 0);
   const std::string page = read("swept/report.html");
   EXPECT_NE(page.find("<strong>1 of 8 points cannot run</strong>"), std::string::npos);
-  EXPECT_NE(page.find("cannot run: --threads 2: backward/flash runs one head"), std::string::npos);
+  EXPECT_NE(page.find("cannot run: threads 2: backward/flash runs one head"), std::string::npos);
 }
 
 // What a disk has no room for now is in the files of now; another time it is tried again.

@@ -54,7 +54,7 @@ TEST_F(Trace, BothAtATimeAndTheSameBytesAgain) {
   EXPECT_EQ(content_of(directory_ / "a.json"), content_of(directory_ / "b.json"));
   EXPECT_EQ(content_of(directory_ / "a.din"), content_of(directory_ / "b.din"));
   // Each alone is what it is beside the other.
-  EXPECT_EQ(redblue("REDBLUE_TRACE_OUT=c.json " + kSmall).code, 0);
+  EXPECT_EQ(redblue(kSmall + " --out c.json").code, 0);
   EXPECT_EQ(content_of(directory_ / "a.json"), content_of(directory_ / "c.json"));
 }
 
@@ -84,8 +84,6 @@ TEST_F(Trace, IsRefusedBeforeItRuns) {
   expect_refused(process(kSmall + " --events 5"), 2, "--out");
   expect_refused(process(kSmall + " --din a.din --events 5"), 2, "--events.*--out");
   expect_refused(process(kSmall + " --out a.json --din-words 5"), 2, "--din-words.*--din");
-  expect_refused(process("REDBLUE_DIN_WORDS=5 " + kSmall + " --out a.json"), 2,
-                 "REDBLUE_DIN_WORDS.*--din");
   expect_refused(process(kSmall + " --out a --din a"), 2, "one file");
   expect_refused(process(kSmall + " --out a.json --events 0"), 2, "--events");
   expect_refused(process(kSmall + " --out a.json --threads 2"), 2, "--threads");

@@ -1,77 +1,29 @@
 #include "tools/cli/command.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
 
 #include "runtime/system/build_info.hpp"
-#include "runtime/system/environment.hpp"
 #include "runtime/text/shell_word.hpp"
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
+#include "tools/cli/caller.hpp"
 
 namespace redblue {
 namespace {
-
-std::string upper(std::string name) {
-  std::ranges::transform(name, name.begin(), [](unsigned char c) {
-    return static_cast<char>(c == '-' ? '_' : std::toupper(c));
-  });
-  return name;
-}
-
-// REDBLUE_BLOCKS for --blocks. The twin of --m keeps its case, because REDBLUE_M is that of --M.
-std::string twin_of(const CLI::App& app, const std::string& flag, Twin twin) {
-  const std::string name = flag.substr(2);
-  std::string command;
-  if (twin == Twin::of_command) {
-    const CLI::App* top = &app;  // plot, for its kinds of pictures
-    while (top->get_parent()->get_parent() != nullptr) {
-      top = top->get_parent();
-    }
-    command = upper(top->get_name()) + "_";
-  }
-  return "REDBLUE_" + command + (name == "m" ? name : upper(name));
-}
-
-std::string with_twin(const std::string& help, const std::string& twin) {
-  return help + " [" + twin + "]";
-}
-
-// The option's help text holds the name of its twin.
-std::string twin_of(const CLI::Option& option) {
-  const std::string help = option.get_description();
-  const std::size_t from = help.rfind('[') + 1;
-  return help.substr(from, help.size() - 1 - from);
-}
 
 std::string flag_of(const CLI::Option& option) {
   return "--" + option.get_lnames().front();
 }
 
-std::optional<Given> from_environment(const CLI::Option& option) {
-  const std::string name = twin_of(option);
-  const char* text = variable(name);
-  if (text == nullptr || *text == '\0') {
-    return std::nullopt;
+// As the caller has it: a person types --kv-heads, a program has a keyword kv_heads.
+std::string spelled(std::string flag) {
+  if (caller() != nullptr) {
+    flag.erase(0, 2);
+    std::ranges::replace(flag, '-', '_');
   }
-  return Given{text, name};
-}
-
-std::vector<Given> given_to(const CLI::Option& option) {
-  std::vector<Given> given;
-  if (option.count() > 0) {
-    for (const std::string& text : option.results()) {
-      given.push_back({text, flag_of(option)});
-    }
-  } else if (const auto twin = from_environment(option)) {
-    std::istringstream list(twin->text);
-    for (std::string text; std::getline(list, text, ',');) {
-      given.push_back({text, twin->from});
-    }
-  }
-  return given;
+  return flag;
 }
 
 }  // namespace
@@ -83,30 +35,36 @@ CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::stri
 }
 
 TextOption::TextOption(CLI::App& app, const std::string& flags, const std::string& help,
-                       const std::string& type, Twin twin)
+                       const std::string& type, std::string_view group, bool repeats)
     : flag_(flags.substr(flags.find("--"))),
-      option_(app.add_option(flags)
-                  ->description(with_twin(help, twin_of(app, flag_, twin)))
-                  ->type_name(type)) {
-  option_->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      option_(app.add_option(flags)->description(help)->type_name(type)) {
+  // All texts are kept in any case, for get() to count them.
+  option_->expected(1)->multi_option_policy(repeats ? CLI::MultiOptionPolicy::TakeAll
+                                                    : CLI::MultiOptionPolicy::TakeLast);
+  if (!group.empty()) {
+    option_->group(std::string(group));
+  }
 }
 
-std::string TextOption::said() const {
-  const std::vector<Given> given = all();
-  return given.empty() ? flag_ : given.front().from;
+std::string TextOption::flag() const {
+  return spelled(flag_);
 }
 
 std::optional<Given> TextOption::get() const {
   const std::vector<Given> given = all();
   if (given.size() > 1) {
-    throw UsageError(given.front().from + " is given " + std::to_string(given.size()) +
+    throw UsageError(flag() + " is given " + std::to_string(given.size()) +
                      " times; once is enough");
   }
   return given.empty() ? std::nullopt : std::optional(given.front());
 }
 
 std::vector<Given> TextOption::all() const {
-  return given_to(*option_);
+  std::vector<Given> given;
+  for (const std::string& text : option_->results()) {
+    given.push_back({text, flag()});
+  }
+  return given;
 }
 
 std::vector<Given> TextOption::items() const {
@@ -120,36 +78,22 @@ std::vector<Given> TextOption::items() const {
   return items;
 }
 
-std::optional<GivenList> TextOption::list() const {
-  if (option_->count() > 1) {
-    static_cast<void>(get());
+Switch::Switch(CLI::App& app, const std::string& flag, const std::string& help,
+               std::string_view group)
+    : option_(app.add_flag(flag)->description(help)) {
+  if (!group.empty()) {
+    option_->group(std::string(group));
   }
-  const std::vector<Given> given = items();
-  if (given.empty()) {
-    return std::nullopt;
-  }
-  Given whole = given.front();
-  for (std::size_t k = 1; k < given.size(); ++k) {
-    whole.text += "," + given[k].text;
-  }
-  return GivenList{std::move(whole), given};
 }
 
-Switch::Switch(CLI::App& app, const std::string& flag, const std::string& help)
-    : option_(app.add_flag(flag)->description(with_twin(help, twin_of(app, flag, Twin::shared)))) {}
-
 std::optional<std::string> Switch::from() const {
-  if (option_->count() > 0) {
-    if (option_->results().back() != "true") {
-      throw UsageError(flag_of(*option_) + " takes no value");
-    }
-    return flag_of(*option_);
+  if (option_->count() == 0) {
+    return std::nullopt;
   }
-  const auto twin = from_environment(*option_);
-  if (twin && twin->text != "0" && twin->text != "1") {
-    throw UsageError(twin->from + " '" + twin->text + "': expected 0 or 1");
+  if (option_->results().back() != "true") {
+    throw UsageError(flag_of(*option_) + " takes no value");
   }
-  return twin && twin->text == "1" ? std::optional(twin->from) : std::nullopt;
+  return spelled(flag_of(*option_));
 }
 
 Argument::Argument(CLI::App& app, const std::string& name, const std::string& help)
@@ -191,10 +135,8 @@ std::vector<std::string> command_words(const CLI::App& app,
     } else if (option != app.get_help_ptr() && option != app.get_version_ptr()) {
       const std::string flag = flag_of(*option);
       const bool takes_a_value = option->get_expected_max() > 0;
-      for (const auto& [text, from] : given_to(*option)) {
-        if (takes_a_value || text != "0") {
-          words.push_back(flag);
-        }
+      for (const std::string& text : option->results()) {
+        words.push_back(flag);
         if (takes_a_value) {
           const auto other = instead.find(flag);
           words.push_back(other == instead.end() ? text : other->second);

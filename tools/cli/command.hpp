@@ -5,7 +5,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "runtime/text/sizes.hpp"
 
 namespace CLI {
 class App;
@@ -20,57 +23,35 @@ struct Arrays;
 // Adds a subcommand with the --help and --version of all commands.
 CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& help);
 
-// The text of an option and its origin, for messages: the flag, or its environment twin (REDBLUE_N
-// for --n). The flag wins.
-struct Given {
-  std::string text;
-  std::string from;
-};
-
-struct GivenList {
-  Given whole;
-  std::vector<Given> items;
-};
-
-// The commands that read an environment twin.
-enum class Twin {
-  shared,  // each command with the flag: REDBLUE_N for --n
-  // One command: REDBLUE_RECORD_OUT for --out of record. For files that are written, and for a flag
-  // that has another meaning in other commands.
-  of_command
-};
-
-// An option of a subcommand with its environment twin. Options are taken as text and parsed
-// by their subcommand, so that a message can name the culprit.
+// An option of a subcommand. Options are taken as text and parsed by their subcommand, so that a
+// message can name the culprit.
 class TextOption {
  public:
-  // `flags` is "--out", or "-o,--out" with a short flag in front.
+  // `flags` is "--out", or "-o,--out" with a short flag in front. Help shows options of one group
+  // together. One that repeats may be given several times.
   TextOption(CLI::App& app, const std::string& flags, const std::string& help,
-             const std::string& type, Twin twin = Twin::shared);
+             const std::string& type, std::string_view group = {}, bool repeats = false);
 
-  [[nodiscard]] const std::string& flag() const { return flag_; }
-  // For messages: the flag, or its twin if that is what was given.
-  [[nodiscard]] std::string said() const;
+  // For messages: --kv-heads, or kv_heads where a program calls.
+  [[nodiscard]] std::string flag() const;
+  // Throws: UsageError for a flag that is given several times.
   [[nodiscard]] std::optional<Given> get() const;
-  // For an option that may be given several times. Its twin holds a list, separated by commas.
   [[nodiscard]] std::vector<Given> all() const;
-  // For an option whose flag holds such a list, too: the items of all its occurrences.
+  // The parts between commas, of all occurrences.
   [[nodiscard]] std::vector<Given> items() const;
-  // For an option that is one such list: all of it, and its items. Throws: UsageError for a flag
-  // that is given several times.
-  [[nodiscard]] std::optional<GivenList> list() const;
 
  private:
   std::string flag_;
   CLI::Option* option_;
 };
 
-// An option without a value; its twin is 0 or 1.
+// An option without a value.
 class Switch {
  public:
-  Switch(CLI::App& app, const std::string& flag, const std::string& help);
+  Switch(CLI::App& app, const std::string& flag, const std::string& help,
+         std::string_view group = {});
   [[nodiscard]] bool get() const { return from().has_value(); }
-  // The flag or twin that sets it, for messages; nothing if it is not set.
+  // The flag, for messages; nothing if it is not set.
   [[nodiscard]] std::optional<std::string> from() const;
 
  private:
@@ -107,7 +88,7 @@ class ArgumentList {
   CLI::Option* option_;
 };
 
-// The words that ask for the same without the environment, from the subcommand's name on. A flag
+// The words that ask for the same, from the subcommand's name on. A flag
 // that has a value, and is in `instead`, has the value there.
 std::vector<std::string> command_words(const CLI::App& app,
                                        const std::map<std::string, std::string>& instead = {});

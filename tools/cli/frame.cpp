@@ -15,10 +15,10 @@
 
 #include "memsim/errors.hpp"
 #include "runtime/system/build_info.hpp"
+#include "runtime/text/nearest.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/interruption.hpp"
-#include "tools/cli/nearest.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 
 namespace redblue {
 namespace {
@@ -94,6 +94,13 @@ int execute_command(int argc, char** argv, const std::string& name, const std::s
   CLI::App app(description, name);
   app.set_version_flag("--version", "redblue " + std::string(build_info::kVersion));
   app.require_subcommand(1);
+  app.footer([] {
+    std::string text = "Environment:";
+    for (const auto& [variable, help] : kVariables) {
+      text += fmt::format("\n  {:<27}{}", variable, help);
+    }
+    return text;
+  });
   const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
   Action action;
   // A start takes milliseconds where it makes the options of each subcommand.

@@ -4,11 +4,21 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/cli/command.hpp"
 
 namespace redblue {
+
+// The variables of the environment that commands read, and what each is for.
+inline constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
+    {"REDBLUE_SIMD", "vector instructions in place of the best, as --simd, which wins"},
+    {"XDG_CACHE_HOME", "the directory of redblue/calibration.json; .cache in HOME"},
+    {"PAPI_EVENTS", "the counters that `measure` reads, with commas between"},
+    {"HWLOC_XMLFILE", "a machine in place of this one, as hwloc has it"},
+    {"TMPDIR", "where files are that are gone when a command ends; /tmp"}};
 
 struct Subcommand {
   std::string name;

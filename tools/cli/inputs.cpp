@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "runtime/system/whole_file.hpp"
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
 
 namespace redblue {
 

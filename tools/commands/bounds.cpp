@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "runtime/report/bounds_report.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/options/as.hpp"
 #include "tools/options/task.hpp"
 
@@ -41,7 +41,7 @@ Action add_bounds(CLI::App& app) {
     if (partition && !request.inner.empty()) {
       throw UsageError(
           fmt::format("{}: partitions are of one level of fast memory: give {} one size",
-                      *partition, request.said("--M")));
+                      *partition, request.said("M")));
     }
     std::vector<AsRow> as = options->as.rows(request, task);
     BoundReport report = report_bounds(task);

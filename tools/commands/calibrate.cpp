@@ -34,12 +34,12 @@
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/parse_json.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/program.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/options/machine.hpp"
 #include "tools/options/measuring.hpp"
 
@@ -492,13 +492,13 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
   struct Options {
     explicit Options(CLI::App& command)
         : n(command, "--n",
-            fmt::format("queries and keys of the problem that is timed; {}", kTimedQueries), "SIZE",
-            Twin::of_command),
+            fmt::format("queries and keys of the problem that is timed; {}", kTimedQueries),
+            "SIZE"),
           out(command, "--out",
               "where the result goes; redblue/calibration.json in XDG_CACHE_HOME or ~/.cache, "
               "where --M auto and --objective time look; -: standard output, and what else is "
               "said there goes to standard error",
-              "FILE", Twin::of_command),
+              "FILE"),
           links(command, "--links",
                 "in place of all else: how long messages between ranks take, in the file that has "
                 "the rest; under mpirun between its ranks, else between threads"),

@@ -17,12 +17,7 @@ CommandOption described(const CLI::Option& option) {
   }
   described.help = option.get_description();
   described.type = option.get_expected_max() > 0 ? option.get_type_name() : "";
-  // "queries [REDBLUE_N]"
-  const std::size_t twin = described.help.rfind(" [REDBLUE_");
-  if (twin != std::string::npos && described.help.ends_with(']')) {
-    described.twin = described.help.substr(twin + 2, described.help.size() - twin - 3);
-    described.help.resize(twin);
-  }
+  described.repeats = option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
   return described;
 }
 

@@ -12,8 +12,8 @@ namespace redblue {
 struct CommandOption {
   std::vector<std::string> names;  // -o, --out
   std::string help;
-  std::string twin;  // the environment variable; empty: none
   std::string type;  // of its value: NUMBER, or words as table|json|csv; empty: it has none
+  bool repeats = false;
 };
 
 struct CommandArgument {

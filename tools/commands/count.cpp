@@ -14,12 +14,11 @@
 #include "runtime/report/run_report.hpp"
 #include "runtime/report/symbolic_report.hpp"
 #include "runtime/run/run.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/options/as.hpp"
 #include "tools/options/problem.hpp"
-#include "tools/options/ranks.hpp"
 
 namespace redblue {
 namespace {
@@ -77,7 +76,7 @@ SymbolicReport report_example(Request& request, const std::optional<Regime>& reg
   } catch (const FastMemoryTooSmall& error) {
     throw UsageError(
         fmt::format("{} {}, with example sizes: {}; give --n, --d and --M in its place",
-                    option.said(), regime ? option.get()->text : "", error.what()));
+                    option.flag(), regime ? option.get()->text : "", error.what()));
   }
 }
 
@@ -91,7 +90,7 @@ SymbolicReport symbolic_of(Request& request, bool has_M, const TextOption& optio
   }
   if (regime) {
     throw UsageError(fmt::format("{} {}: sizes have a regime: give the sizes or the regime alone",
-                                 option.said(), option.get()->text));
+                                 option.flag(), option.get()->text));
   }
   if (!has_M) {
     throw UsageError(
@@ -119,12 +118,8 @@ void print_formulas(const SymbolicReport& report, const TextOption& option) {
 Action add_count(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : problem(command),
-          word(command),
-          word_costs(command),
-          heads(command),
-          inputs(command),
-          ranks(command),
+        : problem(command, {"heads", "kv_heads", "word", "sums", "word_costs", "in", "make", "seed",
+                            "grid", "ranks", "ring"}),
           as(command, "in place of a kernel"),
           pass(command, "--problem", "of --as: attention or gradients; attention",
                "attention|gradients"),
@@ -138,11 +133,6 @@ Action add_count(CLI::App& app) {
           format(command, "--format", "table, json or csv; with --symbolic also latex or sympy",
                  "table|json|csv|latex|sympy") {}
     ProblemOptions problem;
-    WordOption word;
-    WordCostsOption word_costs;
-    HeadsOption heads;
-    PatternOptions inputs;
-    RanksOptions ranks;
     AsOption as;
     TextOption pass;
     Switch symbolic;
@@ -155,11 +145,12 @@ Action add_count(CLI::App& app) {
     const Format format = symbolic ? Format::table : parse_format(options->format);
     Request request;
     const auto regime = options->regime.get();
-    request.M = !symbolic || options->problem.has_M() ? 0 : kAnyM;
+    const Settings settings = options->problem.settings();
+    const bool has_M = settings.first_of({"M", "device"}).has_value();
+    request.M = !symbolic || has_M ? 0 : kAnyM;
     if (regime && !symbolic) {
       throw UsageError(fmt::format("{} '{}': only with --symbolic", regime->from, regime->text));
     }
-    options->word.fill(request);
     const auto as = options->as.get();
     if (as && symbolic) {
       throw UsageError(fmt::format("{}: {} {} has tiles of a size: give the kernel of its loops",
@@ -175,19 +166,14 @@ Action add_count(CLI::App& app) {
       if (const auto kernel = options->problem.kernel()) {
         throw UsageError(fmt::format("{}: {} {} names the schedule", *kernel, as->from, as->text));
       }
-      if (const auto blocks = options->problem.blocks().get()) {
+      if (const auto blocks = settings.first_of({"blocks"})) {
         throw UsageError(fmt::format("{} '{}': {} {} has its tiles", blocks->from, blocks->text,
                                      as->from, as->text));
       }
       options->problem.fill_problem(request);
     }
-    options->word_costs.fill(request);
-    options->heads.fill(request);
-    options->inputs.fill(request);
-    options->ranks.fill(request);
     if (symbolic) {
-      print_formulas(symbolic_of(request, options->problem.has_M(), options->regime),
-                     options->format);
+      print_formulas(symbolic_of(request, has_M, options->regime), options->format);
       return 0;
     }
     if (!as) {

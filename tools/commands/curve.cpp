@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/gate/tabled.hpp"
 #include "tools/options/task.hpp"
 
@@ -60,9 +60,8 @@ std::optional<Words> words_of(const CurveAsked& asked) {
                                  bytes->text, words->from));
   }
   if (bytes) {
-    Request width;
-    asked.task.word().fill(width);
-    const Index of_word = width.word_bytes.value_or(kFloatBytes);
+    const auto width = asked.task.settings().first_of({"word"});
+    const Index of_word = width && width->text == "2" ? 2 : kFloatBytes;
     return Words(parse_bytes(bytes->text, bytes->from, of_word) / of_word);
   }
   return words ? std::optional<Words>(parse_size(words->text, words->from)) : std::nullopt;
@@ -74,25 +73,25 @@ std::vector<Index> sizes_of(const CurveAsked& asked, const std::optional<std::ve
   const auto end = [&](const TextOption& option, const std::optional<Index>& size, bool first) {
     if (!size && !all) {
       throw UsageError(fmt::format("{} is missing: a size, with {} {}", option.flag(),
-                                   asked.over.said(), asked.over.get()->text));
+                                   asked.over.flag(), asked.over.get()->text));
     }
     return size ? *size : first ? all->front() : all->back();
   };
   const Index least = end(asked.from, from, true), most = end(asked.to, to, false);
   if (most < least && !to) {
     throw UsageError(fmt::format("{} {}: words no longer fall beyond {}: give a {}, too",
-                                 asked.from.said(), least, most, asked.to.flag()));
+                                 asked.from.flag(), least, most, asked.to.flag()));
   }
   if (most < least) {
     throw UsageError(fmt::format("{} {}: from {} on there is nothing up to it: give a larger one",
-                                 asked.to.said(), most, least));
+                                 asked.to.flag(), most, least));
   }
   return curve_sizes(least, most);
 }
 
 // A mask of a file is of one shape.
-void refuse_files(const TextOption& mask, const std::string& over) {
-  const auto given = mask.get();
+void refuse_files(const Settings& settings, const std::string& over) {
+  const auto given = settings.first_of({"mask"});
   for (const char* of_file : {"documents:", "blocks:", "pattern:"}) {
     if (given && given->text.find(of_file) != std::string::npos) {
       throw UsageError(fmt::format("{} '{}': a file has a mask of one n, and {} asks about several",
@@ -111,7 +110,7 @@ Curve curve_of(const CurveAsked& asked) {
     Task its = asked.task.task_at(sizes, request);
     if (!request.inner.empty()) {
       throw UsageError(fmt::format("{}: a curve is of one level of fast memory: give one size",
-                                   request.said("--M")));
+                                   request.said("M")));
     }
     return its;
   };
@@ -132,14 +131,13 @@ Curve curve_of(const CurveAsked& asked) {
   } else {
     if (words) {
       throw UsageError(fmt::format("{}: it finds an M, and {} {} asks about one",
-                                   asked.words.get() ? asked.words.said() : asked.bytes.said(),
-                                   asked.over.said(), asked.over.get()->text));
+                                   asked.words.get() ? asked.words.flag() : asked.bytes.flag(),
+                                   asked.over.flag(), asked.over.get()->text));
     }
     const bool is_n = over == Curve::Over::n;
-    sizes.said = fmt::format("{} {}", asked.over.said(), to_string(over));
     sizes.why = fmt::format("words are against {}: leave it out", to_string(over));
     if (is_n) {
-      refuse_files(asked.task.mask(), sizes.said);
+      refuse_files(asked.task.settings(), fmt::format("{} {}", asked.over.flag(), to_string(over)));
     }
     for (const Index size : sizes_of(asked, std::nullopt)) {
       tasks.push_back(task(is_n ? &TaskOptions::Sizes::n : &TaskOptions::Sizes::d, size));

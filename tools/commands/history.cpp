@@ -13,10 +13,10 @@
 #include <fmt/ranges.h>
 
 #include "runtime/system/read_text.hpp"
+#include "runtime/text/nearest.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
-#include "tools/cli/nearest.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/gate/git.hpp"
 #include "tools/gate/suite.hpp"
 #include "tools/gate/tabled.hpp"
@@ -27,11 +27,9 @@ namespace {
 struct HistoryAsked {
   explicit HistoryAsked(CLI::App& command)
       : baseline(command, "baseline", "a recording that is committed in git"),
-        points(
-            command, "--point",
-            "these points alone: a name as `check` prints it, or of a kernel, * for any letters; "
-            "may be repeated",
-            "PATTERN"),
+        points(command, "--point",
+               "these points alone: a name as `check` prints it, or of a kernel, * for any letters",
+               "PATTERN", {}, true),
         metric(command, "--metric",
                "words (reads and writes), reads, writes, index_reads, index_writes or peak, of the "
                "point or of a phase; or least_M; words",

@@ -11,9 +11,9 @@
 #include "runtime/report/context.hpp"
 #include "runtime/report/device_figures.hpp"
 #include "runtime/text/cells.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/options/problem.hpp"
 
 namespace redblue {
@@ -97,13 +97,13 @@ std::vector<Cells> list_rows(const std::optional<Shape>& shape) {
 Action add_list(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : shape(command),
+        : shape(command, {"n", "m", "d"}),
           devices(command, "--devices",
                   "in place of kernels: the devices that --device and plan --cache know by name"),
           as(command, "--as",
              "in place of kernels: the schedules that count --as knows, with tiles and sources"),
           format(command, "--format", "table, json or csv", "table|json|csv") {}
-    ShapeOptions shape;
+    TableOptions shape;
     Switch devices, as;
     TextOption format;
   };
@@ -118,12 +118,9 @@ Action add_list(CLI::App& app) {
           fmt::format("{}: {} lists devices; give one of the two", *as_from, *devices_from));
     }
     if (const auto from = devices_from ? devices_from : as_from) {
-      for (const auto& [flag, size] : {std::pair("--n", request.n), std::pair("--m", request.m),
-                                       std::pair("--d", request.d)}) {
-        if (size) {
-          throw UsageError(fmt::format("{} {}: {} lists no kernels, whose least M it is for",
-                                       request.said(flag), *size, *from));
-        }
+      if (const auto given = options->shape.settings().first_of({"n", "m", "d"})) {
+        throw UsageError(fmt::format("{} {}: {} lists no kernels, whose least M it is for",
+                                     given->from, given->text, *from));
       }
       const auto print_list = [&](const char* key, const auto& all) {
         print(
@@ -143,7 +140,7 @@ Action add_list(CLI::App& app) {
     if (request.n && request.d) {
       shape = Shape{*request.n, request.m.value_or(*request.n), *request.d};
     } else if (request.n || request.m || request.d) {
-      const char* given = request.n ? "--n" : request.d ? "--d" : "--m";
+      const char* given = request.n ? "n" : request.d ? "d" : "m";
       throw UsageError(fmt::format("{} is given: the least M needs --n and --d, and {} missing",
                                    request.said(given),
                                    request.n   ? "--d is"

@@ -13,9 +13,9 @@
 
 #include "runtime/system/build_info.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 
 namespace redblue {
 namespace {
@@ -91,10 +91,15 @@ std::string option_list(const CommandTree& tree) {
     }
     text += fmt::format(".TP\n{}{}\n", fmt::join(names, ", "),
                         option.type.empty() ? "" : " " + type_text(option.type));
-    text += troff(option.help) + "\n";
-    if (!option.twin.empty()) {
-      text += "[" + italic(option.twin) + "]\n";
-    }
+    text += troff(option.help) + (option.repeats ? " May be repeated." : "") + "\n";
+  }
+  return text;
+}
+
+std::string environment_list() {
+  std::string text;
+  for (const auto& [name, help] : kVariables) {
+    text += fmt::format(".TP\n{}\n{}\n", bold(std::string(name)), troff(std::string(help)));
   }
   return text;
 }
@@ -103,11 +108,6 @@ std::string page_section(std::string_view title, const std::string& text) {
   return text.empty() ? "" : fmt::format(".SH {}\n{}", title, text);
 }
 
-constexpr std::string_view kEnvironment =
-    "A variable in brackets holds the value of its option where that is left out; the option "
-    "wins.\n"
-    "Of an option that may be repeated it is a list, with commas between; of one without a value\n"
-    "it is 0 or 1.\n";
 constexpr std::string_view kExample =
     "redblue run backward/small --n 1000 --d 48 --M 1024 --verify\n"
     "redblue plan --n 4096 --d 64 --M 64K\n"
@@ -168,7 +168,7 @@ std::vector<ManualPage> manual_pages(const CommandTree& root) {
         page_section("ARGUMENTS", argument_list(tree)) +
         page_section("SUBCOMMANDS", subcommand_list(tree, is_root)) +
         page_section("OPTIONS", option_list(tree)) +
-        page_section("ENVIRONMENT", is_root ? "" : std::string(kEnvironment)) +
+        page_section("ENVIRONMENT", is_root ? environment_list() : "") +
         page_section("EXIT STATUS", std::string(kExitStatus)) +
         page_section("EXAMPLES", is_root ? ".EX\n" + troff(kExample) + "\n.EE\n" : "") +
         page_section("SEE ALSO", see_also(tree, root));
@@ -185,8 +185,7 @@ Action add_manual(CLI::App& app, const std::function<CommandTree()>& tree) {
   struct Options {
     explicit Options(CLI::App& command)
         : subcommand(command, "subcommand", "of which the page is; the command where left out"),
-          out(command, "-o,--out", "all pages, as files NAME.1 of this directory", "DIR",
-              Twin::of_command) {}
+          out(command, "-o,--out", "all pages, as files NAME.1 of this directory", "DIR") {}
     OptionalArgument subcommand;
     TextOption out;
   };

@@ -13,9 +13,9 @@
 #include "runtime/report/measurement.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/system/environment.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/options/machine.hpp"
 #include "tools/options/measuring.hpp"
 #include "tools/options/problem.hpp"
@@ -66,7 +66,7 @@ std::vector<CacheLevel> caches_of(const Request& request, const Topology& topolo
     throw UsageError(fmt::format(
         "{}: level {} of M = {} words has no cache, outside those of the levels before, that is "
         "known here and holds it: give a size for each cache, such as L1*0.5,L2*0.5",
-        request.said("--M"), caches.size() + 1, M));
+        request.said("M"), caches.size() + 1, M));
   };
   const bool all_from = request.inner_from.size() == request.inner.size();
   for (std::size_t level = 0; level < request.inner.size(); ++level) {
@@ -90,14 +90,14 @@ Simulation simulation_for(const Request& request, const Topology& topology,
   }
   if (request.inner.size() > 1) {
     throw UsageError(fmt::format("{}: callgrind simulates two caches: give it two levels at most",
-                                 request.said("--M")));
+                                 request.said("M")));
   }
   const std::vector<CacheLevel> levels = caches_of(request, topology);
   if (const auto caches = simulation(topology, levels.front(), levels.back())) {
     return *caches;
   }
   throw UsageError(fmt::format("{}: the sizes of {} and {} are not known here ({})",
-                               request.said("--M"), to_string(levels.front()),
+                               request.said("M"), to_string(levels.front()),
                                to_string(levels.back()), topology.source));
 }
 
@@ -155,8 +155,7 @@ int inside_callgrind(const Request& request, const char* cache_bytes) {
 Action add_measure(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : problem(command),
-          inputs(command),
+        : problem(command, kOperandKeys),
           via(command, "--via",
               "papi: the processor's event counters, those of PAPI_EVENTS or lines into L1 and "
               "L2; callgrind: a simulated cache; papi",
@@ -167,7 +166,6 @@ Action add_measure(CLI::App& app) {
           simd(command),
           format(command, "--format", "table, json or csv", "table|json|csv") {}
     ProblemOptions problem;
-    InputOptions inputs;
     TextOption via, level;
     SimdOption simd;
     TextOption format;
@@ -176,7 +174,6 @@ Action add_measure(CLI::App& app) {
   return [options, &app] {
     Request request;
     options->problem.fill(request);
-    options->inputs.fill(request);
     const Format format = parse_format(options->format);
     const auto via = options->via.get();
     const auto level = options->level.get();
@@ -186,11 +183,11 @@ Action add_measure(CLI::App& app) {
     }
     // Counters and simulation see one thread, with a machine that no other thread uses.
     if (request.threads > 1) {
-      throw UsageError(request.said("--threads") + ": a measurement has one");
+      throw UsageError(request.said("threads") + ": a measurement has one");
     }
     if (level && !request.inner.empty()) {
       throw UsageError(fmt::format("{} beside several levels of {}: these say which caches",
-                                   level->from, request.said("--M")));
+                                   level->from, request.said("M")));
     }
     if (!via || via->text == "papi") {
       if (level) {

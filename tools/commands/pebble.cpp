@@ -40,7 +40,7 @@ Action dag(CLI::App& app) {
           to(command, "--to",
              "text, hdag (hyperDAG, v1), dot or mtx; by the name of --out, or text",
              "text|hdag|dot|mtx"),
-          out(command, "-o,--out", "-: standard output; -", "FILE", Twin::of_command) {}
+          out(command, "-o,--out", "-: standard output; -", "FILE") {}
     Argument problem;
     GraphOptions graph;
     TextOption to, out;
@@ -99,7 +99,7 @@ Action check(CLI::App& app) {
     const auto game = options->game.get();
     const Format format = parse_format(options->format);
     if (format == Format::csv) {
-      throw UsageError(fmt::format("{} csv: expected table or json", options->format.said()));
+      throw UsageError(fmt::format("{} csv: expected table or json", options->format.flag()));
     }
     const std::string& file = options->graph.get();
     const DagFormat kind = format_of(file);

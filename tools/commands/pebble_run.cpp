@@ -35,8 +35,7 @@ namespace {
 class RunOptions {
  public:
   explicit RunOptions(CLI::App& app)
-      : problem_(app),
-        inputs_(app),
+      : problem_(app, kOperandKeys),
         game_(app, "--game",
               "strict, sliding, once or fma; of M + 1 pebbles, but sliding and fma of M; sliding",
               "strict|sliding|once|fma"),
@@ -44,20 +43,19 @@ class RunOptions {
                   "products are vertices, beside their sums, which takes a pebble more; as in fma"),
         T_(app, "--T", "words between cuts into pieces; as many as there are red pebbles",
            "NUMBER"),
-        dag_(app, "--dag", "the graph of the run", "FILE", Twin::of_command),
+        dag_(app, "--dag", "the graph of the run", "FILE"),
         moves_(app, "--moves", "the moves of the game; -: standard output, and nothing else",
-               "FILE", Twin::of_command),
+               "FILE"),
         format_(app, "--format", "table, json or csv; table", "table|json|csv") {}
 
   [[nodiscard]] Request request() const {
     Request request;
     problem_.fill(request);
-    inputs_.fill(request);
     if (request.threads > 1) {
-      throw UsageError(request.said("--threads") + ": a game is of one thread");
+      throw UsageError(request.said("threads") + ": a game is of one thread");
     }
     if (request.heads.value_or(1) > 1) {
-      throw UsageError(request.said("--heads") + ": a game is of one head");
+      throw UsageError(request.said("heads") + ": a game is of one head");
     }
     for (const TextOption* out : {&dag_, &moves_}) {
       if (const auto given = out->get()) {
@@ -89,7 +87,6 @@ class RunOptions {
   }
 
   ProblemOptions problem_;
-  InputOptions inputs_;
   TextOption game_;
   Switch products_;
   TextOption T_, dag_, moves_, format_;

@@ -44,9 +44,9 @@ class SolveOptions {
         seconds_(app, "--seconds", "of search, for each graph and M; 10", "NUMBER"),
         memory_(app, "--memory", "for states: bytes as 64MiB, GiB; 1GiB", "BYTES"),
         moves_(app, "--moves",
-               "the moves of the game that was found; -: standard output, and nothing else", "FILE",
-               Twin::of_command),
-        dag_(app, "--dag", "with --moves: the graph that they are on", "FILE", Twin::of_command),
+               "the moves of the game that was found; -: standard output, and nothing else",
+               "FILE"),
+        dag_(app, "--dag", "with --moves: the graph that they are on", "FILE"),
         compare_(
             app, "--compare",
             "of a problem: the largest proven bound, the fewest words of all its graphs in the "
@@ -66,7 +66,7 @@ class SolveOptions {
   [[nodiscard]] Format format() const {
     const Format format = parse_format(format_);
     if (format == Format::csv) {
-      throw UsageError(fmt::format("{} csv: expected table or json", format_.said()));
+      throw UsageError(fmt::format("{} csv: expected table or json", format_.flag()));
     }
     return format;
   }
@@ -92,7 +92,7 @@ class SolveOptions {
     require_enough(from, given->from, least, game);
     return std::pair(from, to);
   }
-  // The flag or twin that asks for a comparison; nothing where none does. Throws: UsageError for
+  // The flag that asks for a comparison; nothing where none does. Throws: UsageError for
   // options that say something of one graph.
   [[nodiscard]] std::optional<std::string> compare() const {
     const auto from = compare_.from();

@@ -16,11 +16,10 @@
 #include "runtime/report/nest_report.hpp"
 #include "runtime/report/plan_report.hpp"
 #include "runtime/run/resolve.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/options/as.hpp"
-#include "tools/options/device.hpp"
 #include "tools/options/machine.hpp"
 #include "tools/options/problem.hpp"
 #include "tools/options/ranks.hpp"
@@ -51,7 +50,7 @@ std::vector<PlannedMemory> memories_of(const TextOption& option) {
       for (const Device& device : devices()) {
         add_levels(device, found);
       }
-    } else if (const auto device = find_device(given)) {
+    } else if (const auto device = find_device(given, machine_at_hand())) {
       add_levels(*device, found);
     } else if (!text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0) {
       throw UsageError(
@@ -69,8 +68,8 @@ std::vector<PlannedMemory> memories_of(const TextOption& option) {
 
 void refuse_levels(const Request& request, const std::string& what) {
   if (!request.inner.empty()) {
-    throw UsageError(fmt::format("{}: {} of one level of fast memory: give one size",
-                                 request.said("--M"), what));
+    throw UsageError(
+        fmt::format("{}: {} of one level of fast memory: give one size", request.said("M"), what));
   }
 }
 
@@ -80,11 +79,11 @@ NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective
   check_kernel(text, false);
   const KernelName name = *parse_kernel_name(text);
   Request request;
-  const Problem problem = task.problem_of(option.said(), "shows the loops", name, request);
-  refuse_levels(request, option.said() + " shows the loops");
+  const Problem problem = task.problem_of(option.flag(), "shows the loops", name, request);
+  refuse_levels(request, option.flag() + " shows the loops");
   if (problem.sum_words > 1) {
     throw UsageError(fmt::format("{}: lines of loops have words of one width: leave {} out",
-                                 option.said(), request.said("--sums")));
+                                 option.flag(), request.said("sums")));
   }
   NestReport report = report_nest(name.kernel->plan(problem, request.M, objective));
   report.M_from = request.M_from;
@@ -112,7 +111,7 @@ PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options,
   if (request.inner.empty()) {
     throw UsageError(fmt::format(
         "{}: one kernel is planned on ranks: --ranks, in several levels: {} 8K,256K, or --loops {}",
-        kernel, request.said("--M"), kernel));
+        kernel, request.said("M"), kernel));
   }
   check_levels(request, *name.kernel);
   Task task = task_of(*name.kernel, problem, request.M);
@@ -121,42 +120,40 @@ PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options,
 }
 
 // Of messages, too, unless the command line has their costs.
-Rates rates_with_links(const std::optional<LinkCosts>& links, const ObjectiveOption& objective) {
+Rates rates_with_links(const std::optional<LinkCosts>& links) {
   Rates rates = machine_rates();
   if (links) {
     rates.links = links;
   }
   if (!rates.links) {
     throw UsageError(fmt::format(
-        "{} time: how long messages between ranks take is not known: give --link-costs, "
-        "or run `redblue calibrate`",
-        objective.option().get()->from));
+        "--objective time: how long messages between ranks take is not known: give --link-costs, "
+        "or run `redblue calibrate`"));
   }
   return rates;
 }
 
 GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
-                        const TaskOptions& task, const ObjectiveOption& objective) {
+                        const TaskOptions& task, bool by_time) {
   check_kernel(kernel, false);
   const KernelName name = *parse_kernel_name(kernel);
   check_runs_on_ranks(name, on.given()->from);
-  const bool by_time = objective.get() == Objective::time;
   const auto links = on.link_costs(by_time);
   Request request;
   const Problem problem = task.problem_of(kernel, "is planned on ranks", name, request);
   refuse_levels(request, kernel + " is planned on ranks");
   if (problem.stacked > 1) {
-    throw UsageError(request.said("--heads") + ": ranks share out heads first: a plan is of one");
+    throw UsageError(request.said("heads") + ": ranks share out heads first: a plan is of one");
   }
-  GridPlanReport report = report_grids(
-      {.kernel = name.kernel,
-       .problem = problem,
-       .M = request.M,
-       .ranks = *on.ranks(),
-       .ring = on.ring(),
-       .home = on.home(),
-       .rates = by_time ? std::optional(rates_with_links(links, objective)) : std::nullopt,
-       .said_home = on.said_home()});
+  GridPlanReport report =
+      report_grids({.kernel = name.kernel,
+                    .problem = problem,
+                    .M = request.M,
+                    .ranks = *on.ranks(),
+                    .ring = on.ring(),
+                    .home = on.home(),
+                    .rates = by_time ? std::optional(rates_with_links(links)) : std::nullopt,
+                    .said_home = on.said_home()});
   report.M_from = request.M_from;
   return report;
 }
@@ -177,9 +174,7 @@ Action add_plan(CLI::App& app) {
         : kernel(command, "KERNEL", "of --ranks, or of several levels of --M"),
           task(command),
           ranks(command),
-          objective(
-              command,
-              "what comes first: fewest words, or least time as `redblue calibrate` measured it"),
+          objective(command, {"objective"}),
           cache(command, "--cache",
                 fmt::format("in place of --M, for a --d such as 64 or 64,128,256 (and --n {} where "
                             "left out): which backward algorithm for which fast memory; bytes as "
@@ -196,7 +191,7 @@ Action add_plan(CLI::App& app) {
     OptionalArgument kernel;
     TaskOptions task;
     RanksToPlanOptions ranks;
-    ObjectiveOption objective;
+    TableOptions objective;
     TextOption cache, loops;
     AsOption as;
     TextOption format;
@@ -204,31 +199,33 @@ Action add_plan(CLI::App& app) {
   const auto options = std::make_shared<Options>(app);
   return [options] {
     const Format format = parse_format(options->format);
-    const Objective objective = options->objective.get();
+    Request plan;
+    options->objective.fill(plan);
+    const Objective objective = plan.objective;
     const bool by_time = objective == Objective::time;
     const auto kernel = options->kernel.get();
     const auto on_ranks = options->ranks.given();
     if (const auto as = options->as.get()) {
       refuse_beside_all(*as, kernel                            ? *kernel
                              : on_ranks                        ? on_ranks->from
-                             : options->loops.get()            ? options->loops.said()
-                             : !options->cache.items().empty() ? options->cache.said()
+                             : options->loops.get()            ? options->loops.flag()
+                             : !options->cache.items().empty() ? options->cache.flag()
                                                                : "");
     }
     if (kernel && options->ranks.ranks()) {
       for (const TextOption* other : {&options->loops, &options->cache}) {
         if (other->get()) {
           throw UsageError(
-              fmt::format("{}: {} asks about one machine", on_ranks->from, other->said()));
+              fmt::format("{}: {} asks about one machine", on_ranks->from, other->flag()));
         }
       }
-      print(grids_of(*kernel, options->ranks, options->task, options->objective), format);
+      print(grids_of(*kernel, options->ranks, options->task, by_time), format);
       return 0;
     }
     if (kernel) {
       for (const TextOption* other : {&options->loops, &options->cache}) {
         if (other->get()) {
-          throw UsageError(fmt::format("{}: {} asks about no such kernel", *kernel, other->said()));
+          throw UsageError(fmt::format("{}: {} asks about no such kernel", *kernel, other->flag()));
         }
       }
       print(plan_of_kernel(*kernel, options->task, by_time), format);
@@ -243,16 +240,14 @@ Action add_plan(CLI::App& app) {
     if (options->loops.get()) {
       if (const auto cache = options->cache.get()) {
         throw UsageError(fmt::format("{} '{}': {} asks about one M; give one of the two",
-                                     cache->from, cache->text, options->loops.said()));
+                                     cache->from, cache->text, options->loops.flag()));
       }
       print(loops_of(options->loops, options->task, objective), format);
       return 0;
     }
     if (const std::vector<PlannedMemory> asked = memories_of(options->cache); !asked.empty()) {
       if (by_time) {
-        throw UsageError(
-            fmt::format("{} time: --cache compares words; a time is that of one machine",
-                        options->objective.option().get()->from));
+        throw UsageError("--objective time: --cache compares words; a time is that of one machine");
       }
       print(report_devices(asked, options->task.tasks_of_widths(kQueries, options->cache)), format);
       return 0;

@@ -20,10 +20,10 @@
 #include "runtime/subjects/kernel_figures.hpp"
 #include "runtime/subjects/kernel_subjects.hpp"
 #include "runtime/system/input_error.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/trace/occupancy_picture.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/gate/picture.hpp"
 #include "tools/gate/plot_sweep.hpp"
 #include "tools/gate/tabled.hpp"
@@ -37,18 +37,16 @@ namespace {
 
 Action occupancy(CLI::App& app) {
   struct Options {
-    explicit Options(CLI::App& command) : problem(command), inputs(command), picture(command) {}
+    explicit Options(CLI::App& command) : problem(command, kOperandKeys), picture(command) {}
     ProblemOptions problem;
-    InputOptions inputs;
     PictureOptions picture;
   };
   const auto options = std::make_shared<Options>(app);
   return [options, &app] {
     Request request;
     options->problem.fill(request);
-    options->inputs.fill(request);
     if (request.threads > 1) {
-      throw UsageError(request.said("--threads") + ": one fast memory is drawn");
+      throw UsageError(request.said("threads") + ": one fast memory is drawn");
     }
     PictureFile file(options->picture);
     Picture picture;
@@ -92,16 +90,15 @@ Action roofline(CLI::App& app) {
 }
 
 struct DividingAsked {
-  explicit DividingAsked(CLI::App& command) : shape(command), inputs(command) {}
-  ShapeOptions shape;
-  PatternOptions inputs;
+  explicit DividingAsked(CLI::App& command)
+      : table(command, {"n", "m", "d", "in", "make", "seed"}) {}
+  TableOptions table;
 };
 
 Dividing dividing_of(const DividingAsked& asked) {
   Request request;
   request.kernel = kDividingRows;
-  asked.shape.fill(request);
-  asked.inputs.fill(request);
+  asked.table.fill(request);
   const KernelName kernel = requested_kernel(request);
   const Problem problem = requested_problem(request, kernel, open_inputs(request, kernel)).problem;
   return report_dividing(problem, sparse_sources(request, *kernel.kernel));
@@ -112,9 +109,8 @@ Action dividing(CLI::App& app) {
 }
 
 struct ReplayAsked {
-  explicit ReplayAsked(CLI::App& command) : problem(command), inputs(command), unit(command) {}
+  explicit ReplayAsked(CLI::App& command) : problem(command, kOperandKeys), unit(command) {}
   ProblemOptions problem;
-  InputOptions inputs;
   UnitOption unit;
 };
 
@@ -122,7 +118,6 @@ ReplayReport replay_of(const ReplayAsked& asked) {
   const ReplayUnit unit = asked.unit.get();
   Request request;
   asked.problem.fill(request);
-  asked.inputs.fill(request);
   ReplayReport report{.replayed = {}, .at = {}, .kernel = accesses_of(request, unit), .unit = unit};
   report.replayed = replay(report.kernel->accesses);
   report.at = sizes_shown(report);
@@ -162,7 +157,7 @@ Scaling scaling_of(const ScalingAsked& asked) {
   constexpr Index kMost = 4096;
   const Index most = asked.ranks.get().value_or(kMost);
   if (most < 2) {
-    throw UsageError(asked.ranks.option().said() +
+    throw UsageError(asked.ranks.option().flag() +
                      " 1: one rank has no links; expected at least 2");
   }
   return report_scaling(*name.kernel, problem, request.M, most, runs);

@@ -13,8 +13,8 @@
 #include "runtime/replay/replay_report.hpp"
 #include "runtime/report/kernel_replay.hpp"
 #include "runtime/system/read_text.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/options/problem.hpp"
 #include "tools/options/unit.hpp"
 
@@ -35,8 +35,7 @@ class ReplayOptions {
  public:
   explicit ReplayOptions(CLI::App& app)
       : app_(app),
-        problem_(app),
-        inputs_(app),
+        problem_(app, kOperandKeys),
         from_(app, "--from",
               "in place of a kernel a trace in the format din: a line an access, 0 (read) or 1 "
               "(write) and an address in hexadecimal; -: standard input",
@@ -66,11 +65,10 @@ class ReplayOptions {
     const ReplayUnit unit = unit_.get();
     if (const auto cachesim = outputs_.cachesim(); cachesim && unit == ReplayUnit::row) {
       throw UsageError(fmt::format("{} beside {} row: the format has no sizes; take words",
-                                   cachesim->from, unit_.said()));
+                                   cachesim->from, unit_.flag()));
     }
     Request request;
     problem_.fill(request);
-    inputs_.fill(request);
     ReplayReport report{
         .replayed = {}, .at = {}, .kernel = accesses_of(request, unit), .unit = unit};
     report.replayed = replay(report.kernel->accesses);
@@ -79,7 +77,6 @@ class ReplayOptions {
 
   CLI::App& app_;
   ProblemOptions problem_;
-  InputOptions inputs_;
   TextOption from_;
   ReplayOutputs outputs_;
   UnitOption unit_;

@@ -15,7 +15,6 @@
 #include "tools/cli/print.hpp"
 #include "tools/options/machine.hpp"
 #include "tools/options/problem.hpp"
-#include "tools/options/ranks.hpp"
 #include "tools/options/simd.hpp"
 
 namespace redblue {
@@ -36,31 +35,13 @@ Report run_shown(const Request& request, const Topology& topology) {
 Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
   struct Options {
     explicit Options(CLI::App& command)
-        : problem(command),
-          word(command),
-          word_costs(command),
-          heads(command),
-          inputs(command),
-          out(command, "--out",
-              "a result to a .npy file, C of sparse operands to an .npz of SciPy; may be repeated; "
-              "-: standard output, and the report goes to standard error",
-              "NAME=FILE"),
-          verify(command, "--verify", "compare with a double-precision evaluation"),
-          store(command),
-          ranks(command),
-          patience(command),
+        : problem(command,
+                  {"heads",   "kv_heads", "word",   "sums",   "word_costs", "in",     "make",
+                   "seed",    "scale",    "out",    "verify", "store",      "engine", "direct",
+                   "granule", "keep",     "resume", "grid",   "ranks",      "ring",   "patience"}),
           simd(command),
           format(command, "--format", "table, json or csv", "table|json|csv") {}
     ProblemOptions problem;
-    WordOption word;
-    WordCostsOption word_costs;
-    HeadsOption heads;
-    InputOptions inputs;
-    TextOption out;
-    Switch verify;
-    StoreOptionGroup store;
-    RanksOptions ranks;
-    PatienceOption patience;
     SimdOption simd;
     TextOption format;
   };
@@ -68,18 +49,15 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
   return [options, transport, arrays] {
     Request request;
     request.arrays = arrays;
-    options->word.fill(request);
+    if (transport != nullptr) {
+      Request::OnRanks& on = request.on_ranks.emplace();
+      on.said = "mpirun";
+      on.transport = transport;
+    }
     options->problem.fill(request);
-    options->word_costs.fill(request);
-    options->heads.fill(request);
-    options->inputs.fill(request);
-    fill_files(options->out, request, request.out);
-    request.verify = options->verify.get();
-    options->store.fill(request);
     if (request.store && transport == nullptr) {
       request.store->options.before_each = stop_if_asked();
     }
-    options->ranks.fill(request, transport);
     if (request.store && request.on_ranks && transport != nullptr) {
       // mpirun ends its ranks by a signal, all of them.
       request.on_ranks->stored = [folder = folder_of_rank(request, transport->rank()),
@@ -87,7 +65,6 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
         remove_folders_when_ended({folder, directory});
       };
     }
-    options->patience.fill(request);
     const Format format = parse_format(options->format);
     options->simd.apply();
     const bool first = transport == nullptr || transport->rank() == 0;

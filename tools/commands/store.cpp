@@ -18,11 +18,11 @@
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/cells.hpp"
 #include "runtime/text/printable.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/options/problem.hpp"
 
 namespace redblue {
@@ -272,9 +272,8 @@ Action add_store(CLI::App& app) {
     std::function<int(const Options&)> action;  // of the subcommand that was typed
     std::string directory;
     Texts items;
-    std::optional<TextOption> format, import_granule, granule, seed, scale;
-    std::optional<MakeOption> made;
-    std::optional<ShapeOptions> shape;
+    std::optional<TextOption> format, import_granule, granule;
+    std::optional<TableOptions> made;
   };
   const auto options = std::make_shared<Options>();
   app.require_subcommand(1);
@@ -309,25 +308,13 @@ Action add_store(CLI::App& app) {
   });
   CLI::App* generate_command = add("generate", "operands of attention from a seed",
                                    "A1, A2, A3, X, Y, dO, Q, K, V; the first six", false);
-  options->shape.emplace(*generate_command);
-  options->made.emplace(*generate_command);
-  options->seed.emplace(*generate_command, "--seed", "of the operands; 1", "NUMBER");
-  options->scale.emplace(*generate_command, "--scale", "their scores' standard deviation; 1",
-                         "NUMBER");
+  options->made.emplace(*generate_command, Keys{"n", "m", "d", "make", "seed", "scale"});
   options->granule.emplace(*generate_command, "--granule", "the least that moves; 64KiB", "BYTES");
   runs(generate_command, [](const Options& given) {
     Request request;
-    given.shape->fill(request);
+    given.made->fill(request);
     if (!request.n || !request.d) {
       throw UsageError(request.n ? "--d is missing" : "--n is missing");
-    }
-    given.made->fill(request);
-    if (const auto seed = given.seed->get()) {
-      request.seed = parse_seed(seed->text, seed->from);
-    }
-    if (const auto scale = given.scale->get()) {
-      request.said_as["--scale"] = scale->from;
-      request.scale = parse_scale(scale->text, scale->from);
     }
     return generate(directory_meant(given.directory), given.items, request,
                     {*request.n, request.m.value_or(*request.n), *request.d},

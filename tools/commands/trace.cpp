@@ -6,7 +6,7 @@
 
 #include "runtime/report/followed_plan.hpp"
 #include "runtime/run/run.hpp"
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/options/problem.hpp"
 
 namespace redblue {
@@ -14,20 +14,17 @@ namespace redblue {
 Action add_trace(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : problem(command),
-          inputs(command),
+        : problem(command, kOperandKeys),
           trace(command, "this kernel, without the forward pass that makes its O and L") {}
     ProblemOptions problem;
-    InputOptions inputs;
     TraceOptions trace;
   };
   const auto options = std::make_shared<Options>(app);
   return [options] {
     Request request;
     options->problem.fill(request);
-    options->inputs.fill(request);
     if (request.threads > 1) {
-      throw UsageError(request.said("--threads") + ": a trace has one");
+      throw UsageError(request.said("threads") + ": a trace has one");
     }
     for (const Given& out : options->trace.targets()) {
       refuse_inputs(out, request);

@@ -14,12 +14,12 @@
 #include "runtime/gate/metrics.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/nearest.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/text/table.hpp"
-#include "tools/cli/nearest.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/gate/git.hpp"
 #include "tools/gate/suite.hpp"
 
@@ -41,7 +41,7 @@ std::string who_accepts(const TextOption& who, const std::filesystem::path& dire
   const auto name = git_says({"config", "user.name"}, directory);
   if (!name || is_blank(*name)) {
     throw UsageError(
-        fmt::format("{}: git has no user.name here: give {} NAME", who.said(), who.said()));
+        fmt::format("{}: git has no user.name here: give {} NAME", who.flag(), who.flag()));
   }
   const auto email = git_says({"config", "user.email"}, directory);
   return first_line(*name) +
@@ -59,28 +59,23 @@ std::optional<Accepted> accepted_by(const TextOption& accept, const TextOption& 
                                     const TextOption& who, const std::string& baseline) {
   if (accept.all().empty()) {
     for (const TextOption* only : {&reason, &who}) {
-      const auto given = only->get();
-      if (given && given->from == only->flag()) {  // an environment is set once and stays
+      if (const auto given = only->get()) {
         throw UsageError(
-            fmt::format("{} '{}': it is of {}", given->from, given->text, accept.said()));
+            fmt::format("{} '{}': it is of {}", given->from, given->text, accept.flag()));
       }
     }
     return std::nullopt;
   }
   for (const Given& given : accept.all()) {
-    if (given.from != accept.flag()) {  // likewise
-      throw UsageError(fmt::format("{}: a baseline changes by the flag alone: give {} POINT",
-                                   given.from, accept.flag()));
-    }
   }
   if (is_standard_input(baseline)) {
     throw UsageError(fmt::format("{}: standard input is no file that can change: name the baseline",
-                                 accept.said()));
+                                 accept.flag()));
   }
   const auto why = reason.get();
   if (!why || is_blank(why->text)) {
     throw UsageError(
-        fmt::format("{}: give {} TEXT, which the baseline keeps", accept.said(), reason.said()));
+        fmt::format("{}: give {} TEXT, which the baseline keeps", accept.flag(), reason.flag()));
   }
   Accepted by{.date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr))),
               .who = who_accepts(who, directory_of(baseline)),

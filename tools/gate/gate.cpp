@@ -22,10 +22,10 @@
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/shell_word.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/program.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/gate/accept.hpp"
 #include "tools/gate/jobs.hpp"
 #include "tools/gate/part.hpp"
@@ -43,9 +43,9 @@ class FormOptions {
   explicit FormOptions(CLI::App& app)
       : format_(app, "--format", list(", ") + "; table", list("|")),
         also_(app, "--also",
-              "the same in another form to a file; may be repeated; -: standard output, and what "
-              "else is said there goes to standard error",
-              "FORM=FILE", Twin::of_command),
+              "the same in another form to a file; -: standard output, and what else is said there "
+              "goes to standard error",
+              "FORM=FILE", {}, true),
         tolerance_(app, "--tolerance",
                    "what may differ, up or down, such as reads=1% or phase1/S:peak=64, or on one "
                    "side: reads=+1%; several with commas between; nothing",
@@ -106,14 +106,14 @@ class FormOptions {
    private:
     friend class FormOptions;
     const ComparisonForm* form_ = nullptr;
-    std::string tolerance_;  // the flag or twin that gave tolerances
+    std::string tolerance_;  // the flag that gave tolerances
     bool data_on_standard_output_ = false;
     std::vector<std::pair<const ComparisonForm*, std::unique_ptr<WholeFile>>> files_;
   };
   // A file that is read is no destination.
   [[nodiscard]] Outputs outputs(const std::vector<std::string>& read) const {
     Outputs outputs;
-    outputs.tolerance_ = tolerance_.said();
+    outputs.tolerance_ = tolerance_.flag();
     std::set<std::filesystem::path> targets;
     for (const std::string& path : read) {
       if (!is_standard_input(path)) {
@@ -291,8 +291,7 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
               command, "suite",
               "a file of kernels and grids of n, m, d, M ...; or a recording, to be made again; -: "
               "standard input"),
-          out(command, "-o,--out", "where it goes; -: standard output, as where left out", "FILE",
-              Twin::of_command),
+          out(command, "-o,--out", "where it goes; -: standard output, as where left out", "FILE"),
           part(command),
           jobs(command) {}
     Argument suite;
@@ -368,15 +367,13 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
           forms(command),
           accept(command, "--accept",
                  "takes what this point moves now into the baseline; a point as `check` prints it, "
-                 "or a pattern such as 'decode/*'; may be repeated",
-                 "POINT", Twin::of_command),
-          reason(command, "--reason", "why, for the baseline; --accept needs it", "TEXT",
-                 Twin::of_command),
-          who(command, "--who", "who accepts; as git knows where left out", "NAME",
-              Twin::of_command),
+                 "or a pattern such as 'decode/*'",
+                 "POINT", {}, true),
+          reason(command, "--reason", "why, for the baseline; --accept needs it", "TEXT"),
+          who(command, "--who", "who accepts; as git knows where left out", "NAME"),
           suite(command, "--suite",
                 "annotations name the lines of this suite; those of the baseline where left out",
-                "FILE", Twin::of_command),
+                "FILE"),
           part(command),
           jobs(command) {}
     Argument baseline;
@@ -400,7 +397,7 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     const std::optional<Accepted> by =
         accepted_by(options->accept, options->reason, options->who, path);
     if (by && !part.is_whole()) {
-      throw UsageError(options->accept.said() +
+      throw UsageError(options->accept.flag() +
                        ": a baseline changes as a whole: leave out --part");
     }
     const std::string text = read_text(path);
@@ -427,7 +424,7 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
       said = accept_all(accepts, *by, directory_of(path), subjects, comparison, baseline);
       if (said.empty()) {
         throw UsageError(fmt::format("{}: nothing differs at these points: leave it out",
-                                     options->accept.said()));
+                                     options->accept.flag()));
       }
       changed->append(to_json(baseline));
       changed->finish();

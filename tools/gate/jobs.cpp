@@ -8,9 +8,9 @@
 #include "runtime/gate/baseline.hpp"
 #include "runtime/system/environment.hpp"
 #include "runtime/system/sanitized.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 
 namespace redblue {
 namespace {

@@ -16,7 +16,7 @@ class JobsOption {
   // By default the number of processors; 1 with a sanitizer. Throws: UsageError.
   [[nodiscard]] unsigned get() const;
   [[nodiscard]] bool given() const { return jobs_.get().has_value(); }
-  [[nodiscard]] std::string said() const { return jobs_.said(); }
+  [[nodiscard]] std::string flag() const { return jobs_.flag(); }
 
  private:
   TextOption jobs_;

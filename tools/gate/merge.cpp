@@ -10,9 +10,9 @@
 #include "runtime/gate/merge.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/gate/accept.hpp"
 
 namespace redblue {
@@ -20,7 +20,7 @@ namespace redblue {
 MergeOptions::MergeOptions(CLI::App& app, const std::string& parts_help,
                            const std::string& out_help, const std::string& out_type)
     : parts(app, "parts", parts_help),
-      out(app, "-o,--out", out_help, out_type, Twin::of_command),
+      out(app, "-o,--out", out_help, out_type),
       partial(app, "--partial", "points may be missing") {}
 
 void say_missing(const std::string& missing, bool any_there, const MergeOptions& options) {

@@ -15,8 +15,8 @@
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/unfinished_files.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/gate/merge.hpp"
 #include "tools/gate/swept.hpp"
 

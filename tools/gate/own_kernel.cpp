@@ -9,9 +9,9 @@
 
 #include "runtime/gate/comparison.hpp"
 #include "runtime/text/cells.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/frame.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/gate/gate.hpp"
 #include "tools/gate/own_pictures.hpp"
 #include "tools/gate/own_point.hpp"

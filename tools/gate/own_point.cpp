@@ -15,8 +15,8 @@
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/gate/isolated.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/trace/phase_clock.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/gate/suite.hpp"
 
 namespace redblue {

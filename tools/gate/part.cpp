@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
 
 namespace redblue {
 

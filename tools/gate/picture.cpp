@@ -7,7 +7,7 @@
 
 #include "runtime/system/environment.hpp"
 #include "runtime/system/subprocess.hpp"
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
 
 namespace redblue {
 
@@ -32,8 +32,7 @@ std::string Gnuplot::draw(const Picture& picture, PictureFormat format) const {
 
 PictureOptions::PictureOptions(CLI::App& app)
     : out(app, "-o,--out",
-          fmt::format("the picture, {}; -: standard output, as SVG", kPictureEndings), "FILE",
-          Twin::of_command),
+          fmt::format("the picture, {}; -: standard output, as SVG", kPictureEndings), "FILE"),
       bare(app, "--bare", "without a title and without the command below") {}
 
 PictureFile::PictureFile(const PictureOptions& asked) : bare_(asked.bare.get()) {

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
 
 namespace redblue {
 namespace {
@@ -58,7 +58,7 @@ Points SweepOptions::points(const Sweep& sweep) const {
       return swept.point.arguments.contains(name);
     });
     if (!known) {
-      throw UsageError(fmt::format("{}: no point has a '{}'", where_.said(), name));
+      throw UsageError(fmt::format("{}: no point has a '{}'", where_.flag(), name));
     }
     if (std::isdigit(static_cast<unsigned char>(value.front())) != 0) {
       value = sizes_in(value);
@@ -66,7 +66,7 @@ Points SweepOptions::points(const Sweep& sweep) const {
   }
   Points found = points_of(sweep, where);
   if (found.empty()) {
-    throw UsageError(fmt::format("{}: {} has no such points", where_.said(), directory_.get()));
+    throw UsageError(fmt::format("{}: {} has no such points", where_.flag(), directory_.get()));
   }
   return found;
 }
@@ -77,7 +77,7 @@ std::string SweepOptions::sizes_in(const std::string& text) const {
   for (std::size_t comma = 0; comma != std::string::npos; begin = comma + 1) {
     comma = text.find(',', begin);
     sizes.push_back(parse_size(
-        text.substr(begin, comma == std::string::npos ? comma : comma - begin), where_.said()));
+        text.substr(begin, comma == std::string::npos ? comma : comma - begin), where_.flag()));
   }
   return fmt::format("{}", fmt::join(sizes, ","));
 }

@@ -32,7 +32,7 @@ class SweepOptions {
 
  protected:
   [[nodiscard]] const std::string& directory() const { return directory_.get(); }
-  [[nodiscard]] const std::string& where_flag() const { return where_.flag(); }
+  [[nodiscard]] std::string where_flag() const { return where_.flag(); }
   [[nodiscard]] const Family& family() const { return *drawn_.family; }
 
  private:

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 
 namespace redblue {
 namespace {
@@ -34,7 +34,7 @@ ReplayOutputs::ReplayOutputs(CLI::App& app)
       cachesim_(app, "--cachesim",
                 "what the run touches, for libCacheSim (txt): a line an access, the number of its "
                 "word; -: standard output, and nothing else",
-                "FILE", Twin::of_command),
+                "FILE"),
       per_phase_(app, "--per-phase", "reads in each phase of the run, too"),
       format_(app, "--format", "table, json or csv; table", "table|json|csv") {}
 

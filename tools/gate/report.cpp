@@ -12,10 +12,10 @@
 #include "runtime/sweep/html_report.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/gate/picture.hpp"
 
 namespace redblue {
@@ -72,7 +72,7 @@ Action add_report_of(CLI::App& app, const SweepTool& tool, FiguresOf figures_of)
     explicit Options(CLI::App& command)
         : directory(command, "directory", "of a sweep"),
           out(command, "-o,--out", "the page; else report.html there; -: standard output",
-              "FILE.html", Twin::of_command) {}
+              "FILE.html") {}
     Argument directory;
     TextOption out;
   };

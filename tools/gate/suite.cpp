@@ -11,10 +11,10 @@
 #include <fmt/ranges.h>
 
 #include "runtime/system/read_text.hpp"
+#include "runtime/text/nearest.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
-#include "tools/cli/nearest.hpp"
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
 
 namespace redblue {
 namespace {

@@ -26,13 +26,13 @@
 #include "runtime/sweep/kept_points.hpp"
 #include "runtime/system/journal.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/inputs.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/cli/program.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/gate/jobs.hpp"
 #include "tools/gate/part.hpp"
 #include "tools/gate/suite.hpp"
@@ -158,7 +158,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
   std::ranges::for_each(suite.notes, say);
   // A timed point has the machine to itself.
   if (suite.how == kTimed && jobs.given()) {
-    throw UsageError(jobs.said() + ": points that are timed run one at a time");
+    throw UsageError(jobs.flag() + ": points that are timed run one at a time");
   }
   const unsigned at_a_time = suite.how == kTimed ? 1 : jobs.get();
   const KeptHead head{.origin = origin_of(suite), .part = part, .context = kernels.context()};
@@ -235,7 +235,7 @@ Action add_sweep_of(CLI::App& app, SweptKernels kernels) {
                 fmt::format("a file of kernels and grids; how: {}; -: standard input",
                             fmt::join(hows, ", "))),
           out(command, "-o,--out", "the directory; what it has of this suite is not done again",
-              "DIR", Twin::of_command),
+              "DIR"),
           part(command),
           jobs(command) {}
     Argument suite;

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "runtime/text/sizes.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/trace/chrome_trace.hpp"
 #include "runtime/trace/dinero_trace.hpp"
 #include "tools/cli/print.hpp"
-#include "tools/cli/sizes.hpp"
 
 namespace redblue {
 namespace {
@@ -49,10 +49,10 @@ TraceOptions::TraceOptions(CLI::App& app, const std::string& of)
            fmt::format("a trace for Perfetto or chrome://tracing (JSON) of {}; a microsecond is a "
                        "word moved; -: standard output",
                        of),
-           "FILE", Twin::of_command),
+           "FILE"),
       din_(app, "--din",
            "each word moved, for cache simulators: 0 or 1 and its address; -: standard output",
-           "FILE", Twin::of_command),
+           "FILE"),
       events_(app, "--events", fmt::format("most events of --out; {}", kMostTraceEvents), "NUMBER"),
       din_words_(app, "--din-words", fmt::format("most words of --din; {}", kMostDineroWords),
                  "NUMBER") {}

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
 
 namespace redblue {
 
@@ -53,7 +53,7 @@ std::vector<AsRow> AsOption::rows(const Request& request, const Task& task) cons
   if (is_backward(task.pass) && task.problem.normalised() && task.known == Known::nothing) {
     throw UsageError(
         fmt::format("{} {}: tiles of gradients start from O and L: leave out {} nothing",
-                    get()->from, get()->text, request.said("--given")));
+                    get()->from, get()->text, request.said("given")));
   }
   return as_rows(request, task.problem, task.pass, asked);
 }

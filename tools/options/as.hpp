@@ -16,7 +16,7 @@ class AsOption {
   // `where` begins the help: what the tiles are in place of, or beside.
   AsOption(CLI::App& app, const std::string& where);
   [[nodiscard]] std::optional<Given> get() const { return as_.get(); }
-  [[nodiscard]] const std::string& flag() const { return as_.flag(); }
+  [[nodiscard]] std::string flag() const { return as_.flag(); }
   // Those that are asked for, of a problem that they take; none where none are. Throws: UsageError.
   [[nodiscard]] std::vector<const KnownSchedule*> schedules(const Request& request,
                                                             Pass pass) const;

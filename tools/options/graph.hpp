@@ -12,9 +12,10 @@
 #include <fmt/ranges.h>
 
 #include "runtime/pebble/attention_dags.hpp"
+#include "runtime/pebble/core_dags.hpp"
 #include "runtime/pebble/game.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/options/problem.hpp"
 
 namespace redblue {
@@ -58,21 +59,13 @@ class GraphOptions {
   [[nodiscard]] Task task(const std::string& name, const std::string& flag) const;
 
  private:
-  // Throws: UsageError where an option is given that says something of a problem.
-  void refuse_options_of_problems(const std::string& file) const;
-  [[nodiscard]] Dag dag_of_problem(const std::string& name, Sums sums, Request& request) const;
-  // What the options say of the task of a pass; all of it but the shape, mask and operands.
-  [[nodiscard]] Task kind(Pass pass) const;
-  [[nodiscard]] Problem problem(Pass pass, Request& request) const;
-  [[nodiscard]] bool shared(const std::string& name, bool core) const;
-  void refuse_on_core(const std::string& name) const;
+  static Dag dag_of_core(const std::pair<std::string_view, Core>& core, const Settings& settings,
+                         const Request& request, Sums sums);
+  static Task task_of_problem(const std::string& name, const Settings& settings, Request& request);
   static void require_sizes(const Request& request);
 
-  ShapeOptions shape_;
-  ValueWidthOption dv_;
-  MaskOption mask_;
-  PatternOptions patterns_;
-  TextOption sharing_, given_, wanted_, sums_;
+  TableOptions table_;
+  TextOption sums_;
 };
 
 // Is it a problem's name, and not a file's?

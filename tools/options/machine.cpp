@@ -3,13 +3,13 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
 #include "runtime/report/calibration.hpp"
 #include "runtime/system/environment.hpp"
 #include "tools/cli/caller.hpp"
-#include "tools/cli/sizes.hpp"
 
 namespace redblue {
 
@@ -82,6 +82,40 @@ Rates machine_rates() {
   return file && std::filesystem::exists(*file)
              ? calibrated_rates(read_calibration(*file), file->string(), machine_topology())
              : default_rates();
+}
+
+namespace {
+
+class ThisMachine : public KnownMachine {
+ public:
+  [[nodiscard]] Topology topology(const Given&) const override { return machine_topology(); }
+
+  [[nodiscard]] Part calibrated(const Given& given, const Topology& topology) const override {
+    if (!topology.unavailable.empty()) {
+      throw UsageError(
+          fmt::format("{} {}: the caches are not known ({}): give words, for example {} 8192",
+                      given.from, given.text, topology.unavailable, given.from));
+    }
+    const std::filesystem::path path = calibration_file();
+    try {
+      return {calibrated_part(read_calibration(path), path.string(), topology), path.string()};
+    } catch (const std::system_error& error) {
+      if (error.code() == std::errc::no_such_file_or_directory) {
+        throw UsageError(fmt::format("{} {}: there is no {}: run `redblue calibrate` first",
+                                     given.from, given.text, path.string()));
+      }
+      throw;
+    }
+  }
+
+  [[nodiscard]] Rates rates() const override { return machine_rates(); }
+};
+
+}  // namespace
+
+const KnownMachine& machine_at_hand() {
+  static const ThisMachine machine;
+  return machine;
 }
 
 }  // namespace redblue

@@ -7,6 +7,7 @@
 
 #include "runtime/observe/counters.hpp"
 #include "runtime/observe/topology.hpp"
+#include "runtime/run/options.hpp"
 #include "runtime/theory/rates.hpp"
 
 namespace redblue {
@@ -29,5 +30,8 @@ std::filesystem::path calibration_file();
 // The rates of that file; the defaults if it does not exist. Throws: as calibrated_rates() and
 // read_calibration().
 Rates machine_rates();
+
+// The same as options ask for it.
+const KnownMachine& machine_at_hand();
 
 }  // namespace redblue

@@ -15,17 +15,6 @@
 namespace redblue {
 namespace {
 
-// An empty value for each twin that is set; an empty twin counts as not set.
-std::vector<std::string> without_twins() {
-  std::vector<std::string> variables;
-  for (const std::string& entry : environment().all()) {
-    if (entry.starts_with("REDBLUE_")) {
-      variables.push_back(entry.substr(0, entry.find('=') + 1));
-    }
-  }
-  return variables;
-}
-
 // The program that is simulated: this one; or, where another program called, the command beside it.
 std::string this_command() {
   if (caller() == nullptr) {
@@ -135,8 +124,8 @@ Measurement measure_by_callgrind(const std::vector<std::string>& command, const 
   const std::filesystem::path temporary = named == nullptr || *named == '\0' ? "/tmp" : named;
   std::vector<std::string> words = {this_command()};
   words.insert(words.end(), command.begin(), command.end());
-  std::vector<std::string> variables = without_twins();
-  variables.push_back(fmt::format("{}={}", kInsideCallgrind, caches.outer.bytes));
+  const std::vector<std::string> variables = {
+      fmt::format("{}={}", kInsideCallgrind, caches.outer.bytes)};
   const Simulated simulated = simulate(*valgrind, caches, words, variables, temporary);
   const Ended& program = simulated.program;
   if (program.interrupted != 0) {

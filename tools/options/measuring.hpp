@@ -35,9 +35,9 @@ std::optional<std::filesystem::path> find_valgrind();
 inline constexpr const char* kNoValgrind = "valgrind is not installed (apt-get install valgrind)";
 
 // `command` has the words of `redblue measure ... --via callgrind` from "measure" on. These run
-// under callgrind, with none of this process's twins in the environment. `source` is the origin of
-// the sizes of the caches. A message of a process that succeeds is repeated here. Throws:
-// EndedInside; std::runtime_error without valgrind, or if it fails.
+// under callgrind. `source` is the origin of the sizes of the caches. A message of a process that
+// succeeds is repeated here. Throws: EndedInside; std::runtime_error without valgrind, or if it
+// fails.
 Measurement measure_by_callgrind(const std::vector<std::string>& command, const Simulation& caches,
                                  const std::string& source);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The options of runs and plans on ranks.
+// The options of plans on ranks.
 
 #include <optional>
 #include <string>
@@ -9,18 +9,6 @@
 #include "tools/cli/command.hpp"
 
 namespace redblue {
-
-// --grid, --ranks and --ring.
-class RanksOptions {
- public:
-  explicit RanksOptions(CLI::App& app);
-  // Throws: UsageError. `transport` is of the job that this process is a rank of; null: of none.
-  void fill(Request& request, Transport* transport = nullptr) const;
-
- private:
-  TextOption grid_, ranks_;
-  Switch ring_;
-};
 
 // Throws: UsageError with the kernels that run on ranks, where this one does not.
 void check_runs_on_ranks(const KernelName& kernel, const std::string& said);
@@ -47,7 +35,7 @@ class RanksToPlanOptions {
   [[nodiscard]] std::optional<Index> home() const;
   // Also thrown for costs where the objective is not time.
   [[nodiscard]] std::optional<LinkCosts> link_costs(bool by_time) const;
-  [[nodiscard]] std::string said_home() const { return home_.said(); }
+  [[nodiscard]] std::string said_home() const { return home_.flag(); }
   // The first of them that is given, for messages.
   [[nodiscard]] std::optional<Given> given() const;
 
@@ -55,17 +43,6 @@ class RanksToPlanOptions {
   RanksOption ranks_;
   Switch ring_;
   TextOption home_, link_costs_;
-};
-
-// --patience.
-class PatienceOption {
- public:
-  explicit PatienceOption(CLI::App& app);
-  // Throws: UsageError, also without ranks.
-  void fill(Request& request) const;
-
- private:
-  TextOption patience_;
 };
 
 }  // namespace redblue

@@ -4,16 +4,25 @@
 #include <fmt/ranges.h>
 
 #include "kernels/arithmetic/simd.hpp"
-#include "tools/cli/sizes.hpp"
+#include "runtime/system/environment.hpp"
+#include "runtime/text/sizes.hpp"
 
 namespace redblue {
+namespace {
+
+constexpr const char* kSimdVariable = "REDBLUE_SIMD";
+
+}  // namespace
 
 SimdOption::SimdOption(CLI::App& app)
     : simd_(app, "--simd", "vector instructions in place of the best, a name of `redblue info`",
             "NAME") {}
 
 std::optional<std::string> SimdOption::apply() const {
-  const auto given = simd_.get();
+  auto given = simd_.get();
+  if (const char* named = variable(kSimdVariable); !given && named != nullptr && *named != '\0') {
+    given = {named, kSimdVariable};
+  }
   if (!given) {
     return std::nullopt;
   }

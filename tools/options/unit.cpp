@@ -1,6 +1,6 @@
 #include "tools/options/unit.hpp"
 
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
 
 namespace redblue {
 

@@ -16,7 +16,7 @@ class UnitOption {
             "what caches hold: word; or row, for large extents: pieces of rows, of at most d words",
             "word|row") {}
 
-  [[nodiscard]] std::string said() const { return unit_.said(); }
+  [[nodiscard]] std::string flag() const { return unit_.flag(); }
   // Throws: UsageError.
   [[nodiscard]] ReplayUnit get() const;
 

@@ -37,9 +37,9 @@
 #include "runtime/system/environment.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/text/printable.hpp"
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/caller.hpp"
 #include "tools/cli/frame.hpp"
-#include "tools/cli/sizes.hpp"
 #include "tools/commands/command_tree.hpp"
 #include "tools/commands/redblue.hpp"
 
@@ -323,10 +323,10 @@ py::dict described(const CommandTree& tree) {
   }
   for (const CommandOption& option : tree.options) {
     if (const std::string& flag = option.names.back(); flag != "--help" && flag != "--version") {
-      options.append(py::dict(
-          py::arg("flag") = flag,
-          py::arg("help") = option.help + (option.twin.empty() ? "" : " [" + option.twin + "]"),
-          py::arg("switch") = option.type.empty(), py::arg("value") = option.type));
+      options.append(py::dict(py::arg("flag") = flag, py::arg("help") = option.help,
+                              py::arg("repeats") = option.repeats,
+                              py::arg("switch") = option.type.empty(),
+                              py::arg("value") = option.type));
     }
   }
   for (const CommandTree& subcommand : tree.subcommands) {

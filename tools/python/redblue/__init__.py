@@ -390,7 +390,7 @@ def _option_words(name, option, value):
     if name == "store" and isinstance(value, os.PathLike):
         value = f"file:{os.fsdecode(value)}"
     texts = _texts(name, value, option["help"])
-    if "may be repeated" not in option["help"]:
+    if not option["repeats"]:
         texts = [",".join(texts)]
     if "" in texts:
         raise UsageError(f"{name} takes a value, not {value!r}")

@@ -1,4 +1,4 @@
-#include "tools/cli/sizes.hpp"
+#include "runtime/text/sizes.hpp"
 
 #include <algorithm>
 #include <array>
@@ -131,6 +131,19 @@ CachePart parse_cache(std::string_view text, std::string_view what) {
 }
 
 }  // namespace
+
+std::optional<Index> whole_number(std::string_view text) {
+  Index number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view suffix = text.substr(static_cast<std::size_t>(rest - text.data()));
+  const auto* const unit = std::ranges::find(kInWords, suffix, &Unit::suffix);
+  Index size = 0;
+  if (error != std::errc() || text.starts_with('-') || unit == std::end(kInWords) ||
+      __builtin_mul_overflow(number, unit->size, &size)) {
+    return std::nullopt;
+  }
+  return size;
+}
 
 Index parse_size(std::string_view text, std::string_view what) {
   return parse(text, what, kInWords,

@@ -1,10 +1,12 @@
 #pragma once
 // Numbers as people type them: 1000, 4K, 64KiB, 0.5. A text that is not clearly one is refused.
 //
-// `what` is the origin of the text ("--n", "REDBLUE_N"), and begins the message.
+// `what` is the option that has the text ("--n"), and begins the message.
 
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <variant>
 
@@ -13,11 +15,20 @@
 
 namespace redblue {
 
-// A command line that asks for something that does not exist. One line: where, the text, the
-// remedy.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+// What a person asks for does not exist, or cannot be had. One line: where, the text, the remedy.
+struct UsageError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
 };
+
+// A text that a person gave, and the option that it was given by, for messages.
+struct Given {
+  std::string text;
+  std::string from;
+};
+
+// A whole number, 0 too: 1000, or K, M, G for 2^10, 2^20, 2^30. Nothing for another text, or where
+// it is beyond 63 bits.
+std::optional<Index> whole_number(std::string_view text);
 
 // None of these takes a sign or spaces. All throw UsageError for a text that they do not take and
 // for a number out of range.

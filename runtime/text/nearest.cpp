@@ -1,4 +1,4 @@
-#include "tools/cli/nearest.hpp"
+#include "runtime/text/nearest.hpp"
 
 #include <algorithm>
 #include <cstddef>
