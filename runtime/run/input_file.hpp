@@ -14,6 +14,7 @@
 #include "runtime/patterns/entries.hpp"
 #include "runtime/run/arrays.hpp"
 #include "runtime/system/array_reader.hpp"
+#include "runtime/system/input_error.hpp"
 
 namespace redblue {
 

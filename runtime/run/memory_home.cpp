@@ -5,15 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "kernels/attention.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/operand_home.hpp"
 #include "runtime/run/sparse_operands.hpp"
 #include "runtime/run/verification.hpp"
-#include "runtime/system/input_error.hpp"
 
 namespace redblue {
 namespace {

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include <fmt/format.h>
-
 #include "runtime/run/buffers.hpp"
-#include "runtime/system/input_error.hpp"
 #include "runtime/system/memory.hpp"
 
 namespace redblue {

@@ -37,8 +37,6 @@ class RankResumption {
   // std::runtime_error where another process has the files; std::system_error.
   RankResumption(const Request& request, bool makes_forward, const std::vector<std::string>& facts,
                  RankHome& home, Transport& transport, bool dealt);
-  RankResumption(const RankResumption&) = delete;
-  RankResumption& operator=(const RankResumption&) = delete;
   ~RankResumption();
 
   // Whether these rows are to be dealt out, because they are not yet there on all ranks.

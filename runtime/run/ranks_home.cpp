@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -90,8 +91,6 @@ struct RankStore {
       : folder(folder_of_rank(request, rank)), store(folder, request.store->options) {
     store.remove_temporaries();
   }
-  RankStore(const RankStore&) = delete;
-  RankStore& operator=(const RankStore&) = delete;
   // While the store holds the folder, which is no other run's then.
   ~RankStore() {
     std::error_code not_empty;
@@ -358,12 +357,9 @@ Index RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, Ra
       resumption->have_dealt();
     }
   }
-  std::optional<RankSteps> steps;
-  if (resumption != nullptr) {
-    steps = resumption->steps();
-  }
-  RankRun ran =
-      run_rank(RankPart(of, which.rank), home, transport, steps ? &*steps : nullptr, request_.stop);
+  const RankSteps steps = resumption == nullptr ? RankSteps() : resumption->steps();
+  RankRun ran = run_rank(RankPart(of, which.rank), home, transport,
+                         resumption == nullptr ? nullptr : &steps, request_.stop);
   add_links(links_since(before, transport.links()), counts.links);
   counts.home += home.words().value();
   if (const auto made = forward_homes_.find(which); made != forward_homes_.end()) {
@@ -495,16 +491,16 @@ void RanksHome::tell_of_stores(StoreReport& stored) {
     all.push_back({stored.traffic, its->buffered, stored.resident});
   }
   stored.ranks = on_.transport == nullptr ? all : gather(*on_.transport, all.front());
-  stored.traffic = stored.ranks.front().traffic;
-  for (std::size_t rank = 1; rank < stored.ranks.size(); ++rank) {
-    const StoreReport::OfRank& its = stored.ranks[rank];
+  for (StoreReport::OfPurpose& sum : stored.traffic) {
+    sum.traffic = {};
+  }
+  for (const StoreReport::OfRank& its : stored.ranks) {
     stored.resident = std::max(stored.resident, its.resident);
     for (std::size_t k = 0; k < its.traffic.size(); ++k) {
       stored.traffic[k].traffic.read += its.traffic[k].traffic.read;
       stored.traffic[k].traffic.written += its.traffic[k].traffic.written;
     }
   }
-  stored.resident = std::max(stored.resident, stored.ranks.front().resident);
 }
 
 void RanksHome::finish(Report& report) {

@@ -1,11 +1,12 @@
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -164,24 +165,18 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
         "{} '{}': O and L would stay in {}, where they are those of all pairs: run without a store",
         request_.said("--mask"), request_.mask, directory));
   }
-  const auto check = [&](const char* flag, std::string_view name, const char* remedy) {
-    if (has(name)) {
+  for (const Signature& operand : asked_.given()) {
+    const bool sparse = is_sparse(operand), from_file = readers.contains(operand.name);
+    const std::string name(operand.name);
+    if (has(name) && (sparse || from_file || request_.make.contains(name))) {
       throw RequestError(fmt::format(
           "{} {}: the store {} has another {}, beside which O and L would stay: {}take another "
           "store",
-          request_.said(flag), name, directory, name, remedy));
+          request_.said(sparse      ? "--store"
+                        : from_file ? "--in"
+                                    : "--make"),
+          name, directory, name, from_file && !sparse ? "import the file, or " : ""));
     }
-  };
-  for (const Signature& operand : asked_.given()) {
-    if (is_sparse(operand)) {
-      check("--store", operand.name, "");
-    }
-  }
-  for (const auto& [name, _] : readers) {
-    check("--in", name, "import the file, or ");
-  }
-  for (const auto& [name, _] : request_.make) {
-    check("--make", name, "");
   }
 }
 

@@ -4,11 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "memsim/host_access.hpp"
 #include "runtime/run/resolve.hpp"
-#include "runtime/system/input_error.hpp"
 
 namespace redblue {
 namespace {
