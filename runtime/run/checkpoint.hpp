@@ -1,7 +1,7 @@
 #pragma once
 // The checkpoints of one part of a run, on one machine or on one rank. With Request::OnDisk::resume
 // a part leaves a checkpoint after each of its steps and begins with the one that an earlier run
-// left. The bits and counts are those of a run that nobody ended.
+// left. The run ends with the same bits and counts as an uninterrupted one.
 
 #include <cstdint>
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace redblue {
 // The state of a part between two steps. Its file is small, written whole or not at all, and has a
 // checksum over its content.
 struct Checkpoint {
-  // What a run that resumes must have in common with this one.
+  // A run that resumes must note the same facts (Resumption::note()).
   std::vector<std::string> facts;
   // On one machine: the counts of the part that made O and L, once it is done.
   std::optional<RunCounts> forward = std::nullopt;
@@ -29,8 +29,8 @@ struct Checkpoint {
       .phases = {}, .total = {}, .largest = 0, .span = 0, .seconds = RunCounts::Seconds()};
   // The sum so far of a part that sums over units, or what stages leave for each other.
   std::vector<float> left = {};
-  // Of a rank: what went over links until each of its exchanges was done; and how much counts of
-  // the rows in its log (rank_resumption.hpp), with a checksum over that.
+  // On a rank: the counts of links up to the end of each exchange, and the length and the checksum
+  // of the log of its home's rows (rank_resumption.hpp).
   std::vector<Links> links = {};
   struct Log {
     Index bytes = 0;
@@ -41,7 +41,7 @@ struct Checkpoint {
 
 // Returns the size of the file in bytes. Throws: std::system_error.
 Index write(const Checkpoint& checkpoint, const std::filesystem::path& path);
-// Returns nothing where there is no file. Throws: InputError where the file is not a checkpoint, is
+// Returns nothing if the file is missing. Throws: InputError where the file is not a checkpoint, is
 // one of another version, or is damaged; std::system_error.
 std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path);
 
@@ -49,7 +49,7 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path);
 [[noreturn]] void refuse_damaged(const std::filesystem::path& file,
                                  const std::filesystem::path& checkpoint);
 
-// What a part runs, in which build and with which instructions; and where an operand comes from.
+// Facts: the plan of a part with its build and instruction set; and the source of an operand.
 std::string text_of_part(const Request& request, const Part& part);
 std::string text_of_source(const Request& request, const std::string& operand,
                            const Readers& readers);

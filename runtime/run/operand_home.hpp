@@ -63,32 +63,31 @@ class OperandHome {
                  Index head, Range rows, std::span<float> words) const;
   [[nodiscard]] std::vector<float> filled(const Readers& readers, const Signature& operand,
                                           const Problem& problem, Index heads) const;
-  // The bytes of the operands and results of all heads, but for a caller's arrays.
+  // The bytes of the operands and results of all heads, without a caller's arrays.
   [[nodiscard]] static Words matrix_bytes(const Report& report, const Arrays& without = {});
-  // The facts of a store of this run, and what it moved.
+  // The settings of a store of this run, and the bytes that it moved.
   [[nodiscard]] StoreReport report_of(Store& store) const;
 
   const Request& request_;
 };
 
 // Runs a part on operands and results that are in memory, and sets `counted` and `unpinned`.
-// Requires: as KernelMatrices. Throws: what the kernel throws.
+// Requires: as KernelMatrices. Throws: as the kernel.
 void run_in_memory(Part& part, const Views& given, const ViewedResults& returned,
                    const Topology& topology, const RunHook& hook = nullptr);
-// What a run in memory takes beside operands and results: intermediates, and the arena of each
-// worker.
+// The bytes that a run in memory needs for intermediates and for the arena of each worker.
 Words working_bytes(const Report& report);
 
 // Homes in main memory, where several workers may share each operand and result. The request must
 // outlive a home, and so must the topology.
 std::unique_ptr<OperandHome> memory_home(const Request& request, const Topology& topology);
-// In a store on disk, for one worker and one head. Operands are matrices of the store, or come into
-// it by rows from files or from a seed; intermediates live there; results stay there under their
-// names, and go to files where asked. Main memory holds M words, a few buffers, and no matrix. The
-// home and its steps also throw StoreError for what the store's files hold. Throws: RequestError
+// Homes in a store on disk, for one worker and one head. The store has the operands already, or
+// they are brought by rows from files or from a seed. Intermediates live there. Results stay there
+// under their names, and are copied to the outputs. Main memory holds M words, a few buffers, and
+// no matrix. Every step may throw StoreError for damaged files of the store. Throws: RequestError
 // for several threads, or where an earlier run left a checkpoint; as Store() and read_checkpoint().
 std::unique_ptr<OperandHome> store_home(const Request& request, const KernelName& asked);
-// On ranks, of which each has its rows in main memory or in a store. Requires: Request::on_ranks.
+// Homes of ranks: each rank has its rows in main memory or in a store. Requires: Request::on_ranks.
 std::unique_ptr<OperandHome> ranks_home(const Request& request);
 
 }  // namespace redblue

@@ -1,9 +1,9 @@
 #pragma once
-// A part of a run on ranks, on one rank, that leaves checkpoints and resumes from those of an
-// earlier run. In the rank's folder are a checkpoint (redblue.checkpoint, or forward.checkpoint of
-// a part that makes O and L) and a log of the rows of its home (redblue.words). Ranks that had got
-// further than others resume there; what others need of them over links comes again, and is counted
-// as if it came once.
+// A part of a run on ranks, on one rank, that leaves checkpoints and resumes from an earlier run.
+// In the rank's folder are a checkpoint (redblue.checkpoint, or forward.checkpoint of a part that
+// makes O and L) and a log of the rows of its home (redblue.words). Ranks that had got further than
+// others resume there; what others need of them over links comes again, and is counted as if it
+// came once.
 
 #include <filesystem>
 #include <memory>
@@ -22,7 +22,7 @@ namespace redblue {
 std::filesystem::path folder_of_rank(const Request& request, Index rank);
 std::filesystem::path checkpoint_of_rank(const Request& request, Index rank, bool makes_forward);
 
-// What went over links since then.
+// The counts of links since then.
 Links links_since(const Links& before, const Links& now);
 void add_links(const Links& more, Links& links);
 
@@ -44,10 +44,10 @@ class RankResumption {
   void have_dealt() { exchanged(1); }
   // The rest; the home must not move meanwhile.
   [[nodiscard]] RankSteps steps();
-  // What went over links in earlier runs and does not come again.
+  // The counts of links in earlier runs, of messages that are not sent again.
   [[nodiscard]] Links links_before() const;
 
-  // What this run wrote; whether it resumed, 1 or 0; and the units that were done before it.
+  // The checkpoints and bytes that this run wrote, 1 if it resumed, and the units done before it.
   struct Told {
     Index checkpoints = 0, bytes = 0, resumed = 0, units = 0;
   };
