@@ -308,13 +308,16 @@ void Store::remove_temporaries() {
 
 SlowMatrix StoreWorkspace::matrix(std::string name, Index rows, Index cols,
                                   std::optional<Window> mostly) {
-  const std::string file = name + ".intermediate";
-  auto fresh = store_.fresh(file + std::string(Store::kTemporarySuffix), rows, cols,
-                            StoreFile::Life::temporary, {.mostly = mostly});
-  if (keep_) {
-    kept_[file] = fresh;
-  }
+  auto fresh = store_.fresh(name + ".intermediate" + std::string(Store::kTemporarySuffix), rows,
+                            cols, StoreFile::Life::temporary, {.mostly = mostly});
+  keep(name, fresh);
   return store_.matrix(std::move(name), std::move(fresh));
+}
+
+void StoreWorkspace::keep(const std::string& name, std::shared_ptr<StoreFile> file) {
+  if (keep_) {
+    kept_[name + ".intermediate"] = std::move(file);
+  }
 }
 
 void StoreWorkspace::finish() {

@@ -164,6 +164,8 @@ class StoreWorkspace : public Workspace {
   explicit StoreWorkspace(Store& store, bool keep = false) : store_(store), keep_(keep) {}
   SlowMatrix matrix(std::string name, Index rows, Index cols,
                     std::optional<Window> mostly = std::nullopt) override;
+  // Adds an intermediate, under its name, to those that are kept, if some are.
+  void keep(const std::string& name, std::shared_ptr<StoreFile> file);
   // Closes the matrices that are kept, and renames them to end in kKeptSuffix. Throws: as
   // StoredMatrix.
   void finish();

@@ -91,8 +91,8 @@ class Working {
       }
       if (const auto pass = ring_pass(part_.of(), stages[k])) {
         run_in_ring(stages[k], *pass);
-      } else if (part_.works_on(stages[k]) && (steps_ == nullptr || stage >= steps_->stage)) {
-        run_stage(stages[k], stage);
+      } else if (part_.works_on(stages[k])) {
+        run_stage(stages[k]);
       }
       finish_all();
     }
@@ -148,11 +148,12 @@ class Working {
 
   // The units of the place come group by group: while one group of keys is worked with, those of
   // the next are on their way.
-  void run_stage(const SplitStage& stage, Index number) {
+  void run_stage(const SplitStage& stage) {
     const Plan& plan = part_.plan_of(stage);
     const Index units = stage.units(plan.problem, plan.blocks);
     const Index groups = stage.of == StageRows::place ? key_groups_of(plan) : 1;
-    const Index done = steps_ != nullptr && number == steps_->stage ? steps_->units : 0;
+    const Index before = std::exchange(units_, units_ + units);
+    const Index done = steps_ != nullptr ? std::max<Index>(steps_->units - before, 0) : 0;
     const StageOperands operands(part_, home_, stage, nullptr);
     std::optional<SlowMatrix> partials;
     if (home_.has(kPartials)) {
@@ -165,7 +166,7 @@ class Working {
         stage.part(machine_, plan, operands.io(), {unit, unit + 1},
                    partials ? &*partials : nullptr);
         if (steps_ != nullptr) {
-          steps_->worked(number, unit + 1, so_far());
+          steps_->worked(before + unit + 1, so_far());
         }
         if (messages_) {
           messages_->progress();
@@ -276,6 +277,7 @@ class Working {
   Machine machine_;
   PhaseClock clock_;
   std::optional<HomeMessages> messages_;
+  Index units_ = 0;  // of the stages so far
   Index buffered_ = 0;
   double seconds_ = 0;
 };

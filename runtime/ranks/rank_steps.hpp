@@ -14,13 +14,13 @@ struct RankSteps {
   // What comes before so many stages is at the home of every rank. What comes before the others
   // comes on all ranks, though it is at the home of some.
   Index exchanges = 0;
-  // The stages before this one are done here, and units of it; and what was counted for these.
-  Index stage = 0, units = 0;
+  // So many units are done here, of all stages, and what was counted for these.
+  Index units = 0;
   std::optional<RunCounts> before = std::nullopt;
-  // Called when what comes before so many stages is there, and after each unit: with the counts so
-  // far, `before` included.
+  // Called when what comes before so many stages is there, and after each unit: with the units that
+  // are done and the counts so far, `before` included.
   std::function<void(Index stages)> exchanged = nullptr;
-  std::function<void(Index stage, Index units, const RunCounts& counts)> worked = nullptr;
+  std::function<void(Index units, const RunCounts& counts)> worked = nullptr;
 };
 
 }  // namespace redblue

@@ -6,6 +6,7 @@
 
 #include "kernels/attention.hpp"
 #include "runtime/observe/run_counts.hpp"
+#include "runtime/ranks/links_json.hpp"
 #include "runtime/ranks/ring.hpp"
 #include "runtime/text/counts_json.hpp"
 #include "runtime/text/parse_json.hpp"
@@ -39,12 +40,8 @@ RankCost of_heads(RankCost cost, Index heads) {
 }  // namespace
 
 std::string to_text(const RankCounts& counts) {
-  Json links = Json::array();
-  for (const auto& [link, count] : counts.links) {
-    links.push_back(Json::array({link.phase, link.from, link.to, count.words, count.messages}));
-  }
   const Json json = {{"arena", counts_json(counts.arena)},
-                     {"links", std::move(links)},
+                     {"links", counts_json(counts.links)},
                      {"home", counts.home},
                      {"seconds_in_links", counts.seconds_in_links}};
   return json.dump();
@@ -52,15 +49,10 @@ std::string to_text(const RankCounts& counts) {
 
 RankCounts parse_rank_counts(const std::string& text) {
   const Json json = parse_json(text, "counts of a rank");
-  RankCounts counts{.arena = parse_run_counts(json.at("arena")),
-                    .links = {},
-                    .home = json.at("home").get<Index>(),
-                    .seconds_in_links = json.at("seconds_in_links").get<double>()};
-  for (const Json& link : json.at("links")) {
-    const auto number = [&](std::size_t k) { return link.at(k).get<Index>(); };
-    counts.links[{link.at(0).get<std::string>(), number(1), number(2)}] = {number(3), number(4)};
-  }
-  return counts;
+  return {.arena = parse_run_counts(json.at("arena")),
+          .links = parse_links(json.at("links")),
+          .home = json.at("home").get<Index>(),
+          .seconds_in_links = json.at("seconds_in_links").get<double>()};
 }
 
 Ranks::Ranks(const Plan& plan, const Grid& on, const Plan* forward, Index heads, Index of_sets)

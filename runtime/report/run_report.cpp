@@ -522,7 +522,7 @@ Json bytes_json(const StoreBytes& bytes) {
   return json;
 }
 
-Json traffic_json(const std::map<Purpose, StoreTraffic>& all) {
+Json traffic_json(const StoreReport::Traffic& all) {
   Json json = Json::object();
   for (const auto& [purpose, traffic] : all) {
     json[to_string(purpose)] = {{"read", bytes_json(traffic.read)},

@@ -10,7 +10,7 @@
 #include "kernels/attention.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
-#include "runtime/run/memory_home.hpp"
+#include "runtime/run/operand_home.hpp"
 #include "runtime/run/options.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/verification.hpp"

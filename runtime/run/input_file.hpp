@@ -6,12 +6,15 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "memsim/range.hpp"
 #include "runtime/patterns/entries.hpp"
 #include "runtime/run/arrays.hpp"
 #include "runtime/system/array_reader.hpp"
+#include "runtime/system/input_error.hpp"
 
 namespace redblue {
 
@@ -38,6 +41,16 @@ class InputFile {
   // Of a dense file; float32 of others.
   [[nodiscard]] ElementType type() const { return dense_ ? dense_->type() : ElementType::float32; }
   void accept_minus_infinity();
+
+  // Calls read(), of this file for an operand, which its errors name, too.
+  template <class Read>
+  static void reading(std::string_view operand, const Read& read) {
+    try {
+      read();
+    } catch (const InputError& error) {
+      throw InputError(std::string(operand) + " of " + error.what());
+    }
+  }
 
   // In what read_rows() reads.
   [[nodiscard]] Index rows() const;

@@ -64,10 +64,15 @@ struct Verdict {
 
 // The facts of a run in a store on disk, or with stores of ranks.
 struct StoreReport {
+  struct OfPurpose {
+    Purpose purpose;
+    StoreTraffic traffic;
+  };
+  using Traffic = std::array<OfPurpose, kPurposes.size()>;
   // Of one rank, whose home is on disk: with the most words of messages that were in memory beside
-  // it, and the most bytes that its process had there.
+  // it, and the most bytes that its process had there. Trivially copyable, as ranks send it.
   struct OfRank {
-    std::map<Purpose, StoreTraffic> traffic;
+    Traffic traffic = {};
     Index buffered = 0;
     std::uint64_t resident = 0;
   };
@@ -76,7 +81,7 @@ struct StoreReport {
   std::string no_uring, indirect;  // the reasons why not io_uring and not direct; or empty
   Index granule_bytes = 0;
   int depth = 0;
-  std::map<Purpose, StoreTraffic> traffic;  // of all ranks
+  Traffic traffic = {};  // of all ranks
   std::vector<OfRank> ranks;
   Index checkpoints = 0, checkpoint_bytes = 0;
   std::vector<std::string> found;   // operands that the store had before the run

@@ -1,10 +1,34 @@
 #include "runtime/run/rank_resumption.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <span>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
 
-#include "runtime/run/rank_store.hpp"
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "memsim/ranks/checksum.hpp"
+#include "runtime/system/array_reader.hpp"
+#include "runtime/system/system_call.hpp"
+#include "runtime/system/whole_file.hpp"
 
 namespace redblue {
+
+std::filesystem::path folder_of_rank(const Request& request, Index rank) {
+  return request.store->directory / fmt::format("rank-{}", rank);
+}
+
+std::filesystem::path checkpoint_of_rank(const Request& request, Index rank, bool makes_forward) {
+  return folder_of_rank(request, rank) /
+         (makes_forward ? "forward.checkpoint" : "redblue.checkpoint");
+}
 
 Links links_since(const Links& before, const Links& now) {
   Links since = now;
@@ -25,62 +49,173 @@ void add_links(const Links& more, Links& links) {
   }
 }
 
-RankResumption::RankResumption(const Request& request, const std::string& name,
-                               const RankCheckpoints::Facts& facts, RankHome& home,
+// The rows of a rank's home that its steps changed, appended to a file step by step. A process that
+// is killed leaves what the last checkpoint counts; what it began to append after that is
+// overwritten.
+class RankLog {
+ public:
+  // Makes the file, and its folder, where they are missing. Waits for a process that ends.
+  explicit RankLog(std::filesystem::path path) : path_(std::move(path)) {
+    std::filesystem::create_directories(path_.parent_path());
+    file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+    if (file_.get() < 0) {
+      fail(errno, "open", path_);
+    }
+    // Ranks of a job that was killed take a moment to end.
+    constexpr int kTries = 100;
+    for (int tries = 0; ::flock(file_.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
+      if (tries == kTries) {
+        throw std::runtime_error(path_.string() + ": another process works with it");
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
+  // What the file has, for a checkpoint.
+  [[nodiscard]] const Checkpoint::Log& log() const { return log_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  // Puts the rows of the file home. Returns whether they are what was written.
+  [[nodiscard]] bool restore(RankHome& home, const Checkpoint::Log& log) {
+    const InputBytes file(path_, "a log of rows");
+    const auto read = [&](std::span<std::byte> to) {
+      const std::size_t got = file.read(to, log_.bytes);
+      log_.bytes += static_cast<Index>(got);
+      return got == to.size();
+    };
+    const std::vector<std::string> names = home.names();
+    while (log_.bytes < log.bytes) {
+      Record record{};
+      if (!read(std::as_writable_bytes(std::span(&record, 1))) || record.matrix < 0 ||
+          record.matrix >= std::ssize(names) || record.begin < 0 || record.end < record.begin) {
+        return false;
+      }
+      const std::string& name = names[static_cast<std::size_t>(record.matrix)];
+      if (record.end > home.lying_rows(name)) {
+        return false;
+      }
+      const std::span<float> words = rows_of(home, name, {record.begin, record.end});
+      if (!read(std::as_writable_bytes(words))) {
+        return false;
+      }
+      log_.sum = record.sum_after(log_.sum, words);
+    }
+    return log_ == log;
+  }
+
+  // Appends the rows of the home that changed, and forces them to disk.
+  void append(RankHome& home) {
+    const std::vector<std::string> names = home.names();
+    for (const auto& [name, changed] : home.take_changes()) {
+      for (const Range rows : changed) {
+        const std::span<const float> words = rows_of(home, name, rows);
+        const Record record{.matrix = std::ranges::lower_bound(names, name) - names.begin(),
+                            .begin = rows.begin,
+                            .end = rows.end};
+        append(std::as_bytes(std::span(&record, 1)));
+        append(std::as_bytes(words));
+        log_.sum = record.sum_after(log_.sum, words);
+      }
+    }
+    if (::fdatasync(file_.get()) != 0) {
+      fail(errno, "force to disk", path_);
+    }
+  }
+
+ private:
+  // Rows of a matrix, by its number among the names of the home; their words follow.
+  struct Record {
+    Index matrix, begin, end;
+
+    // The checksum of a log with this record at its end.
+    [[nodiscard]] std::uint64_t sum_after(std::uint64_t sum, std::span<const float> words) const {
+      const std::array all = {sum, static_cast<std::uint64_t>(matrix),
+                              static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end),
+                              checksum_of(words)};
+      return checksum_of(std::as_bytes(std::span(all)));
+    }
+  };
+
+  static std::span<float> rows_of(RankHome& home, const std::string& matrix, Range rows) {
+    const Index cols = home.about(matrix).cols;
+    return home.in_memory(matrix, {rows.begin * cols, rows.end * cols});
+  }
+
+  void append(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t put =
+          retry([&] { return ::pwrite(file_.get(), bytes.data(), bytes.size(), log_.bytes); });
+      if (put < 0) {
+        fail(errno, "write", path_);
+      }
+      bytes = bytes.subspan(static_cast<std::size_t>(put));
+      log_.bytes += put;
+    }
+  }
+
+  std::filesystem::path path_;
+  Descriptor file_;
+  Checkpoint::Log log_;
+};
+
+RankResumption::RankResumption(const Request& request, bool makes_forward,
+                               const std::vector<std::string>& facts, RankHome& home,
                                Transport& transport, bool dealt)
     : request_(request),
       home_(&home),
       transport_(&transport),
       dealt_(dealt),
-      checkpoints_(folder_of_rank(request, transport.rank()), name) {
-  told_.resumed = checkpoints_.found();
-  progress_ = checkpoints_.resume(home, facts);
-  told_.units = progress_.done;
+      log_(std::make_unique<RankLog>(checkpoint_of_rank(request, transport.rank(), makes_forward)
+                                         .replace_extension(".words"))),
+      resumption_(request, checkpoint_of_rank(request, transport.rank(), makes_forward)),
+      before_(resumption_.state.units),
+      at_start_(transport.links()) {
+  for (const std::string& fact : facts) {
+    resumption_.note(fact);
+  }
+  if (!log_->restore(home, resumption_.state.log)) {
+    refuse_damaged(log_->path(), resumption_.path());
+  }
   home.note_changes();
-  at_start_ = transport.links();
-  of_all_ = progress_.exchanges;
-  for (const std::string& of_rank : transport.gather(std::to_string(progress_.exchanges))) {
+  const Index own = std::ssize(resumption_.state.links);
+  of_all_ = own;
+  for (const std::string& of_rank : transport.gather(std::to_string(own))) {
     of_all_ = std::min<Index>(of_all_, std::stoll(of_rank));
   }
 }
 
+RankResumption::~RankResumption() = default;
+
 RankSteps RankResumption::steps() {
   const Index dealings = dealt_ ? 1 : 0;
-  RankSteps steps{.exchanges = std::max<Index>(of_all_ - dealings, 0),
-                  .stage = progress_.stage,
-                  .units = progress_.units};
-  if (progress_.done > 0) {
-    steps.before = progress_.counted;
+  RankSteps steps{.exchanges = std::max<Index>(of_all_ - dealings, 0), .units = before_};
+  if (before_ > 0) {
+    steps.before = resumption_.state.counted;
   }
   steps.exchanged = [this, dealings](Index stages) { exchanged(stages + dealings); };
-  steps.worked = [this](Index stage, Index units, const RunCounts& counts) {
-    worked(stage, units, counts);
-  };
+  steps.worked = [this](Index units, const RunCounts& counts) { worked(units, counts); };
   return steps;
 }
 
 Links RankResumption::links_before() const {
-  return of_all_ == 0 ? Links() : progress_.links[static_cast<std::size_t>(of_all_ - 1)];
+  return of_all_ == 0 ? Links() : resumption_.state.links[static_cast<std::size_t>(of_all_ - 1)];
 }
 
 // What this rank had before came again: it is the same.
 void RankResumption::exchanged(Index exchanges) {
-  if (exchanges <= progress_.exchanges) {
+  if (exchanges <= std::ssize(resumption_.state.links)) {
     home_->take_changes();
     return;
   }
   Links links = links_before();
   add_links(links_since(at_start_, transport_->links()), links);
-  progress_.exchanges = exchanges;
-  progress_.links.push_back(std::move(links));
+  resumption_.state.links.push_back(std::move(links));
   keep();
 }
 
-void RankResumption::worked(Index stage, Index units, const RunCounts& counts) {
-  progress_.done += units - (stage == progress_.stage ? progress_.units : 0);
-  progress_.stage = stage;
-  progress_.units = units;
-  progress_.counted = counts;
+void RankResumption::worked(Index units, const RunCounts& counts) {
+  resumption_.state.units = units;
+  resumption_.state.counted = counts;
   keep();
 }
 
@@ -88,9 +223,27 @@ void RankResumption::keep() {
   if (request_.store->options.before_each) {
     request_.store->options.before_each();
   }
-  checkpoints_.keep(progress_, *home_);
-  told_.checkpoints = checkpoints_.written();
-  told_.bytes = checkpoints_.bytes();
+  const Index before = log_->log().bytes;
+  log_->append(*home_);
+  bytes_ += log_->log().bytes - before;
+  resumption_.state.log = log_->log();
+  resumption_.write();
+}
+
+RankResumption::Told RankResumption::told() const {
+  return {.checkpoints = resumption_.written(),
+          .bytes = resumption_.bytes() + bytes_,
+          .resumed = resumption_.resumes() ? 1 : 0,
+          .units = before_};
+}
+
+void RankResumption::remove() {
+  const std::filesystem::path folder = log_->path().parent_path();
+  WholeFile::remove_left(folder);
+  resumption_.remove();
+  std::filesystem::remove(log_->path());
+  std::error_code not_empty;
+  std::filesystem::remove(folder, not_empty);
 }
 
 }  // namespace redblue

@@ -1,7 +1,6 @@
-#include "runtime/run/ranks_home.hpp"
-
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -9,8 +8,8 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -28,12 +27,10 @@
 #include "runtime/ranks/ranks.hpp"
 #include "runtime/ranks/transfers.hpp"
 #include "runtime/run/buffers.hpp"
-#include "runtime/run/mask_spec.hpp"
+#include "runtime/run/operand_home.hpp"
 #include "runtime/run/rank_resumption.hpp"
-#include "runtime/run/rank_store.hpp"
 #include "runtime/run/store_rows.hpp"
 #include "runtime/run/verification.hpp"
-#include "runtime/system/build_info.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/system/open_files.hpp"
 
@@ -42,19 +39,13 @@ namespace {
 
 constexpr std::chrono::hours kAsLongAsItTakes{10000};
 
-// What all ranks of a run must have in common.
-std::string facts(const Part& part, const Request& request) {
-  return fmt::format("redblue {} ({}, {}), {} on {}, seed {}{}", build_info::kVersion,
-                     build_info::kCompiler, build_info::kBuildType, to_string(part.plan),
-                     to_string(part.ranks->grid), request.seed.value_or(kDefaultSeed),
-                     !request.store          ? ""
-                     : request.store->resume ? ", with checkpoints"
-                                             : ", with homes on disk");
-}
-
 // Throws: RequestError where ranks are of other versions, builds or plans.
-void check_facts(Transport& transport, const std::string& own) {
-  const std::vector<std::string> all = transport.gather(own);
+void check_facts(Transport& transport, const Part& part, const Request& request) {
+  const std::vector<std::string> all = transport.gather(
+      fmt::format("{}, seed {}{}", text_of_part(request, part), request.seed.value_or(kDefaultSeed),
+                  !request.store          ? ""
+                  : request.store->resume ? ", with checkpoints"
+                                          : ", with homes on disk"));
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] != all[0]) {
       throw RequestError(
@@ -65,41 +56,59 @@ void check_facts(Transport& transport, const std::string& own) {
   }
 }
 
-// Vector instructions that all ranks have: the first of rank 0's that no rank lacks.
+// What each rank says, in the order of ranks. Requires: check_facts() before, as the bytes of a
+// fact are those of one build.
+template <class Fact>
+std::vector<Fact> gather(Transport& transport, const Fact& own) {
+  std::vector<Fact> all;
+  for (const std::string& bytes :
+       transport.gather(std::string(reinterpret_cast<const char*>(&own), sizeof own))) {
+    std::memcpy(&all.emplace_back(), bytes.data(), sizeof own);
+  }
+  return all;
+}
+
+// The best vector instructions that all ranks have, of those that none has forgone.
 void use_common_simd(Transport& transport) {
-  std::string own;
-  for (const std::string& target : simd_targets()) {
-    own += target + "\n";
-  }
-  const std::vector<std::string> all = transport.gather(simd_target() + "\n" + own);
-  std::vector<std::string> chosen;
-  for (const std::string& of_rank : all) {
-    chosen.push_back(of_rank.substr(0, of_rank.find('\n')));
-  }
-  if (std::ranges::all_of(chosen, [&](const std::string& its) { return its == chosen[0]; })) {
-    return;
-  }
-  for (const std::string& target : simd_targets()) {
-    const bool common = std::ranges::all_of(all, [&](const std::string& of_rank) {
+  const std::vector<std::string> targets = simd_targets();  // the best first
+  const auto chosen = std::ranges::find(targets, simd_target());
+  std::string own = "\n";
+  std::for_each(chosen, targets.end(), [&](const std::string& target) { own += target + "\n"; });
+  const std::vector<std::string> all = transport.gather(own);
+  const auto common = std::find_if(chosen, targets.end(), [&](const std::string& target) {
+    return std::ranges::all_of(all, [&](const std::string& of_rank) {
       return of_rank.find("\n" + target + "\n") != std::string::npos;
     });
-    const bool no_better =
-        std::ranges::any_of(chosen, [&](const std::string& its) { return its == target; });
-    if (common && no_better) {
-      use_simd_target(target);
-      return;
-    }
+  });
+  if (common != targets.end() && common != chosen) {
+    use_simd_target(*common);
   }
 }
 
+// The store of one rank's homes on disk: a folder of the run's directory, which is removed with it.
+struct RankStore {
+  RankStore(const Request& request, Index rank)
+      : folder(folder_of_rank(request, rank)), store(folder, request.store->options) {
+    store.remove_temporaries();
+  }
+  // While the store holds the folder, which is no other run's then.
+  ~RankStore() {
+    std::error_code not_empty;
+    std::filesystem::remove(folder, not_empty);
+    std::filesystem::remove(folder.parent_path(), not_empty);
+  }
+
+  std::filesystem::path folder;
+  Store store;
+  Index buffered = 0;  // the most words of messages in memory beside homes
+};
+
 class RanksHome final : public OperandHome {
  public:
-  explicit RanksHome(const Request& request) : request_(request), on_(*request.on_ranks) {}
+  explicit RanksHome(const Request& request) : OperandHome(request), on_(*request.on_ranks) {}
 
   std::vector<FoundOperand> find(const Readers& readers) override;
-  void accept(const RequestedProblem&) const override {}
   [[nodiscard]] MemoryNeed memory_needed(const Report& report) const override;
-  void clear() override {}
   void bring(Report& report, const Readers& readers) override {
     report_ = &report;
     readers_ = &readers;
@@ -134,12 +143,8 @@ class RanksHome final : public OperandHome {
   [[nodiscard]] Index set_of_head(Index head) const { return head * std::ssize(of_) / heads_; }
   [[nodiscard]] bool on_disk() const { return request_.store && !request_.store->resume; }
   void fill(const GridPlan& of, OfHead which, RankHome& home) const;
-  void fill_rows(const Signature& operand, const Problem& problem, Index head, Range rows,
-                 std::span<float> words) const;
   Index deal_out(const GridPlan& of, OfHead which, RankHome& home, Transport& transport);
-  [[nodiscard]] RankCheckpoints::Facts facts_of_checkpoint(const Part& part, RankHome& home) const;
   RankResumption& resume(const Part& part, RankHome& home, Transport& transport);
-  void tell(const RankResumption& resumption, Transport& transport);
   void tell_of_stores(StoreReport& stored);
   // Rows of a result that a rank has, in a matrix of its home, from row `first` of those there on.
   struct Rows {
@@ -152,7 +157,6 @@ class RanksHome final : public OperandHome {
   using TakeRows = std::function<void(const Signature& result, std::span<const float> words)>;
   void collect(const TakeRows& take);
 
-  const Request& request_;
   const Request::OnRanks& on_;
   const Report* report_ = nullptr;
   const Readers* readers_ = nullptr;
@@ -167,7 +171,7 @@ class RanksHome final : public OperandHome {
   std::vector<RankCounts> counts_;
   Buffers results_, forward_results_;  // at the first rank, of a run that is verified
   std::vector<std::unique_ptr<RankResumption>> resumptions_;
-  std::vector<RankResumption::Told> told_;  // of all ranks, each of both parts
+  StoreReport stored_;  // the checkpoints of all ranks
 };
 
 std::vector<FoundOperand> RanksHome::find(const Readers&) {
@@ -188,7 +192,6 @@ std::vector<FoundOperand> RanksHome::find(const Readers&) {
 // The homes of ranks that are threads are in this process, all of them; and what is verified.
 OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
   const Plan& plan = report.kernel.plan;
-  const Kernel& kernel = find_kernel(plan.kernel);
   Words words;
   for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
     if (part != nullptr) {
@@ -203,40 +206,15 @@ OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
   }
   // The first rank verifies, with all operands and results in memory.
   const bool verifies = request_.verify && is_first();
-  for (const auto& matrices : {given_of(plan), kernel.returned(plan.problem)}) {
-    for (const Signature& matrix : matrices) {
-      words += verifies ? Words(matrix.rows_of(plan.problem.shape)) *
-                              matrix.cols_of(plan.problem.shape) * report.kernel.team.heads
-                        : Words(0);
-    }
-  }
   Words bytes = 4 * words;
   if (verifies) {
-    bytes += verification_bytes(kernel, plan.problem);
+    bytes += matrix_bytes(report) + verification_bytes(find_kernel(plan.kernel), plan.problem);
   }
   return {bytes, !on_disk()
                      ? "take smaller n, m or d, fewer heads, or more machines, homes on disk "
                        "(--store file:DIR), or use count"
                  : verifies ? "run without --verify, which holds all matrices"
                             : "take a smaller M"};
-}
-
-void RanksHome::fill_rows(const Signature& operand, const Problem& problem, Index head, Range rows,
-                          std::span<float> words) const {
-  if (rows.size() == 0) {
-    return;
-  }
-  const auto reader = readers_->find(operand.name);
-  if (reader != readers_->end()) {
-    const Index before = head * operand.rows_of(problem.shape);
-    try {
-      reader->second.read_rows({before + rows.begin, before + rows.end}, words);
-    } catch (const InputError& error) {
-      throw InputError(fmt::format("{} of {}", operand.name, error.what()));
-    }
-  } else {
-    fill_made(request_, operand, problem, head, rows.begin, rows.size(), words);
-  }
 }
 
 // Calls visit(rows of the problem, their first word at the home, room for their words) for what the
@@ -261,7 +239,7 @@ void RanksHome::fill(const GridPlan& of, OfHead which, RankHome& home) const {
       continue;
     }
     for_own_rows(of, operand, which.rank, home, [&](Range rows, Index at, std::span<float> words) {
-      fill_rows(operand, plan.problem, which.head, rows, words);
+      fill_rows(*readers_, operand, plan.problem, which.head, rows, words);
       home.put(operand.name, at, words);
     });
   }
@@ -379,12 +357,9 @@ Index RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, Ra
       resumption->have_dealt();
     }
   }
-  std::optional<RankSteps> steps;
-  if (resumption != nullptr) {
-    steps = resumption->steps();
-  }
-  RankRun ran =
-      run_rank(RankPart(of, which.rank), home, transport, steps ? &*steps : nullptr, request_.stop);
+  const RankSteps steps = resumption == nullptr ? RankSteps() : resumption->steps();
+  RankRun ran = run_rank(RankPart(of, which.rank), home, transport,
+                         resumption == nullptr ? nullptr : &steps, request_.stop);
   add_links(links_since(before, transport.links()), counts.links);
   counts.home += home.words().value();
   if (const auto made = forward_homes_.find(which); made != forward_homes_.end()) {
@@ -393,7 +368,15 @@ Index RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, Ra
   counts.seconds_in_links += ran.seconds_in_links;
   if (resumption != nullptr) {
     add_links(resumption->links_before(), counts.links);
-    tell(*resumption, transport);
+    for (const RankResumption::Told& its : gather(transport, resumption->told())) {
+      if (transport.rank() == 0) {  // which says what all did
+        stored_.checkpoints += its.checkpoints;
+        stored_.checkpoint_bytes += its.bytes;
+        if (its.resumed > 0) {
+          stored_.resumed_at = stored_.resumed_at.value_or(0) + its.units;
+        }
+      }
+    }
   }
   if (!counts.arena.phases.empty()) {
     add_counts(counts.arena, ran.arena);
@@ -410,6 +393,10 @@ RankStore* RanksHome::store_of(Index rank) {
   const std::lock_guard lock(mutex_);
   std::unique_ptr<RankStore>& store = stores_[rank];
   if (store == nullptr) {
+    for (const bool makes_forward : {false, true}) {  // refuses what a run left
+      const Resumption none(request_, checkpoint_of_rank(request_, rank, makes_forward));
+    }
+    std::filesystem::create_directories(request_.store->directory);
     store = std::make_unique<RankStore>(request_, rank);
     if (on_.stored) {
       on_.stored();
@@ -437,7 +424,7 @@ void RanksHome::allow_files(const Part& part) const {
 }
 
 void RanksHome::run_rank_of(const Part& part, Transport& transport) {
-  check_facts(transport, facts(part, request_));
+  check_facts(transport, part, request_);
   const Index set = set_of_rank(transport.rank());
   const GridPlan& of = of_[static_cast<std::size_t>(set)];
   const Range heads = heads_of_set(set);
@@ -447,18 +434,18 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   // Room for the heads that are left, before each: what one gave back is taken for the next.
   const auto reserve_for = [&](Index left) {
     if (store != nullptr && left > 0) {
-      store->store().reserve(RankHome::file_bytes(its, store->store(), left));
+      store->store.reserve(RankHome::file_bytes(its, store->store, left));
     }
   };
   reserve_for(heads.size());
   std::vector<RankHome> homes;
   RankCounts counts;
   for (Index head = heads.begin; head < heads.end; ++head) {
-    homes.emplace_back(its, store == nullptr ? nullptr : &store->store());
+    homes.emplace_back(its, store == nullptr ? nullptr : &store->store);
     const Index buffered =
         run_head(part, of, {transport.rank(), head}, homes.back(), transport, counts);
     if (store != nullptr) {
-      store->note_buffered(buffered);
+      store->buffered = std::max(store->buffered, buffered);
       homes.back().keep(handed_over);
     }
     reserve_for(heads.end - head - 1);
@@ -476,74 +463,42 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   }
 }
 
-RankCheckpoints::Facts RanksHome::facts_of_checkpoint(const Part& part, RankHome& home) const {
-  const Problem& problem = part.plan.problem;
-  RankCheckpoints::Facts its{.run = fmt::format("{} in {}", facts(part, request_), simd_target()),
-                             .operands = {}};
-  if (request_.softmax_scale) {
-    its.run += fmt::format(", softmax scale {}", *request_.softmax_scale);
-  }
-  if (!problem.mask.full()) {
-    its.run += fmt::format(", mask of fingerprint {}", fingerprint_of(problem.mask, problem.shape));
-  }
+RankResumption& RanksHome::resume(const Part& part, RankHome& home, Transport& transport) {
+  std::vector<std::string> facts = {text_of_part(request_, part)};
   if (forward_) {
-    its.run += fmt::format(", O and L of {}", to_string(forward_->plan));
+    facts.push_back("O and L of " + to_string(forward_->plan));
   }
   for (const Signature& operand : given_of(part.plan)) {
     if (readers_->contains(operand.name) || !made_by_forward(operand.name)) {
       const Range own = home.own(operand.name);
-      const Index cols = operand.cols_of(problem.shape);
-      its.operands[std::string(operand.name)] = checksum_of(
-          std::span<const float>(home.in_memory(operand.name, {own.begin * cols, own.end * cols})));
+      const Index cols = operand.cols_of(part.plan.problem.shape);
+      const std::span<const float> words =
+          home.in_memory(operand.name, {own.begin * cols, own.end * cols});
+      facts.push_back(fmt::format("{} of checksum {:016x}", operand.name, checksum_of(words)));
     }
   }
-  return its;
-}
-
-RankResumption& RanksHome::resume(const Part& part, RankHome& home, Transport& transport) {
-  const bool makes_forward = report_->forward && !forward_;
-  auto resumption = std::make_unique<RankResumption>(
-      request_, RankCheckpoints::name_of(makes_forward), facts_of_checkpoint(part, home), home,
-      transport, forward_.has_value());
+  auto resumption = std::make_unique<RankResumption>(request_, report_->forward && !forward_, facts,
+                                                     home, transport, forward_.has_value());
   const std::lock_guard lock(mutex_);
   return *resumptions_.emplace_back(std::move(resumption));
 }
 
-// Each rank knows what all did: the first says it.
-void RanksHome::tell(const RankResumption& resumption, Transport& transport) {
-  const RankResumption::Told& its = resumption.told();
-  const std::vector<std::string> all = transport.gather(
-      fmt::format("{} {} {} {}", its.checkpoints, its.bytes, its.resumed ? 1 : 0, its.units));
-  if (transport.rank() == 0) {
-    for (const std::string& of_rank : all) {
-      std::istringstream text(of_rank);
-      RankResumption::Told& told = told_.emplace_back();
-      text >> told.checkpoints >> told.bytes >> told.resumed >> told.units;
-    }
-  }
-}
-
 // Each rank knows what all stores moved.
 void RanksHome::tell_of_stores(StoreReport& stored) {
-  Store& own = stores_.begin()->second->store();
-  stored.engine = to_string(own.engine());
-  stored.no_uring = own.no_uring();
-  stored.indirect = own.indirect();
-  stored.granule_bytes = own.granule_bytes();
-  stored.depth = request_.store->options.depth;
-  std::vector<std::string> all;
-  for (const auto& [_, store] : stores_) {
-    all.push_back(to_text(store->report()));
+  std::vector<StoreReport::OfRank> all;
+  for (const auto& [_, its] : stores_) {
+    stored = report_of(its->store);
+    all.push_back({stored.traffic, its->buffered, stored.resident});
   }
-  if (on_.transport != nullptr) {
-    all = on_.transport->gather(all.front());
+  stored.ranks = on_.transport == nullptr ? all : gather(*on_.transport, all.front());
+  for (StoreReport::OfPurpose& sum : stored.traffic) {
+    sum.traffic = {};
   }
-  for (const std::string& of_rank : all) {
-    const StoreReport::OfRank& its = stored.ranks.emplace_back(parse_rank_store(of_rank));
+  for (const StoreReport::OfRank& its : stored.ranks) {
     stored.resident = std::max(stored.resident, its.resident);
-    for (const auto& [purpose, traffic] : its.traffic) {
-      stored.traffic[purpose].read += traffic.read;
-      stored.traffic[purpose].written += traffic.written;
+    for (std::size_t k = 0; k < its.traffic.size(); ++k) {
+      stored.traffic[k].traffic.read += its.traffic[k].traffic.read;
+      stored.traffic[k].traffic.written += its.traffic[k].traffic.written;
     }
   }
 }
@@ -552,7 +507,7 @@ void RanksHome::finish(Report& report) {
   if (!request_.store) {
     return;
   }
-  StoreReport& stored = report.store.emplace();
+  StoreReport& stored = report.store.emplace(stored_);
   stored.directory = request_.store->directory.string();
   stored.resident = resident_bytes();
   if (on_.transport != nullptr) {  // the first rank verifies and writes results meanwhile
@@ -564,13 +519,6 @@ void RanksHome::finish(Report& report) {
     forward_homes_.clear();
     stores_.clear();
     return;
-  }
-  for (const RankResumption::Told& told : told_) {
-    stored.checkpoints += told.checkpoints;
-    stored.checkpoint_bytes += told.bytes;
-    if (told.resumed) {
-      stored.resumed_at = stored.resumed_at.value_or(0) + told.units;
-    }
   }
   if (on_.transport != nullptr) {
     static_cast<void>(on_.transport->gather("all that is wanted is written"));
@@ -680,20 +628,10 @@ Verdict RanksHome::verify(const Report& report) const {
   const Plan& plan = report.kernel.plan;
   Buffers operands;
   for (const Signature& operand : given_of(plan)) {
-    std::vector<float>& words = operands[std::string(operand.name)];
-    if (const auto made = forward_results_.find(operand.name); made != forward_results_.end()) {
-      words = made->second;
-      continue;
-    }
-    const Shape& shape = plan.problem.shape;
-    const Index rows = operand.rows_of(shape);
-    words = buffer_for(operand, shape, heads_);
-    for (Index head = 0; head < heads_; ++head) {
-      fill_rows(
-          operand, plan.problem, head, {0, rows},
-          std::span(words).subspan(static_cast<std::size_t>(head * rows * operand.cols_of(shape)),
-                                   static_cast<std::size_t>(rows * operand.cols_of(shape))));
-    }
+    const auto made = forward_results_.find(operand.name);
+    operands[std::string(operand.name)] = made != forward_results_.end()
+                                              ? made->second
+                                              : filled(*readers_, operand, plan.problem, heads_);
   }
   return redblue::verify(report, views_of(operands), views_of(results_), request_.stop);
 }

@@ -10,11 +10,8 @@
 
 #include "memsim/machine.hpp"
 #include "runtime/observe/fma_peak.hpp"
-#include "runtime/run/memory_home.hpp"
 #include "runtime/run/operand_home.hpp"
-#include "runtime/run/ranks_home.hpp"
 #include "runtime/run/resolve.hpp"
-#include "runtime/run/store_home.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/theory/planner.hpp"
 

@@ -1,13 +1,12 @@
-#include "runtime/run/store_home.hpp"
-
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,13 +15,13 @@
 #include "memsim/host_access.hpp"
 #include "memsim/store/store.hpp"
 #include "runtime/run/buffers.hpp"
+#include "runtime/run/checkpoint.hpp"
 #include "runtime/run/mask_spec.hpp"
-#include "runtime/run/resumption.hpp"
+#include "runtime/run/operand_home.hpp"
 #include "runtime/run/sparse_operands.hpp"
 #include "runtime/run/store_room.hpp"
 #include "runtime/run/store_rows.hpp"
 #include "runtime/run/verification.hpp"
-#include "runtime/system/memory.hpp"
 #include "runtime/system/whole_file.hpp"
 
 namespace redblue {
@@ -52,10 +51,10 @@ Buffers in_memory(const StoreFiles& files) {
 class StoreHome final : public OperandHome {
  public:
   StoreHome(const Request& request, const KernelName& asked)
-      : request_(request),
+      : OperandHome(request),
         asked_(asked),
         store_(request.store->directory, request.store->options),
-        resumption_(request, store_) {}
+        resumption_(request, store_.path("redblue.checkpoint")) {}
 
   std::vector<FoundOperand> find(const Readers& readers) override;
   void accept(const RequestedProblem& problem) const override;
@@ -80,24 +79,20 @@ class StoreHome final : public OperandHome {
   void refuse_other_forward(const Readers& readers) const;
   void refuse_older_forward() const;
   [[nodiscard]] bool given_with_forward(const Readers& readers) const;
-  File bring_operand(const Signature& operand, const Plan& plan, const Readers& readers);
-  File brought_before(const std::string& operand);
+  void bring_operand(const Signature& operand, const Plan& plan, const Readers& readers);
   File open_to_write(const std::string& name, Index rows, Index cols, const StoreFile::Use& use,
                      bool begun);
-  [[nodiscard]] std::vector<float> sum_of(const Operands& io) const;
   void remove_left();
   class Lasting;
 
-  const Request& request_;
   const KernelName asked_;
   Store store_;
   Resumption resumption_;
   StoreFiles operands_, results_;
-  std::vector<std::string> found_;
+  std::optional<Index> resumed_at_;  // unit
 };
 
 std::vector<FoundOperand> StoreHome::find(const Readers& readers) {
-  resumption_.read();
   for (const std::string& name : store_.names()) {
     const std::vector<Signature> given = asked_.given();
     const Signature* operand = find_operand(given, name);
@@ -124,7 +119,6 @@ std::vector<FoundOperand> StoreHome::find(const Readers& readers) {
   std::vector<FoundOperand> found;
   for (const auto& [name, file] : operands_) {
     found.push_back({name, file->matrix()->path().string(), file->rows(), file->cols()});
-    found_.push_back(name);
   }
   return found;
 }
@@ -132,70 +126,57 @@ std::vector<FoundOperand> StoreHome::find(const Readers& readers) {
 // O and L that a forward kernel returns stay in the store. They would be taken for those of the
 // store's other operands, and must not be of a file or of a rule.
 void StoreHome::refuse_other_forward(const Readers& readers) const {
-  const bool returns_O = find_operand(asked_.kernel->returns, "O") != nullptr;
-  const bool plain = inputs_of(asked_.kernel->pass) == Inputs::plain;
-  const bool has_others =
-      std::filesystem::exists(store_.path(lasting_name(std::string(plain ? kA1.name : kQ.name))));
-  if (has_others && (returns_O || operands_.contains("O"))) {
-    throw RequestError(fmt::format(
-        "{}: {} has {}, too: O and L are of A1, A2, A3, X and Y, or of Q, K and V: take another "
-        "store",
-        request_.said("store"), store_.directory().string(), plain ? "A1" : "Q"));
-  }
-  const std::string values(plain ? kV.name : kA3.name);
-  if (asked_.sharing != Sharing::none && (returns_O || operands_.contains("O")) &&
-      std::filesystem::exists(store_.path(lasting_name(values)))) {
-    throw RequestError(fmt::format(
-        "{}: {} has {}: O and L there are of it, and not of shared keys: take another store",
-        request_.said("store"), store_.directory().string(), values));
-  }
-  if (!returns_O) {
-    const bool has_O = std::filesystem::exists(store_.path(lasting_name(std::string(kO.name))));
-    if (has_O && find_operand(asked_.kernel->returns, kL.name) != nullptr) {
-      throw RequestError(fmt::format(
-          "{}: {} has O: L would stay beside it, and be taken for its own: take another "
-          "store",
-          request_.said("store"), store_.directory().string()));
+  const std::string directory = store_.directory().string();
+  const auto has = [&](std::string_view name) {
+    return std::filesystem::exists(store_.path(lasting_name(name)));
+  };
+  const auto refuse_if = [&](bool bad, const std::string& what) {
+    if (bad) {
+      throw RequestError(fmt::format("{}: {} has {}: take another store", request_.said("store"),
+                                     directory, what));
     }
+  };
+  const Kernel& kernel = *asked_.kernel;
+  const bool plain = inputs_of(kernel.pass) == Inputs::plain;
+  const bool returns_O = find_operand(kernel.returns, "O") != nullptr;
+  const bool O_is_here = returns_O || operands_.contains("O");
+  const std::string other = plain ? "A1" : "Q", values = plain ? "V" : "A3";
+  refuse_if(O_is_here && has(other),
+            other + ", too: O and L are of A1, A2, A3, X and Y, or of Q, K and V");
+  refuse_if(O_is_here && asked_.sharing != Sharing::none && has(values),
+            values + ": O and L there are of it, and not of shared keys");
+  if (!returns_O) {
+    refuse_if(find_operand(kernel.returns, "L") != nullptr && has("O"),
+              "O: L would stay beside it, and be taken for its own");
     return;
   }
-  if (is_linear(asked_.kernel->pass) || request_.activation != Activation::softmax) {
+  if (is_linear(kernel.pass) || request_.activation != Activation::softmax) {
     // O without L, which no kernel takes
-    if (std::filesystem::exists(store_.path(lasting_name(std::string(kL.name))))) {
-      throw RequestError(
-          fmt::format("{}: {} has L: O there is that of softmax attention: take another store",
-                      request_.said("store"), store_.directory().string()));
-    }
+    refuse_if(has("L"), "L: O there is that of softmax attention");
     return;
   }
   if (request_.softmax_scale) {
     throw RequestError(fmt::format(
         "{} {}: O and L would stay in {}, where they are those of 1 / sqrt(d): run without a store",
-        request_.said("softmax_scale"), *request_.softmax_scale, store_.directory().string()));
+        request_.said("softmax_scale"), *request_.softmax_scale, directory));
   }
   if (has_mask(request_)) {
     throw RequestError(fmt::format(
         "{} '{}': O and L would stay in {}, where they are those of all pairs: run without a store",
-        request_.said("mask"), request_.mask, store_.directory().string()));
+        request_.said("mask"), request_.mask, directory));
   }
-  const auto check = [&](const char* key, const std::string& name, const char* remedy) {
-    if (std::filesystem::exists(store_.path(lasting_name(name)))) {
+  for (const Signature& operand : asked_.given()) {
+    const bool sparse = is_sparse(operand), from_file = readers.contains(operand.name);
+    const std::string name(operand.name);
+    if (has(name) && (sparse || from_file || request_.make.contains(name))) {
       throw RequestError(fmt::format(
           "{} {}: the store {} has another {}, beside which O and L would stay: {}take another "
           "store",
-          request_.said(key), name, store_.directory().string(), name, remedy));
+          request_.said(sparse      ? "store"
+                        : from_file ? "in"
+                                    : "make"),
+          name, directory, name, from_file && !sparse ? "import the file, or " : ""));
     }
-  };
-  for (const Signature& operand : asked_.given()) {
-    if (is_sparse(operand)) {
-      check("store", std::string(operand.name), "");
-    }
-  }
-  for (const auto& [name, reader] : readers) {
-    check("in", name, "import the file, or ");
-  }
-  for (const auto& [name, pattern] : request_.make) {
-    check("make", name, "");
   }
 }
 
@@ -238,14 +219,8 @@ OperandHome::MemoryNeed StoreHome::memory_needed(const Report& report) const {
     return {arena, "take a smaller M"};
   }
   const Plan& plan = report.kernel.plan;
-  const Kernel& kernel = find_kernel(plan.kernel);
-  Words bytes = arena + verification_bytes(kernel, plan.problem);
-  for (const auto& operands : {given_of(plan), kernel.returned(plan.problem)}) {
-    for (const Signature& operand : operands) {
-      bytes += 4 * Words(operand.rows_of(plan.problem.shape)) * operand.cols_of(plan.problem.shape);
-    }
-  }
-  return {bytes, "run without --verify, which holds all matrices"};
+  return {arena + matrix_bytes(report) + verification_bytes(find_kernel(plan.kernel), plan.problem),
+          "run without --verify, which holds all matrices"};
 }
 
 void StoreHome::clear() {
@@ -257,7 +232,7 @@ void StoreHome::clear() {
 void StoreHome::remove_left() {
   store_.remove_temporaries();
   WholeFile::remove_left(store_.directory());  // unfinished checkpoints
-  resumption_.remove_checkpoint();
+  resumption_.remove();
 }
 
 void StoreHome::bring(Report& report, const Readers& readers) {
@@ -266,57 +241,46 @@ void StoreHome::bring(Report& report, const Readers& readers) {
   store_.reserve(needed.overflowed() ? needed
                  : needed > there    ? Words(needed.value() - there.value())
                                      : Words(0));
-  for (const Signature& operand : given_of(report.kernel.plan)) {
-    const bool made_later = made_by_forward(operand.name) && report.forward;
-    if (!made_later && !operands_.contains(operand.name)) {
-      operands_[std::string(operand.name)] = bring_operand(operand, report.kernel.plan, readers);
-    }
-  }
-  std::map<std::string, std::uint64_t> fingerprints;
-  for (const auto& [name, file] : operands_) {
-    fingerprints[name] = file->matrix()->fingerprint();
-  }
-  resumption_.check_same(report, fingerprints);
+  resumption_.note(text_of_part(request_, report.kernel));
   if (report.forward) {
-    report.forward->counted = resumption_.forward_counts();
-    if (report.forward->counted) {
-      for (const std::string_view name : {kO.name, kL.name}) {
-        operands_[std::string(name)] = store_.open(temporary_name(name));
-      }
+    resumption_.note("O and L of " + to_string(report.forward->plan));
+  }
+  for (const Signature& operand : given_of(report.kernel.plan)) {
+    if (!made_by_forward(operand.name) || !report.forward) {
+      bring_operand(operand, report.kernel.plan, readers);
+    }
+  }
+  if (report.forward && resumption_.state.forward) {
+    report.forward->counted = resumption_.state.forward;
+    for (const std::string_view name : {kO.name, kL.name}) {
+      operands_[std::string(name)] = store_.open(temporary_name(name));
     }
   }
 }
 
-File StoreHome::bring_operand(const Signature& operand, const Plan& plan, const Readers& readers) {
+// An operand that the store does not have comes from the earlier run, from a file or from a seed.
+void StoreHome::bring_operand(const Signature& operand, const Plan& plan, const Readers& readers) {
   const std::string name(operand.name);
-  resumption_.note_source(name, readers);
-  if (File file = brought_before(name)) {
-    return file;
-  }
-  File file = store_.create(temporary_name(name), input_layout(store_, operand, plan), life());
-  const auto reader = readers.find(name);
-  if (reader != readers.end()) {
-    import_rows(reader->second, name, *file);
-  } else {
-    generate_rows(request_, operand, plan.problem, *file);
-  }
-  file->matrix()->close();
-  return file;
-}
-
-// The file of an operand that an earlier run brought and finished; null where there is none.
-File StoreHome::brought_before(const std::string& operand) {
-  const std::string name = temporary_name(operand);
-  if (resumption_.resumes() && std::filesystem::exists(store_.path(name))) {
+  File& file = operands_[name];
+  const bool found = file != nullptr;
+  resumption_.note(found ? name + " of the store" : text_of_source(request_, name, readers));
+  if (!found && resumption_.resumes() && store_.has(temporary_name(name))) {
     try {
-      File file = store_.open(name);
-      if (resumption_.brought(operand, file->matrix()->fingerprint())) {
-        return file;
-      }
+      file = store_.open(temporary_name(name));
     } catch (const StoreError&) {  // the earlier run did not finish it
     }
   }
-  return nullptr;
+  if (file == nullptr) {
+    file = store_.create(temporary_name(name), input_layout(store_, operand, plan), life());
+    const auto reader = readers.find(name);
+    if (reader != readers.end()) {
+      import_rows(reader->second, name, *file);
+    } else {
+      generate_rows(request_, operand, plan.problem, *file);
+    }
+    file->matrix()->close();
+  }
+  resumption_.note(fmt::format("{} of fingerprint {:016x}", name, file->matrix()->fingerprint()));
 }
 
 // `begun`: an earlier run has written a part of it, if it came to its stage.
@@ -340,15 +304,6 @@ class StoreHome::Lasting final : public Workspace {
     return home_.store_.matrix(std::move(name), file);
   }
   [[nodiscard]] const StoreFiles& files() const { return files_; }
-  // As StoreWorkspace::finish().
-  void keep() const {
-    for (const auto& [name, file] : files_) {
-      if (file->matrix() != nullptr) {
-        file->matrix()->close();
-        file->stay_as(name + ".intermediate" + std::string(Store::kKeptSuffix));
-      }
-    }
-  }
 
  private:
   StoreHome& home_;
@@ -362,19 +317,20 @@ class StoreHome::Lasting final : public Workspace {
 // next row block changes it; so is what else stages leave.
 void StoreHome::run(Part& part, const RunHook& hook) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
-  const bool in_steps = resumption_.asked() && kernel.schedule.split;
-  const bool sums = in_steps && kernel.schedule.split->reduce != nullptr &&
-                    !kernel.schedule.split->begins_anew("g", part.plan, 0);
-  Steps steps = in_steps ? resumption_.steps() : Steps();
-  const auto begun = [&, any = steps.before.has_value() && !sums,
-                      first = steps.first](std::string_view matrix) {
-    return any && !kernel.schedule.split->begins_anew(matrix, part.plan, first);
+  const auto& split = kernel.schedule.split;
+  const bool in_steps = resumption_.asked() && split;
+  const bool sums = in_steps && split->reduce != nullptr && !split->begins_anew("g", part.plan, 0);
+  Checkpoint& state = resumption_.state;
+  const Index first = in_steps ? state.units : 0;
+  const auto begun = [&](std::string_view matrix) {
+    return first > 0 && !sums && !split->begins_anew(matrix, part.plan, first);
   };
   Lasting lasting(*this, part.plan, begun);
-  steps.as_results = in_steps ? &lasting : nullptr;
-  const bool goes_on_with_sum = sums && steps.before.has_value();
-  if (sums) {
-    steps.left.clear();  // the sum, which is in g
+  Steps steps{.first = first, .as_results = in_steps ? &lasting : nullptr};
+  if (first > 0) {
+    resumed_at_ = first;
+    steps.before = state.counted;
+    steps.left = sums ? std::vector<float>() : state.left;
   }
 
   results_.clear();
@@ -394,8 +350,8 @@ void StoreHome::run(Part& part, const RunHook& hook) {
                          begun(name));
     SlowMatrix& matrix = matrices.emplace_back(store_.matrix(name, file).holding(operand.holds));
     io.take(matrix);
-    if (goes_on_with_sum) {
-      HostAccess::put(matrix, resumption_.sum());
+    if (first > 0 && sums) {
+      HostAccess::put(matrix, state.left);
     }
   }
   if (in_steps) {
@@ -412,7 +368,11 @@ void StoreHome::run(Part& part, const RunHook& hook) {
       if (!sums) {
         flush(results_);
       }
-      resumption_.keep(done, counts, sums ? sum_of(io) : std::move(left));
+      state.units = done;
+      state.counted = counts;
+      // A kernel that sums over row blocks returns the sum alone.
+      state.left = sums ? in_memory(results_).begin()->second : std::move(left);
+      resumption_.write();
       store_.ledger().begin(Purpose::kernel);
     };
   }
@@ -420,20 +380,10 @@ void StoreHome::run(Part& part, const RunHook& hook) {
   store_.ledger().begin(Purpose::kernel);
   StoreWorkspace workspace(store_, request_.store->keep);
   part.counted = run_alone(kernel, part.plan, io, workspace, hook, steps);
+  for (const auto& [name, file] : lasting.files()) {
+    workspace.keep(name, file);
+  }
   workspace.finish();
-  if (request_.store->keep) {
-    lasting.keep();
-  }
-}
-
-// A kernel that sums over row blocks returns the sum alone.
-std::vector<float> StoreHome::sum_of(const Operands& io) const {
-  std::vector<float> sum;
-  for (const auto& [name, file] : results_) {
-    sum.resize(static_cast<std::size_t>(file->rows() * file->cols()));
-    HostAccess::get(io.out(name), sum);
-  }
-  return sum;
 }
 
 void StoreHome::check(const Part& part) {
@@ -454,7 +404,12 @@ void StoreHome::take(const Part& forward) {
     file->matrix()->close();
   }
   operands_.merge(results_);
-  resumption_.finish_forward(*forward.counted);
+  resumption_.state.forward = forward.counted;
+  resumption_.state.units = 0;
+  resumption_.state.left.clear();
+  if (resumption_.asked()) {
+    resumption_.write();
+  }
 }
 
 // Each result stays in the store under its name, and is exported where an output asks for it.
@@ -466,7 +421,7 @@ void StoreHome::hand_over(Writers& writers) {
     file->seal();
   }
   // From here on nothing can be resumed: a run that is ended between two names begins anew.
-  resumption_.remove_checkpoint();
+  resumption_.remove();
   for (const auto& [name, file] : results_) {  // the store never has results of two runs
     std::filesystem::remove(store_.path(lasting_name(name)));
   }
@@ -479,19 +434,15 @@ void StoreHome::hand_over(Writers& writers) {
 }
 
 void StoreHome::finish(Report& report) {
-  StoreReport& stored = report.store.emplace();
-  stored.directory = store_.directory().string();
-  stored.engine = to_string(store_.engine());
-  stored.no_uring = store_.no_uring();
-  stored.indirect = store_.indirect();
-  stored.granule_bytes = store_.granule_bytes();
-  stored.depth = request_.store->options.depth;
-  for (const Purpose purpose : kPurposes) {
-    stored.traffic[purpose] = store_.ledger().of(purpose);
+  StoreReport& stored = report.store.emplace(report_of(store_));
+  for (const auto& [name, origin] : report.operands) {
+    if (origin == Origin::store) {
+      stored.found.push_back(name);
+    }
   }
-  stored.found = found_;
-  resumption_.tell(stored);
-  stored.resident = resident_bytes();
+  stored.checkpoints = resumption_.written();
+  stored.checkpoint_bytes = resumption_.bytes();
+  stored.resumed_at = resumed_at_;
   results_.clear();
   operands_.clear();
   remove_left();

@@ -4,11 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "memsim/host_access.hpp"
 #include "runtime/run/resolve.hpp"
-#include "runtime/system/input_error.hpp"
 
 namespace redblue {
 namespace {
@@ -16,16 +13,6 @@ namespace {
 // The file must outlive the matrix.
 SlowMatrix matrix_of(StoreFile& file, const std::string& name) {
   return file.store().matrix(name, std::shared_ptr<StoreFile>(&file, [](StoreFile*) {}));
-}
-
-// `fill` has the words of a range of rows.
-void make_rows(const std::string& name, StoreFile& to,
-               const std::function<void(Range rows, std::span<float> words)>& fill) {
-  SlowMatrix matrix = matrix_of(to, name);
-  for_rows(to.rows(), to.cols(), [&](Range I, std::span<float> words) {
-    fill(I, words);
-    HostAccess::put(matrix, I, words);
-  });
 }
 
 }  // namespace
@@ -42,8 +29,10 @@ void for_rows(Index rows, Index cols,
 
 void generate_rows(const Request& request, const Signature& operand, const Problem& problem,
                    StoreFile& to) {
-  make_rows(std::string(operand.name), to, [&](Range I, std::span<float> words) {
+  SlowMatrix matrix = matrix_of(to, std::string(operand.name));
+  for_rows(to.rows(), to.cols(), [&](Range I, std::span<float> words) {
     fill_made(request, operand, problem, 0, I.begin, I.size(), words);
+    HostAccess::put(matrix, I, words);
   });
 }
 
@@ -55,34 +44,17 @@ void import_rows(const InputFile& reader, const std::string& name, StoreFile& to
   }
   const Index stretch = reader.cols() / to.cols();  // where the words of a row are rows of entries
   for_rows(reader.rows(), reader.cols(), [&](Range I, std::span<float> words) {
-    try {
-      reader.read_rows(I, words);
-    } catch (const InputError& error) {
-      throw InputError(fmt::format("{} of {}", name, error.what()));
-    }
+    InputFile::reading(name, [&] { reader.read_rows(I, words); });
     HostAccess::put(matrix, {I.begin * stretch, I.end * stretch}, words);
   });
 }
 
-namespace {
-
-template <class File>
-void export_to(StoreFile& from, File& to) {
+void export_rows(StoreFile& from, OutputFile& to) {
   const SlowMatrix matrix = matrix_of(from, "");
   for_rows(from.rows(), from.cols(), [&](Range I, std::span<float> words) {
     HostAccess::get(matrix, I, words);
     to.append(words);
   });
-}
-
-}  // namespace
-
-void export_rows(StoreFile& from, OutputFile& to) {
-  export_to(from, to);
-}
-
-void export_rows(StoreFile& from, NpyWriter& to) {
-  export_to(from, to);
 }
 
 }  // namespace redblue

@@ -23,6 +23,5 @@ void generate_rows(const Request& request, const Signature& operand, const Probl
 // `name` is for messages.
 void import_rows(const InputFile& reader, const std::string& name, StoreFile& to);
 void export_rows(StoreFile& from, OutputFile& to);
-void export_rows(StoreFile& from, NpyWriter& to);
 
 }  // namespace redblue

@@ -22,7 +22,7 @@ inline PhaseCounts parse_phase_counts(const Json& json) {
           .io = {.reads = count(1), .writes = count(2)},
           .operations = {.flops = count(4), .elementwise = count(5)},
           .peak = count(3),
-          .indices = json.size() > 6 ? IoCount{.reads = count(6), .writes = count(7)} : IoCount()};
+          .indices = {.reads = count(6), .writes = count(7)}};
 }
 
 // An object without keys for unknown members.

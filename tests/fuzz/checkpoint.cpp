@@ -3,10 +3,11 @@
 
 #include "runtime/run/checkpoint.hpp"
 
-#include <cstdint>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "memsim/ranks/checksum.hpp"
 #include "runtime/system/input_error.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
@@ -14,11 +15,8 @@ namespace redblue::fuzz {
 namespace {
 
 std::string with_checksum(std::string_view body) {
-  std::uint64_t sum = 0xcbf29ce484222325;  // FNV-1a
-  for (const char byte : body) {
-    sum = (sum ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  }
-  return fmt::format("redblue checkpoint 1 {:016x}\n{}", sum, body);
+  return fmt::format("redblue checkpoint 2 {:016x}\n{}",
+                     checksum_of(std::as_bytes(std::span(body))), body);
 }
 
 void feed(std::string_view content) {

@@ -203,7 +203,8 @@ TEST_F(RanksWithCheckpoints, GoOnWithTheSameRunAlone) {
   const std::string end = " --store file:st --resume";
   const std::string other = "rank-[0-3]/redblue.checkpoint is of ";
   expect_refused(process(problem_ + " --seed 9" + end), 2, other);
-  expect_refused(process(problem_ + " --scale 2" + end), 2, other + "another X: bring the same");
+  expect_refused(process(problem_ + " --scale 2" + end), 2,
+                 other + "X of checksum .*, and not of X of .*: ask for the same");
   expect_refused(process(problem_ + " --blocks Br=40" + end), 2, other);
   expect_refused(process("run forward/rows --n 6000 --m 900 --d 12 --M 2048 --grid 1x4" + end), 2,
                  other);
@@ -265,8 +266,11 @@ TEST_F(RanksWithCheckpoints, FindDamage) {
   const auto changed = [&](const std::string& file, const std::string& content) {
     const std::string before = bytes(file);
     directory_.write(file, content);
-    expect_refused(process(line_), 1,
-                   file + ": no checkpoint, or a damaged one: remove st/rank-., and begin anew");
+    expect_refused(
+        process(line_), 1,
+        file +
+            ": no checkpoint, or a damaged one: remove st/rank-./redblue.checkpoint, and "
+            "begin anew");
     directory_.write(file, before);
   };
   for (const char* const rank : {"0", "3"}) {
@@ -302,8 +306,10 @@ TEST_F(RanksWithCheckpoints, RefuseWhatTheirStoreHasNot) {
   expect_refused(process(problem + " --resume --engine threads"), 2, "leave --engine");
   // Homes on disk are in the same folders.
   directory_.write("st/rank-2/redblue.checkpoint", "of an earlier run");
-  expect_refused(process(problem), 2,
-                 "st/rank-2/redblue.checkpoint: a run left a checkpoint: add --resume");
+  expect_refused(
+      process(problem), 2,
+      "--store: a run that was ended left st/rank-2/redblue.checkpoint: go on from it with "
+      "--resume");
 }
 
 }  // namespace

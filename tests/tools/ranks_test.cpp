@@ -244,6 +244,11 @@ TEST_F(RanksCommand, ShareOutHeads) {
   const std::string alone = bytes(blocks + " --heads 6");
   EXPECT_EQ(bytes(blocks + " --heads 6 --grid 2x1 --ranks 6"), alone);
   EXPECT_EQ(bytes(blocks + " --heads 6 --ranks 3"), alone);
+  // Heads of a file: each rank reads some rows of some of them.
+  data("run attention/rows --n 60 --d 6 --M 2K --heads 6 --seed 5 --out O=dO.npy");
+  const std::string from_file = bytes(blocks + " --heads 6 --in dO=dO.npy");
+  EXPECT_NE(from_file, alone);
+  EXPECT_EQ(bytes(blocks + " --heads 6 --in dO=dO.npy --grid 2x1 --ranks 6"), from_file);
   const auto ranks = [&](const std::string& line) {
     return json("run gradients/rows-keys-onepass" + problem + blocks + line);
   };

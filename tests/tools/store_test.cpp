@@ -410,7 +410,8 @@ TEST_F(StoreCommand, GoesOnWithTheSameOperandsAlone) {
   }
   ASSERT_NE(std::ranges::find(left, "redblue.checkpoint"), left.end());
   for (const char* other : {" --seed 2", " --scale 2"}) {
-    expect_refused(kLong + other, 2, "--resume: A1 came from seed 1, scale 1, not from seed");
+    expect_refused(kLong + other, 2,
+                   "--resume: .*checkpoint is of A1 from seed 1, scale 1, and not of A1 from seed");
   }
   expect_refused("run forward/rows --n 200 --d 16 --M 4096 --store file:st", 2,
                  "--store: a run that was ended left .*checkpoint: go on from it with --resume");
@@ -427,7 +428,7 @@ TEST_F(StoreCommand, GoesOnWithTheSameOperandsAlone) {
     std::string damaged = good;
     damaged[at] ^= 1;
     directory_.write("st/redblue.checkpoint", damaged);
-    expect_refused(kLong, 1, "no checkpoint, or a damaged one: remove it");
+    expect_refused(kLong, 1, "no checkpoint, or a damaged one: remove st/redblue.checkpoint");
   }
   directory_.write("st/redblue.checkpoint", good);
   EXPECT_EQ(names(), left);

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "runtime/report/run_report.hpp"
-#include "runtime/run/rank_store.hpp"
+#include "runtime/run/rank_resumption.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/interruption.hpp"

@@ -240,7 +240,7 @@ int export_files(const Path& directory, const Texts& items) {
     }
   }
   static_cast<void>(chosen(store, names));
-  std::vector<NpyWriter> writers;
+  std::vector<OutputFile> writers;
   std::string said;
   for (const std::string& item : items) {
     const auto [name, path] = name_and_file(item);
@@ -248,13 +248,13 @@ int export_files(const Path& directory, const Texts& items) {
     const Index rows = file->rows();
     const Index cols = file->cols();
     // L has one dimension, as in a run.
-    writers.emplace_back(
-        path, name == kL.name && cols == 1 ? std::vector{rows} : std::vector{rows, cols});
+    writers.emplace_back(NpyWriter(
+        path, name == kL.name && cols == 1 ? std::vector{rows} : std::vector{rows, cols}));
     export_rows(*file, writers.back());
     said += fmt::format("{}: {} x {} to {}\n", name, rows, cols, printable(path.string()));
   }
   print(said, beside(data_on_standard_output));
-  for (NpyWriter& writer : writers) {  // all, or none
+  for (OutputFile& writer : writers) {  // all, or none
     writer.commit();
   }
   return 0;

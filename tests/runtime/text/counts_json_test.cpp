@@ -23,9 +23,6 @@ TEST(CountsJson, IsTheCountsAgain) {
             R"("seconds":[0.1,0.3333333333333333],"total":["",1301,200,50,7,17,9,1],)"
             R"("largest":1501,"total_seconds":0.5,"span":64})");
   EXPECT_EQ(parse_run_counts(counts_json(counts)), counts);
-  // As checkpoints were before indices counted.
-  EXPECT_EQ(parse_phase_counts(Json::array({"p", 5, 4, 3, 2, 1})),
-            (PhaseCounts{"p", {5, 4}, {2, 1}, 3}));
 }
 
 }  // namespace
