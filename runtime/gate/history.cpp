@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -182,7 +181,7 @@ History history_of(const std::string& file, const MetricAsked& asked,
 std::string to_table(const History& history) {
   Table table;
   table.add({"point", "commit", "date", history.metric, "change"});
-  std::vector<std::string> notes = {""};  // sentences, which are not aligned as columns
+  bool any = false;
   std::size_t constant = 0;
   for (const History::Line& line : history.lines) {
     if (!line.changes() && history.lines.size() > 1) {
@@ -195,8 +194,9 @@ std::string to_table(const History& history) {
       if (k == 0 ? value.there : differs(value, line.values[k - 1]) || !value.accepted.empty()) {
         const Commit& commit = history.commits[k];
         table.add({std::exchange(name, ""), commit.short_hash, commit.date, shown(value),
-                   k == 0 ? "" : change_text(line.values[k - 1], value)});
-        notes.push_back(note_of(commit, value));
+                   k == 0 ? "" : change_text(line.values[k - 1], value)},
+                  note_of(commit, value));
+        any = true;
       }
     }
   }
@@ -204,15 +204,7 @@ std::string to_table(const History& history) {
                                  counted(std::ssize(history.lines), "point"),
                                  counted(std::ssize(history.commits), "commit"),
                                  history.shallow ? ", of a shallow clone" : "");
-  if (notes.size() > 1) {
-    text += "\n";
-    std::istringstream rows(table.text());
-    for (const std::string& note : notes) {
-      std::string row;
-      std::getline(rows, row);
-      text += row + (note.empty() ? "" : "  " + printable(note)) + "\n";
-    }
-  }
+  text += any ? "\n" + table.text() : "";
   if (constant != 0) {
     text += fmt::format("\n{} did not change\n", counted(static_cast<Index>(constant), "point"));
   }

@@ -13,6 +13,8 @@
 
 namespace redblue {
 
+class Description;
+
 struct Curve {
   enum class Over { M, n, d };
   struct Point {
@@ -45,9 +47,7 @@ Curve report_curve(const std::vector<Task>& tasks, Curve::Over over);
 // kernel moves so few words in any M.
 Curve::Reached least_M_for(const Task& task, Words words);
 
-std::string to_table(const Curve& report);
-std::string to_json(const Curve& report);
-std::string to_csv(const Curve& report);
+Description describe(const Curve& report);
 Picture curve_picture(const Curve& report);
 
 }  // namespace redblue

@@ -8,7 +8,6 @@
 
 #include "runtime/report/context.hpp"
 #include "runtime/system/input_error.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -132,32 +131,21 @@ Dividing report_dividing(const Problem& problem, std::map<std::string, std::stri
   }
 }
 
-std::string to_table(const Dividing& report) {
-  return fmt::format("words of L, read and written: {}; {}\n{} live pairs\n\n{}\n{}\n",
-                     sizes_of(report), family_of(report),
-                     grouped(report.problem.sparsity.pairs().value()),
-                     table_of(rows_of(report.points, point_cells)), verdict(report));
-}
-
-std::string to_json(const Dividing& report) {
-  Json json = {{"schema", kSchema},
-               {"context", context_json(std::nullopt)},
-               {"n", report.problem.shape.n},
-               {"m", report.problem.shape.m},
-               {"d", report.problem.shape.d}};
-  json["sparse"] = sparse_json(Pass::logsumexp, report.problem);
-  for (const auto& [name, source] : report.sources) {
-    json["sparse"][name]["from"] = source;
-  }
-  json["measured"] = report.measured;
-  json["measured_without_prepare"] = report.measured_without_prepare;
-  json["remark_4_7"] = report.remark;
-  json["points"] = json_of(rows_of(report.points, point_cells));
-  return json.document();
-}
-
-std::string to_csv(const Dividing& report) {
-  return csv_of(rows_of(report.points, point_cells));
+Description describe(const Dividing& report) {
+  const auto [n, m, d] = report.problem.shape;
+  Description of = begin_report(fmt::format("words of L, read and written: {}; {}\n{} live pairs\n",
+                                            sizes_of(report), family_of(report),
+                                            grouped(report.problem.sparsity.pairs().value())));
+  of.facts({{in_json("n"), n},
+            {in_json("m"), m},
+            {in_json("d"), d},
+            {in_json("sparse"), sparse_json(Pass::logsumexp, report.problem, report.sources)},
+            {in_json("measured"), report.measured},
+            {in_json("measured_without_prepare"), report.measured_without_prepare},
+            {in_json("remark_4_7"), report.remark}});
+  of.table("points", rows_of(report.points, point_cells));
+  of.say("\n{}", verdict(report));
+  return of;
 }
 
 Picture dividing_picture(const Dividing& report) {

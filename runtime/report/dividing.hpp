@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/text/gnuplot.hpp"
 
 namespace redblue {
@@ -40,9 +41,7 @@ inline constexpr std::string_view kDividingRows = "logsumexp/sparse-rows";
 // Requires: sparse operands.
 Dividing report_dividing(const Problem& problem, std::map<std::string, std::string> sources);
 
-std::string to_table(const Dividing& report);
-std::string to_json(const Dividing& report);
-std::string to_csv(const Dividing& report);
+Description describe(const Dividing& report);
 // Throws: InputError where a kernel has fewer than two points.
 Picture dividing_picture(const Dividing& report);
 

@@ -9,6 +9,7 @@
 #include "runtime/observe/topology.hpp"
 #include "runtime/ranks/plan_on_grid.hpp"
 #include "runtime/report/rank_bounds_report.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/theory/rates.hpp"
 
 namespace redblue {
@@ -45,8 +46,6 @@ struct GridPlanReport {
 // the least.
 GridPlanReport report_grids(const RanksAsked& asked);
 
-std::string to_table(const GridPlanReport& report);
-std::string to_json(const GridPlanReport& report);
-std::string to_csv(const GridPlanReport& report);
+Description describe(const GridPlanReport& report);
 
 }  // namespace redblue

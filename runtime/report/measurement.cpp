@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "runtime/report/context.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
 
@@ -267,44 +266,55 @@ Index M_of(const MeasuredPart& part, std::size_t level) {
   return level < part.inner.size() ? part.inner[level].M : part.M;
 }
 
-Json levels_json(const Measurement& measurement, const MeasuredPart& part) {
-  Json levels = Json::array();
-  for (std::size_t level = 0; level <= part.inner.size(); ++level) {
-    std::vector<Cells> rows = level_rows(measurement, part, level);
-    Json total = json_of(rows.back());
-    rows.pop_back();
-    levels.push_back({{"M", M_of(part, level)},
-                      {"cache", to_string(measurement.caches[level])},
-                      {"phases", json_of(rows)},
-                      {"total", std::move(total)}});
-  }
-  return levels;
-}
-
-// The levels that the machine's own table does not show: without a simulation that has no lines of
-// its cache beside the counts.
-std::string levels_text(const Measurement& measurement, const MeasuredPart& part) {
-  std::string text;
-  const std::size_t shown =
-      part.inner.empty() ? 0 : part.inner.size() + (measurement.simulation ? 0 : 1);
-  for (std::size_t level = 0; level < shown; ++level) {
-    text += fmt::format("\nlevel {}, M = {} words, beside {}\n\n{}", level + 1,
-                        grouped(M_of(part, level)), to_string(measurement.caches[level]),
-                        table_of(level_rows(measurement, part, level)));
-  }
-  return text;
-}
-
-Json part_json(const Measurement& measurement, const MeasuredPart& part) {
-  std::vector<Cells> rows = part_rows(measurement, part);
-  Json total = json_of(rows.back());
-  rows.pop_back();
-  Json json = {
-      {"blocks", blocks_json(part.blocks)}, {"phases", json_of(rows)}, {"total", std::move(total)}};
+// The cells of CSV after those of a phase.
+Cells last_cells(const Measurement& measurement, const MeasuredPart& part, std::size_t level) {
+  Cells cells = {{in_csv("operands"), to_cell(measurement.operands)}};
   if (!part.inner.empty()) {
-    json["levels"] = levels_json(measurement, part);
+    std::string all;
+    for (std::size_t k = 0; k <= part.inner.size(); ++k) {
+      all += (k == 0 ? "" : "/") + std::to_string(M_of(part, k));
+    }
+    cells.push_back({in_csv("M_levels"), all});
+    cells.push_back({in_csv("level"), static_cast<Index>(level + 1)});
   }
-  return json;
+  return cells;
+}
+
+// The levels, from the innermost out. The text leaves out one that the machine's own table shows:
+// without a simulation that has no lines of its cache beside the counts.
+void add_levels(Description& of, const Measurement& measurement, const MeasuredPart& part) {
+  for (std::size_t level = 0; level <= part.inner.size(); ++level) {
+    const bool inner = level < part.inner.size();
+    const std::string_view cache = to_string(measurement.caches[level]);
+    Description its;
+    its.facts({{in_json("M"), M_of(part, level)}, {in_json("cache"), cache}});
+    std::vector<Cells> rows = rows_of(level_rows(measurement, part, level), [&](const Cells& row) {
+      return joined(inner ? row : not_in_csv(row),
+                    inner ? last_cells(measurement, part, level) : Cells());
+    });
+    if (inner || !measurement.simulation) {
+      its.say("\nlevel {}, M = {} words, beside {}\n", level + 1, grouped(M_of(part, level)),
+              cache);
+    } else {
+      rows = rows_of(rows, only_in_json);
+    }
+    its.table("phases", "total", std::move(rows));
+    of.element("levels", its);
+  }
+}
+
+// The kernel with its own table, and its levels.
+Description describe(const Measurement& measurement, const MeasuredPart& part) {
+  Description of;
+  of.facts(only_in_csv(kernel_cells(part.kernel, part.shape, part.M)));
+  of.fact("blocks", blocks_json(part.blocks));
+  of.table("phases", "total", rows_of(part_rows(measurement, part), [&](const Cells& row) {
+             return joined(row, last_cells(measurement, part, part.inner.size()));
+           }));
+  if (!part.inner.empty()) {
+    add_levels(of, measurement, part);
+  }
+  return of;
 }
 
 std::string words(const SimulatedCache& cache) {
@@ -389,98 +399,53 @@ std::optional<double> traffic_ratio(const Measurement& measurement, CacheLevel l
   return known_traffic(measurement, total, level).over(total.counted.io);
 }
 
-std::string to_table(const Measurement& measurement) {
-  std::string text = title(measurement.kernel) + "   (all in words)\n";
-  for (const FastMemoryOrigin& from : measurement.inner_from) {
-    text += to_words(from) + "\n";
-  }
-  if (measurement.M_from) {
-    text += to_words(*measurement.M_from) + "\n";
-  }
-  text += "operands: " + to_words(measurement.operands, measurement.seed) + "\n";
-  text += legend(measurement) + "\n" + table_of(part_rows(measurement, measurement.kernel)) +
-          levels_text(measurement, measurement.kernel);
-  if (measurement.forward) {
-    text += fmt::format("\nO and L by {}\n\n{}{}", title(*measurement.forward),
-                        table_of(part_rows(measurement, *measurement.forward)),
-                        levels_text(measurement, *measurement.forward));
-  }
-  return text;
-}
+namespace {
 
-std::string to_json(const Measurement& measurement) {
-  const MeasuredPart& kernel = measurement.kernel;
+Json used_json(const Measurement& measurement) {
   Json used = {{"version", measurement.version}};
   if (const auto& caches = measurement.simulation) {
-    used["level"] = to_string(caches->level);
-    used["cache"] = cache_json(caches->outer);
-    used["behind"] = cache_json(caches->inner);
-    used["start"] = "empty";
-    used["source"] = measurement.source;
-  } else {
-    for (const MeasuredEvent& event : measurement.events) {
-      Json entry = {{"name", event.name}};
-      if (event.lines_into) {
-        entry["lines_into"] = to_string(*event.lines_into);
-        entry["line"] = event.line;
-      }
-      used["events"].push_back(std::move(entry));
+    used.update({{"level", to_string(caches->level)},
+                 {"cache", cache_json(caches->outer)},
+                 {"behind", cache_json(caches->inner)},
+                 {"start", "empty"},
+                 {"source", measurement.source}});
+    return used;
+  }
+  for (const MeasuredEvent& event : measurement.events) {
+    Json entry = {{"name", event.name}};
+    if (event.lines_into) {
+      entry.update({{"lines_into", to_string(*event.lines_into)}, {"line", event.line}});
     }
+    used["events"].push_back(std::move(entry));
   }
-  Json json = {{"schema", kSchema}, {"context", context_json(measurement.M_from)}};
-  json.update(json_of(kernel_cells(kernel.kernel, kernel.shape, kernel.M)));
-  if (!kernel.mask.empty()) {
-    json["mask"] = kernel.mask;
-  }
-  if (kernel.activation != Activation::softmax) {
-    json["activation"] = to_string(kernel.activation);
-  }
-  json["via"] = measurement.via;
-  json["used"] = std::move(used);
-  json["context"]["simd"] = measurement.simd;
-  json["seed"] = measurement.seed;
-  json["operands"] = Json::object();
-  for (const auto& [name, origin] : measurement.operands) {
-    json["operands"][name] = to_string(origin);
-  }
-  json.update(part_json(measurement, kernel));
-  if (measurement.forward) {
-    json["forward"] = {{"kernel", measurement.forward->kernel}};
-    json["forward"].update(part_json(measurement, *measurement.forward));
-  }
-  return json.document();
+  return used;
 }
 
-std::string to_csv(const Measurement& measurement) {
-  std::vector<Cells> rows;
-  const auto add = [&](const MeasuredPart& part) {
-    const Cells head = kernel_cells(part.kernel, part.shape, part.M);
-    std::string all_M;
-    for (std::size_t level = 0; level <= part.inner.size(); ++level) {
-      all_M += (level == 0 ? "" : "/") + std::to_string(M_of(part, level));
-    }
-    const auto put = [&](const Cells& row, std::size_t level) {
-      rows.push_back(
-          joined(joined(head, row), {{in_csv("operands"), to_cell(measurement.operands)}}));
-      if (!part.inner.empty()) {
-        rows.back().push_back({in_csv("M_levels"), all_M});
-        rows.back().push_back({in_csv("level"), static_cast<Index>(level + 1)});
-      }
-    };
-    for (const Cells& row : part_rows(measurement, part)) {
-      put(row, part.inner.size());
-    }
-    for (std::size_t level = 0; level < part.inner.size(); ++level) {
-      for (const Cells& row : level_rows(measurement, part, level)) {
-        put(row, level);
-      }
-    }
-  };
-  add(measurement.kernel);
+}  // namespace
+
+Description describe(const Measurement& measurement) {
+  const MeasuredPart& kernel = measurement.kernel;
+  Description of =
+      begin_report(title(kernel) + "   (all in words)", measurement.M_from, measurement.inner_from);
+  of.facts(only_in_json(kernel_cells(kernel.kernel, kernel.shape, kernel.M)));
+  of.facts({{in_json("context.simd"), measurement.simd},
+            {in_json("mask"), kernel.mask.empty() ? absent() : CellValue(kernel.mask)},
+            {in_json("activation"), kernel.activation == Activation::softmax
+                                        ? absent()
+                                        : CellValue(to_string(kernel.activation))},
+            {in_json("via"), measurement.via},
+            {in_json("used"), used_json(measurement)},
+            {in_json("seed"), measurement.seed},
+            {in_json("operands"), origins_json(measurement.operands)}});
+  of.say("operands: {}\n{}", to_words(measurement.operands, measurement.seed), legend(measurement));
+  of.add(describe(measurement, kernel));
   if (measurement.forward) {
-    add(*measurement.forward);
+    Description forward = describe(measurement, *measurement.forward);
+    forward.fact("kernel", measurement.forward->kernel);
+    of.say("\nO and L by {}\n", title(*measurement.forward));
+    of.member("forward", forward);
   }
-  return csv_of(rows);
+  return of;
 }
 
 }  // namespace redblue

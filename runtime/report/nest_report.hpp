@@ -6,6 +6,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/observe/topology.hpp"
+#include "runtime/text/description.hpp"
 
 namespace redblue {
 
@@ -17,8 +18,6 @@ struct NestReport {
 
 NestReport report_nest(const Plan& plan);
 
-std::string to_table(const NestReport& report);
-std::string to_json(const NestReport& report);
-std::string to_csv(const NestReport& report);
+Description describe(const NestReport& report);
 
 }  // namespace redblue

@@ -10,6 +10,7 @@
 #include "runtime/observe/devices.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/report/as_rows.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/theory/planner.hpp"
 
 namespace redblue {
@@ -44,8 +45,6 @@ double over_bound(const Choice& choice);
 // Milliseconds, as "1.25".
 std::string to_ms(double seconds);
 
-std::string to_table(const PlanReport& report);
-std::string to_json(const PlanReport& report);
-std::string to_csv(const PlanReport& report);
+Description describe(const PlanReport& report);
 
 }  // namespace redblue

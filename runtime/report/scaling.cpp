@@ -12,7 +12,6 @@
 #include "runtime/run/run.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/read_text.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
 
@@ -86,7 +85,7 @@ Cells cells_of(Index ranks, std::string_view what, const Scaling::OnGrid& on) {
           {{"over it", "ratio"}, decimals(on.ratio, 3)}};
 }
 
-std::vector<Cells> rows_of(const Scaling& report) {
+std::vector<Cells> scaling_rows(const Scaling& report) {
   std::vector<Cells> rows;
   for (const auto& [ranks, best, ring] : report.points) {
     rows.push_back(cells_of(ranks, "best grid", best));
@@ -129,20 +128,12 @@ Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, In
   return report;
 }
 
-std::string to_table(const Scaling& report) {
-  return fmt::format("words of the rank that has most: {}, {}\n\n{}", name_of(report),
-                     sizes_of(report), table_of(rows_of(report)));
-}
-
-std::string to_json(const Scaling& report) {
-  Json json = {{"schema", kSchema}, {"context", context_json(std::nullopt)}};
-  json.update(json_of(kernel_cells(name_of(report), report.problem.shape, report.M)));
-  json["points"] = json_of(rows_of(report));
-  return json.document();
-}
-
-std::string to_csv(const Scaling& report) {
-  return csv_of(rows_of(report));
+Description describe(const Scaling& report) {
+  Description of = begin_report(
+      fmt::format("words of the rank that has most: {}, {}\n", name_of(report), sizes_of(report)));
+  of.facts(only_in_json(kernel_cells(name_of(report), report.problem.shape, report.M)));
+  of.table("points", scaling_rows(report));
+  return of;
 }
 
 Picture scaling_picture(const Scaling& report) {

@@ -6,6 +6,7 @@
 
 #include "runtime/report/notation.hpp"
 #include "runtime/run/run.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/theory/symbolic.hpp"
 
 namespace redblue {
@@ -22,9 +23,7 @@ struct SymbolicReport {
 // memory, or depends on more than lengths.
 SymbolicReport report_symbolic(const Report& counted);
 
-std::string to_table(const SymbolicReport& report);
-std::string to_json(const SymbolicReport& report);
-std::string to_csv(const SymbolicReport& report);
+Description describe(const SymbolicReport& report);
 // Equations of amsmath; and a program for SymPy.
 std::string to_latex(const SymbolicReport& report);
 std::string to_sympy(const SymbolicReport& report);

@@ -83,21 +83,64 @@ CellValue always_quoted(std::string_view text) {
   return value;
 }
 
+CellValue to_the_left(std::string_view text) {
+  CellValue value = text;
+  value.left = true;
+  return value;
+}
+
 CellValue absent() {
   CellValue value = nullptr;
   value.absent = true;
   return value;
 }
 
-Cells joined(Cells cells, const Cells& more) {
-  cells.insert(cells.end(), more.begin(), more.end());
+Cells joined(Cells cells, const Cells& more, const Cells& third, const Cells& fourth) {
+  for (const Cells* each : {&more, &third, &fourth}) {
+    cells.insert(cells.end(), each->begin(), each->end());
+  }
+  return cells;
+}
+
+Cells only_in_table(Cells cells) {
+  for (auto& [names, value] : cells) {
+    names = in_table(names.title);
+  }
+  return cells;
+}
+
+Cells only_in_json(Cells cells) {
+  for (auto& [names, value] : cells) {
+    names = in_json(names.key);
+  }
+  return cells;
+}
+
+Cells only_in_csv(Cells cells) {
+  for (auto& [names, value] : cells) {
+    names = in_csv(names.column);
+  }
+  return cells;
+}
+
+Cells not_in_csv(Cells cells) {
+  for (auto& [names, value] : cells) {
+    names.column.clear();
+  }
   return cells;
 }
 
 std::string table_of(const std::vector<Cells>& rows) {
+  const auto title = [](const Cell& cell) { return cell.names.title; };
   Table table;
-  table.add(
-      present(rows.front(), &CellNames::title, [](const Cell& cell) { return cell.names.title; }));
+  table.add(present(rows.front(), &CellNames::title, title));
+  std::size_t column = 0;
+  for (const Cell& cell : rows.front()) {
+    if (cell.value.left) {
+      table.align_left(column);
+    }
+    column += cell.names.title.empty() ? 0 : 1;
+  }
   for (const Cells& cells : rows) {
     table.add(
         present(cells, &CellNames::title, [](const Cell& cell) { return for_people(cell.value); }));
