@@ -145,9 +145,7 @@ MetricAsked parse_metric(const std::string& text) {
 History history_of(const std::string& file, const MetricAsked& asked,
                    const std::vector<Version>& versions, const std::vector<RecordedPoint>& before) {
   History history{.file = file,
-                  .metric = asked.phase.empty() ? asked.metric : asked.phase + ":" + asked.metric,
-                  .commits = {},
-                  .lines = {}};
+                  .metric = asked.phase.empty() ? asked.metric : asked.phase + ":" + asked.metric};
   std::map<PointKey, std::size_t> lines;
   std::map<PointKey, std::vector<Accepted>> accepted_before;
   for (const RecordedPoint& recorded : before) {
@@ -277,10 +275,7 @@ Picture history_picture(const History& history) {
                    : fmt::format("{} of the points of {}", history.metric, history.file),
       .x_label = fmt::format("commits of {}, {}", history.file, dates_of(history.commits)),
       .y_label =
-          one ? history.metric : history.metric + ", change since the first commit in percent",
-      .caption = {},
-      .data = {},
-      .commands = {}};
+          one ? history.metric : history.metric + ", change since the first commit in percent"};
   std::vector<const History::Line*> lines;
   for (const History::Line& line : history.lines) {
     lines.push_back(&line);

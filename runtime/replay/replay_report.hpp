@@ -38,8 +38,8 @@ struct TouchedRun {
 };
 
 struct ReplayReport {
-  Replayed replayed;
-  std::vector<Index> at;  // the sizes M that are shown, rising
+  Replayed replayed = {};
+  std::vector<Index> at = {};  // the sizes M that are shown, rising
   // Of a run; its accesses are not looked at.
   std::optional<TouchedRun> kernel = {};
   ReplayUnit unit = ReplayUnit::word;

@@ -35,7 +35,7 @@ AsReport report_as(const Request& asked, Pass pass,
   Request request = asked;
   request.kernel = fmt::format("{}/auto", to_string(pass));
   request.forward_in_more_M = true;
-  AsReport report{.pass = pass, .rows = {}, .best = count(request)};
+  AsReport report{.pass = pass, .best = count(request)};
   report.rows = as_rows(asked, report.best.kernel.plan.problem, pass, schedules);
   return report;
 }

@@ -2,18 +2,16 @@
 // The report of `redblue count --as`: schedules of other attention kernels with their tiles, and
 // the kernel here of fewest words.
 
-#include <string>
 #include <vector>
 
 #include "runtime/report/as_rows.hpp"
 #include "runtime/text/description.hpp"
-#include "runtime/text/json.hpp"
 
 namespace redblue {
 
 struct AsReport {
   Pass pass;
-  std::vector<AsRow> rows;
+  std::vector<AsRow> rows = {};
   Report best;  // of all kernels here
 };
 

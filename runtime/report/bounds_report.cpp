@@ -299,7 +299,7 @@ const Bound& BoundReport::active() const {
 }
 
 double BoundReport::ratio() const {
-  return static_cast<double>(best->words.value()) / static_cast<double>(active().words);
+  return *quotient(best->words.value(), active().words);
 }
 
 bool BoundReport::undercut(const Bound& bound) const {
@@ -439,12 +439,10 @@ void add_levels(Description& of, const BoundReport& report) {
     of.element("levels", its);
   }
   of.fact("weighted_bound", report.weighted);
-  of.fact("word_costs_from",
-          report.word_costs_from.empty() ? absent() : CellValue(report.word_costs_from));
-  std::string text = fmt::format(
-      "\nwords of the levels weighed {}{}: at least {:.6g} of every algorithm", costs_text(memory),
-      report.word_costs_from.empty() ? "" : fmt::format(" ns ({})", report.word_costs_from),
-      report.weighted);
+  of.fact(report.word_costs_from.empty() ? "" : "word_costs_from", report.word_costs_from);
+  std::string text =
+      fmt::format("\nwords of the levels weighed {}: at least {:.6g} of every algorithm",
+                  costs_text(memory, report.word_costs_from), report.weighted);
   std::vector<Cells> rows = {algorithm_cells(report, "weighted", report.weighted,
                                              to_string(Status::proven), std::nullopt)};
   if (report.best) {

@@ -321,10 +321,7 @@ Rates calibrated_rates(std::string_view text, const std::string& name, const Top
     }
     const JsonField found = document["rates"];
     Rates rates{.origin = "calibrated on " + document["context"]["date"].text(),
-                .granule = found["granule"].words(),
-                .kernels = {},
-                .links = {},
-                .words = {}};
+                .granule = found["granule"].words()};
     for (const JsonField& entry : found["kernels"].items()) {
       KernelRates& of = rates.kernels.emplace_back();
       of.kernel = entry["kernel"].text();

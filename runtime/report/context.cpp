@@ -154,13 +154,14 @@ Json wanted_json(const std::vector<Signature>& results, const Problem& problem) 
   return names;
 }
 
-std::string costs_text(const Memory& memory) {
+std::string costs_text(const Memory& memory, const std::string& from) {
   std::vector<std::string> costs;
   for (std::size_t level = 0; level < memory.levels(); ++level) {
     costs.push_back(memory.word_costs.empty() ? grouped(memory.words(level))
                                               : fmt::format("{:.4g}", memory.word_costs[level]));
   }
-  return fmt::format("{}", fmt::join(costs, " / "));
+  return fmt::format("{}{}", fmt::join(costs, " / "),
+                     from.empty() ? "" : fmt::format(" ns ({})", from));
 }
 
 std::string levels_text(const Memory& memory) {

@@ -53,8 +53,9 @@ Json sparse_json(Pass pass, const Problem& problem,
                  const std::map<std::string, std::string>& sources = {});
 // The names of the results that are wanted.
 Json wanted_json(const std::vector<Signature>& results, const Problem& problem);
-// "1 / 4 / 100": what a word costs at each level; "8,192 / 262,144", as many as these have words.
-std::string costs_text(const Memory& memory);
+// "1 / 4 / 100 ns (calibrated ...)": what a word costs at each level, and where that is `from`;
+// "8,192 / 262,144", as many as these have words.
+std::string costs_text(const Memory& memory, const std::string& from);
 // "8192/262144": the words of each level.
 std::string levels_text(const Memory& memory);
 // {words, term, status}

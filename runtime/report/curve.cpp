@@ -78,25 +78,20 @@ std::string assumed_of(const Choice& choice) {
 // Of a point: its first choice.
 Cells first_cells(const Curve& report, const Curve::Point& point) {
   const bool fits = !point.choices.empty();
-  const auto over = [&](Index bound) {
-    return decimals(fits ? std::optional(static_cast<double>(point.choices.front().words.value()) /
-                                         static_cast<double>(bound))
-                         : std::nullopt,
-                    3);
-  };
+  const std::optional<Index> words =
+      fits ? std::optional(point.choices.front().words.value()) : std::nullopt;
   const auto of_first = [&](const auto& value) -> CellValue {
     return fits ? CellValue(value(point.choices.front())) : absent();
   };
   return {{in_table(std::string(to_string(report.over))), size_of(report, point.task)},
-          {in_table("fewest words"), of_first([](const Choice& its) { return its.words.value(); })},
+          {in_table("fewest words"), words},
           {in_table("by"), of_first(name_of)},
-          bytes_cell(point.task.problem.word_bytes,
-                     fits ? std::optional(point.choices.front().words.value()) : std::nullopt,
-                     in_table("bytes")),
+          bytes_cell(point.task.problem.word_bytes, words, in_table("bytes")),
           {in_table("any algorithm"), point.bound.words},
-          {in_table("over it"), over(point.bound.words)},
+          {in_table("over it"), decimals(quotient(words, point.bound.words), 3)},
           {in_table("its class"), of_first([](const Choice& its) { return its.bound.words; })},
-          {in_table("over it"), over(fits ? point.choices.front().bound.words : 1)},
+          {in_table("over it"),
+           decimals(quotient(words, fits ? point.choices.front().bound.words : 1), 3)},
           {in_table("its bound assumes"), of_first(assumed_of)}};
 }
 
@@ -157,7 +152,7 @@ std::vector<Index> curve_memories(const Task& task) {
 }
 
 Curve report_curve(const std::vector<Task>& tasks, Curve::Over over) {
-  Curve report{.over = over, .points = {}};
+  Curve report{.over = over};
   for (const Task& task : tasks) {
     report.points.push_back(
         {.task = task,
@@ -235,10 +230,7 @@ Picture curve_picture(const Curve& report) {
   const std::string over(to_string(report.over));
   Picture picture{.title = "Words of kernels: " + problem_text(report),
                   .x_label = report.over == Curve::Over::M ? "M, words of fast memory" : over,
-                  .y_label = "words, reads and writes",
-                  .caption = {},
-                  .data = {},
-                  .commands = {}};
+                  .y_label = "words, reads and writes"};
   std::vector<std::string> first;  // in the order of sizes
   std::map<std::string, std::string> lines, classes;
   std::string bound;

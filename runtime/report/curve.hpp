@@ -28,7 +28,7 @@ struct Curve {
     Choice choice;
   };
   Over over = Over::M;
-  std::vector<Point> points;
+  std::vector<Point> points = {};
   std::optional<Reached> reached = {};
 };
 std::string_view to_string(Curve::Over over);

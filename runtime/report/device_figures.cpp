@@ -7,7 +7,6 @@
 
 #include "runtime/text/build_context.hpp"
 #include "runtime/text/printable.hpp"
-#include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {

@@ -1,11 +1,9 @@
 #include "runtime/report/device_report.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/format.h>
 
-#include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/plan_report.hpp"
 #include "runtime/report/word_width.hpp"
@@ -143,9 +141,7 @@ const Choice* DeviceChoice::by_words() const {
 
 std::optional<double> DeviceChoice::ratio() const {
   const Choice* paper = by_words();
-  return paper == nullptr ? std::nullopt
-                          : std::optional(static_cast<double>(paper->words.value()) /
-                                          static_cast<double>(best->words.value()));
+  return paper == nullptr ? std::nullopt : quotient(paper->words.value(), best->words.value());
 }
 
 DeviceReport report_devices(const std::vector<PlannedMemory>& memories,

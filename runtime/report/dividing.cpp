@@ -58,16 +58,15 @@ CellValue words(const std::optional<Dividing::Moved>& moved, Index Dividing::Mov
 
 Cells point_cells(const Dividing::Point& point) {
   const auto& [M, tiles, rows] = point;
-  const std::optional<double> quotient =
-      tiles && rows
-          ? std::optional(static_cast<double>(rows->words) / static_cast<double>(tiles->words))
-          : std::nullopt;
+  const auto words_of = [](const auto& moved) {
+    return moved ? std::optional(moved->words) : std::nullopt;
+  };
   return {{"M", M},
           {{"sparse-tiles", "tiles.words", "tiles"}, words(tiles, &Dividing::Moved::words)},
           {{"indices", "tiles.index", "tiles_index"}, words(tiles, &Dividing::Moved::index)},
           {{"sparse-rows", "rows.words", "rows"}, words(rows, &Dividing::Moved::words)},
           {{"indices", "rows.index", "rows_index"}, words(rows, &Dividing::Moved::index)},
-          {in_table("rows / tiles"), decimals(quotient, 3)}};
+          {in_table("rows / tiles"), decimals(quotient(words_of(rows), words_of(tiles)), 3)}};
 }
 
 std::string sizes_of(const Dividing& report) {
@@ -97,12 +96,7 @@ std::string mark_at(double M, const std::string& text, bool right, int line_type
 }  // namespace
 
 Dividing report_dividing(const Problem& problem, std::map<std::string, std::string> sources) {
-  Dividing report{.problem = problem,
-                  .sources = std::move(sources),
-                  .points = {},
-                  .measured = {},
-                  .measured_without_prepare = {},
-                  .remark = {}};
+  Dividing report{.problem = problem, .sources = std::move(sources)};
   const Sparsity& of = problem.sparsity;
   const auto Z_A = static_cast<double>(std::min(of.A1().stored(), of.A2().stored()));
   const auto Z_QK = static_cast<double>(of.pairs().value());
@@ -152,9 +146,6 @@ Picture dividing_picture(const Dividing& report) {
   Picture picture{.title = fmt::format("Words of L: {}; {}", sizes_of(report), family_of(report)),
                   .x_label = "M, words of fast memory",
                   .y_label = "words moved, read and written",
-                  .caption = {},
-                  .data = {},
-                  .commands = {},
                   .words_above = true};
   double least = 0, most = 0;
   std::string plot;

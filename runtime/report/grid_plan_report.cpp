@@ -43,8 +43,7 @@ bool has_room(const RanksAsked& asked, const GridChoice& choice) {
 
 double over(const GridChoice& choice, const GridChoice& best) {
   return choice.seconds ? *choice.seconds / *best.seconds
-                        : static_cast<double>(choice.on.received.value()) /
-                              static_cast<double>(best.on.received.value());
+                        : *quotient(choice.on.received.value(), best.on.received.value());
 }
 
 std::string reason(const GridPlanReport& report) {
@@ -134,8 +133,7 @@ GridPlanReport report_grids(const RanksAsked& asked) {
     return std::tuple(choice.seconds.value_or(0), choice.on.received, choice.on.arena,
                       choice.on.home);
   });
-  GridPlanReport report{
-      .asked = asked, .M_from = std::nullopt, .choices = {}, .with_more_room = std::nullopt};
+  GridPlanReport report{.asked = asked};
   for (const GridChoice& choice : all) {
     if (has_room(asked, choice)) {
       report.choices.push_back(choice);

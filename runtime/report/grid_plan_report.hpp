@@ -34,10 +34,10 @@ struct RanksAsked {
 
 struct GridPlanReport {
   RanksAsked asked;
-  std::optional<FastMemoryOrigin> M_from;
-  std::vector<GridChoice> choices;  // those with room for the home, best first
+  std::optional<FastMemoryOrigin> M_from = {};
+  std::vector<GridChoice> choices = {};  // those with room for the home, best first
   // The best one of all, where it is none of these.
-  std::optional<GridChoice> with_more_room;
+  std::optional<GridChoice> with_more_room = {};
 };
 
 // By words: fewest words received by a rank, then fewest in an arena, then the smallest home. All

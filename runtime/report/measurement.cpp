@@ -144,9 +144,7 @@ struct KnownTraffic {
   std::optional<Index> in = {}, out = {};
 
   [[nodiscard]] std::optional<double> over(const IoCount& counted) const {
-    return in && counted.io() > 0 ? std::optional(static_cast<double>(*in + out.value_or(0)) /
-                                                  static_cast<double>(counted.io()))
-                                  : std::nullopt;
+    return in && counted.io() > 0 ? quotient(*in + out.value_or(0), counted.io()) : std::nullopt;
   }
 };
 
@@ -176,76 +174,68 @@ Json cache_json(const SimulatedCache& cache) {
 }
 
 // The row of a phase, or of the `whole` part. The table has a simulation's traffic, or else the
-// events, with lines in words. JSON and CSV have both.
-Cells measured_cells(const Measurement& measurement, const MeasuredPhase& phase, bool whole) {
-  const std::string& path = phase.counted.path;
-  const IoCount& io = phase.counted.io;
+// events, with lines in words. JSON and CSV have both. As one of `levels` it has no events, and the
+// lines into the level's cache.
+Cells measured_cells(const Measurement& measurement, const MeasuredPhase& phase, const IoCount& io,
+                     const KnownTraffic& traffic, bool whole, bool of_levels) {
   const bool simulated = measurement.simulation.has_value();
   const auto title = [&](const char* of_traffic) { return simulated ? of_traffic : ""; };
-  const LineTraffic traffic = phase.traffic.value_or(LineTraffic());
-  const auto known = [&](const CellValue& value) { return phase.traffic ? value : absent(); };
-  const std::optional<double> ratio = known_traffic(phase).over(io);
-  const Json over = ratio;
-  Cells cells = {{{"phase", whole ? "" : "path", "phase"}, whole ? "total" : path},
+  const auto own = [&](const char* of_machine) { return of_levels ? "" : title(of_machine); };
+  const auto if_known = [](const auto& words) { return words ? CellValue(*words) : absent(); };
+  const Json over = traffic.over(io);
+  const CellValue ratio = decimals(traffic.over(io), 3);
+  Cells cells = {{{"phase", whole ? "" : "path", "phase"}, whole ? "total" : phase.counted.path},
                  {"reads", io.reads},
                  {"writes", io.writes},
-                 {{title("lines in"), "traffic.in", "traffic_in"}, known(traffic.in)},
-                 {{title("lines out"), "traffic.out", "traffic_out"}, known(traffic.out)},
-                 {in_table(title("traffic")), known(traffic.io())},
-                 {{title("traffic / counted"), "ratio", ""}, known(decimals(ratio, 3))},
+                 {{of_levels ? "lines in" : title("lines in"), "traffic.in", "traffic_in"},
+                  if_known(traffic.in)},
+                 {{own("lines out"), "traffic.out", "traffic_out"}, if_known(traffic.out)},
+                 {in_table(own("traffic")), traffic.in.value_or(0) + traffic.out.value_or(0)},
+                 {{of_levels && !traffic.out ? "lines in / counted"
+                   : of_levels               ? "traffic / counted"
+                                             : title("traffic / counted"),
+                   "ratio", ""},
+                  of_levels || traffic.in ? ratio : absent()},
                  {in_csv("ratio"), over.is_null() ? over : Json(over.dump())}};
   Json events;
-  for (std::size_t i = 0; i < phase.events.size(); ++i) {
+  for (std::size_t i = 0; i < measurement.events.size(); ++i) {
     const auto& [name, lines_into, line] = measurement.events[i];
-    events[name] = phase.events[i];
-    cells.push_back({in_csv(name), phase.events[i]});
-    if (!simulated) {
+    const CellValue event = of_levels ? absent() : CellValue(phase.events[i]);
+    cells.push_back({in_csv(name), event});
+    if (!of_levels) {
+      events[name] = event.json;
       const Index words = lines_into ? line / Index{sizeof(float)} : 1;
-      cells.push_back({in_table(lines_into ? fmt::format("into {}", to_string(*lines_into)) : name),
+      cells.push_back({in_table(simulated    ? ""
+                                : lines_into ? fmt::format("into {}", to_string(*lines_into))
+                                             : name),
                        phase.events[i] * words});
     }
   }
-  cells.push_back({in_json("events"), events.is_null() ? absent() : CellValue(events)});
+  cells.push_back({in_json(events.is_null() ? "" : "events"), events});
   return cells;
 }
 
 // A row for each phase, and the last one for the whole part.
 std::vector<Cells> part_rows(const Measurement& measurement, const MeasuredPart& part) {
-  std::vector<Cells> rows = rows_of(part.phases, [&](const MeasuredPhase& phase) {
-    return measured_cells(measurement, phase, false);
-  });
-  rows.push_back(measured_cells(measurement, part.total, true));
-  return rows;
-}
-
-// The row of a phase at a level, or of the `whole` part, beside the level's cache.
-Cells level_cells(const Measurement& measurement, const MeasuredPhase& phase, const IoCount& io,
-                  CacheLevel cache, bool whole) {
-  const KnownTraffic traffic = known_traffic(measurement, phase, cache);
-  const auto words = [](const std::optional<Index>& known) {
-    return known ? CellValue(*known) : absent();
+  const auto row = [&](const MeasuredPhase& phase, bool whole) {
+    return measured_cells(measurement, phase, phase.counted.io, known_traffic(phase), whole, false);
   };
-  const Json over = traffic.over(io);
-  Cells cells = {{{"phase", whole ? "" : "path", "phase"}, whole ? "total" : phase.counted.path},
-                 {"reads", io.reads},
-                 {"writes", io.writes},
-                 {{"lines in", "traffic.in", "traffic_in"}, words(traffic.in)},
-                 {{"", "traffic.out", "traffic_out"}, words(traffic.out)},
-                 {{traffic.out ? "traffic / counted" : "lines in / counted", "ratio", ""},
-                  decimals(traffic.over(io), 3)},
-                 {in_csv("ratio"), over.is_null() ? over : Json(over.dump())}};
-  for (const MeasuredEvent& event : measurement.events) {
-    cells.push_back({in_csv(event.name), absent()});  // those are in the machine's rows
-  }
-  return cells;
+  std::vector<Cells> rows =
+      rows_of(part.phases, [&](const MeasuredPhase& phase) { return row(phase, false); });
+  rows.push_back(row(part.total, true));
+  return rows;
 }
 
 // The rows of a level, from the innermost out; the machine's is the last.
 std::vector<Cells> level_rows(const Measurement& measurement, const MeasuredPart& part,
                               std::size_t level) {
   const bool inner = level < part.inner.size();
-  const CacheLevel cache = measurement.caches[level];
   std::vector<Cells> rows;
+  const auto add = [&](const MeasuredPhase& phase, const IoCount& io, bool whole) {
+    rows.push_back(measured_cells(measurement, phase, io,
+                                  known_traffic(measurement, phase, measurement.caches[level]),
+                                  whole, true));
+  };
   for (const MeasuredPhase& phase : part.phases) {
     IoCount io = phase.counted.io;
     if (inner) {
@@ -254,11 +244,11 @@ std::vector<Cells> level_rows(const Measurement& measurement, const MeasuredPart
       io = found == counted.end() ? IoCount() : found->io;
     }
     if (!inner || phase.counted.path != kLeft) {
-      rows.push_back(level_cells(measurement, phase, io, cache, false));
+      add(phase, io, false);
     }
   }
   const PhaseCounts& total = inner ? part.inner[level].total : part.total.counted;
-  rows.push_back(level_cells(measurement, part.total, total.io, cache, true));
+  add(part.total, total.io, true);
   return rows;
 }
 

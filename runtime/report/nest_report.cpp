@@ -86,9 +86,7 @@ Cells total_cells(const NestReport& report) {
 }  // namespace
 
 NestReport report_nest(const Plan& plan) {
-  return {.plan = plan,
-          .M_from = std::nullopt,
-          .lines = find_kernel(plan.kernel).formula.nest(plan.problem, plan.blocks)};
+  return {.plan = plan, .lines = find_kernel(plan.kernel).formula.nest(plan.problem, plan.blocks)};
 }
 
 Description describe(const NestReport& report) {

@@ -2,7 +2,6 @@
 // The report of `redblue plan --loops`: the loop nest of one kernel's plan, line by line.
 
 #include <optional>
-#include <string>
 
 #include "kernels/kernel.hpp"
 #include "runtime/observe/topology.hpp"
@@ -12,7 +11,7 @@ namespace redblue {
 
 struct NestReport {
   Plan plan;
-  std::optional<FastMemoryOrigin> M_from;  // set if M is a share of a cache
+  std::optional<FastMemoryOrigin> M_from = {};  // set if M is a share of a cache
   Nest lines;
 };
 

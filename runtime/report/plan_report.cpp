@@ -1,6 +1,5 @@
 #include "runtime/report/plan_report.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -16,7 +15,7 @@ namespace redblue {
 namespace {
 
 double over_bound(const LevelChoice& level) {
-  return static_cast<double>(level.words().value()) / static_cast<double>(level.bound.words);
+  return *quotient(level.words().value(), level.bound.words);
 }
 
 // The origin of the times, and the kernels whose times are guesses.
@@ -87,9 +86,7 @@ std::string reason(const PlanReport& report) {
                                ? "with more flops"
                                : "and flops, and comes later in `redblue list`")
              : fmt::format("{}; {}, the next, moves {:.3f} times as many words", beginning,
-                           to_words(next),
-                           static_cast<double>(next.words.value()) /
-                               static_cast<double>(best.words.value()));
+                           to_words(next), *quotient(next.words.value(), best.words.value()));
 }
 
 // What regrouping a pattern for both passes moves, once for many calls.
@@ -127,10 +124,6 @@ struct PlanLine {
 
 // Rates are of planned blocks: other kernels have no time.
 Cells line_cells(const PlanReport& report, const PlanLine& line) {
-  const std::optional<double> ratio =
-      line.words && line.bound
-          ? std::optional(static_cast<double>(*line.words) / static_cast<double>(*line.bound))
-          : std::nullopt;
   const bool counted = line.as != nullptr && line.as->counted;
   const Problem& problem = report.task.problem;
   const Cells cells = {
@@ -142,7 +135,8 @@ Cells line_cells(const PlanReport& report, const PlanLine& line) {
       {{"words", "", "words"}, line.words},
       bytes_cell(problem.word_bytes, line.words, {"bytes", "", "bytes"}),
       {in_csv("lower_bound"), line.bound},
-      {in_table("over the bound"), decimals(ratio, 3, "", line.as != nullptr ? "-" : "")},
+      {in_table("over the bound"),
+       decimals(quotient(line.words, line.bound), 3, "", line.as != nullptr ? "-" : "")},
       {in_table("of its kind"), line.kind.value_or("-")},
       {in_csv("blocks"), line.blocks},
       {in_csv("seconds"), line.seconds}};
@@ -184,9 +178,7 @@ PlanLine line_of(const AsRow& row) {
 Json choice_json(const PlanReport& report, const Choice& choice) {
   const Memory& memory = report.task.memory;
   const std::optional<Regrouping> prepare = regrouping(choice);
-  const auto if_weighted = [&](const std::optional<double>& value) {
-    return choice.weighted ? CellValue(value) : absent();
-  };
+  const bool has_levels = choice.weighted.has_value();
   std::size_t level = 0;
   const Json levels = json_of(rows_of(choice.levels, [&](const LevelChoice& of) -> Cells {
     return {{"M", of.M},
@@ -203,16 +195,16 @@ Json choice_json(const PlanReport& report, const Choice& choice) {
        {in_json(report.task.problem.sparsity.dense() ? "" : "densified"), choice.densified},
        {"words", choice.words.value()},
        bytes_cell(choice.plan.problem.word_bytes, choice.words.value()),
-       {"prepare", prepare ? CellValue(regrouping_json(*prepare)) : absent()},
+       {prepare ? "prepare" : "", prepare ? regrouping_json(*prepare) : Json()},
        {"lower_bound", bound_json(choice.bound)},
        {"ratio", over_bound(choice)},
        {"seconds", choice.seconds},
        {"blocks", blocks_json(choice.plan.blocks)},
        {"forward", choice.forward ? Json(spelled(*choice.forward)) : Json()},
-       {"weighted", if_weighted(choice.weighted)},
-       {"weighted_bound", if_weighted(choice.weighted_bound)},
-       {"weighted_ratio", choice.weighted ? CellValue(over_weighted_bound(choice)) : absent()},
-       {"levels", choice.weighted ? CellValue(levels) : absent()}});
+       {has_levels ? "weighted" : "", choice.weighted},
+       {has_levels ? "weighted_bound" : "", choice.weighted_bound},
+       {has_levels ? "weighted_ratio" : "", has_levels ? over_weighted_bound(choice) : 0},
+       {has_levels ? "levels" : "", levels}});
 }
 
 // The table of several levels: a row for each choice, and one for every algorithm.
@@ -255,10 +247,9 @@ std::vector<Cells> level_table(const PlanReport& report) {
 // What a word costs at each level, and by what the kernels are ordered.
 std::string to_words_of_costs(const PlanReport& report) {
   const Memory& memory = report.task.memory;
-  std::string text = fmt::format("a word of each level weighs {}", costs_text(memory));
-  text += memory.word_costs.empty()        ? ", as many as the level has words"
-          : report.word_costs_from.empty() ? ""
-                                           : fmt::format(" ns ({})", report.word_costs_from);
+  std::string text =
+      fmt::format("a word of each level weighs {}{}", costs_text(memory, report.word_costs_from),
+                  memory.word_costs.empty() ? ", as many as the level has words" : "");
   if (report.rates && !report.choices.front().seconds) {
     text +=
         "\nnot timed: what a word takes at each level is not known: run `redblue calibrate`; the "
@@ -314,8 +305,7 @@ void add_levels(Description& of, const PlanReport& report) {
   }
   of.fact("weighted_bound", report.weighted_bound);
   of.fact("of_one_level", report.of_one_level);
-  of.fact("word_costs_from",
-          report.word_costs_from.empty() ? absent() : CellValue(report.word_costs_from));
+  of.fact(report.word_costs_from.empty() ? "" : "word_costs_from", report.word_costs_from);
 }
 
 }  // namespace
@@ -325,7 +315,7 @@ std::string to_ms(double seconds) {
 }
 
 double over_bound(const Choice& choice) {
-  return static_cast<double>(choice.words.value()) / static_cast<double>(choice.bound.words);
+  return *quotient(choice.words.value(), choice.bound.words);
 }
 
 FastMemoryTooSmall no_kernel_fits(const Task& task) {
@@ -342,8 +332,6 @@ FastMemoryTooSmall no_kernel_fits(const Task& task) {
 
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates, std::string_view only) {
   PlanReport report{.task = task,
-                    .M_from = std::nullopt,
-                    .choices = {},
                     .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing}),
                     .rates = rates};
   const Goal goal{.rates = rates ? &*rates : nullptr, .only = only};

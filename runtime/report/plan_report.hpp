@@ -17,8 +17,8 @@ namespace redblue {
 
 struct PlanReport {
   Task task;
-  std::optional<FastMemoryOrigin> M_from;  // set if M is a share of a cache
-  std::vector<Choice> choices;
+  std::optional<FastMemoryOrigin> M_from = {};  // set if M is a share of a cache
+  std::vector<Choice> choices = {};
   Bound bound;                 // of every algorithm
   std::optional<Rates> rates;  // set if the kernels are ordered by time
   std::optional<LeftOut> left_out = std::nullopt;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -676,9 +675,7 @@ void add_beside(Description& of, const Report& report) {
     memory.word_costs = report.word_costs;
     of.fact("word_costs", report.word_costs);
     of.fact("weighted", weighted(report));
-    of.say("words at {}{}: {:.6g}", costs_text(memory),
-           report.word_costs_from.empty() ? "" : fmt::format(" ns ({})", report.word_costs_from),
-           weighted(report));
+    of.say("words at {}: {:.6g}", costs_text(memory, report.word_costs_from), weighted(report));
   }
   if (report.device) {
     of.member("device", device_figures(*report.device, "words", words_of_levels(report)));

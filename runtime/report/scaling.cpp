@@ -103,7 +103,7 @@ std::vector<Cells> scaling_rows(const Scaling& report) {
 
 Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, Index most,
                        const std::vector<std::string>& runs) {
-  Scaling report{.kernel = &kernel, .problem = problem, .M = M, .points = {}, .runs = {}};
+  Scaling report{.kernel = &kernel, .problem = problem, .M = M};
   for (const std::string& file : runs) {
     report.runs.push_back(read_run(file, report));
   }
@@ -140,10 +140,7 @@ Picture scaling_picture(const Scaling& report) {
   Picture picture{
       .title = fmt::format("Words of one rank: {}, {}", name_of(report), sizes_of(report)),
       .x_label = "ranks",
-      .y_label = "words of the links of one rank, as the bound counts them",
-      .caption = {},
-      .data = {},
-      .commands = {}};
+      .y_label = "words of the links of one rank, as the bound counts them"};
   std::string best, ring, bound, runs;
   double least = 0, most = 0;
   Index from = report.points.front().ranks, to = report.points.back().ranks;

@@ -36,8 +36,8 @@ struct Scaling {
   const Kernel* kernel;
   Problem problem;
   Index M;
-  std::vector<Point> points;
-  std::vector<Run> runs;
+  std::vector<Point> points = {};
+  std::vector<Run> runs = {};
 };
 
 // For 2, 4, 8, ... and `most` ranks. `runs`: files of `redblue run --format json` of this kernel

@@ -1,6 +1,5 @@
 #include "runtime/report/symbolic_report.hpp"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 #include <vector>
@@ -236,8 +235,7 @@ SymbolicReport report_symbolic(const Report& counted) {
   }
   SymbolicReport report = {.plan = plan,
                            .formula = symbolic_formula(find_kernel(plan.kernel), plan),
-                           .M_from = counted.M_from,
-                           .regime = std::nullopt};
+                           .M_from = counted.M_from};
   if (plan.blocks.begin() != plan.blocks.end()) {
     const Shape& shape = plan.problem.shape;
     report.regime = Words(plan.M) < dividing_point(shape)       ? Regime::small
@@ -259,7 +257,7 @@ Description describe(const SymbolicReport& report) {
             {in_json("n"), shape.n},
             {in_json("m"), shape.m},
             {in_json("d"), shape.d},
-            {in_json("dv"), shape.dv != shape.d ? CellValue(shape.dv) : absent()},
+            {in_json(shape.dv != shape.d ? "dv" : ""), shape.dv},
             {in_json("M"), plan.M},
             {in_json("sizes"), report.is_example ? "example" : "given"},
             {in_json("regime"), report.regime ? Json(to_string(*report.regime)) : Json()},

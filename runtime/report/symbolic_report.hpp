@@ -14,9 +14,9 @@ namespace redblue {
 struct SymbolicReport {
   Plan plan;  // of the case
   SymbolicFormula formula;
-  std::optional<FastMemoryOrigin> M_from;
-  std::optional<Regime> regime;  // of the plan; nothing where it has no blocks
-  bool is_example = false;       // redblue chose the plan's sizes, for a regime that was asked for
+  std::optional<FastMemoryOrigin> M_from = {};
+  std::optional<Regime> regime = {};  // of the plan; nothing where it has no blocks
+  bool is_example = false;  // redblue chose the plan's sizes, for a regime that was asked for
 };
 
 // Of what `counted` counts. Throws: RequestError where that is more than one kernel in one fast

@@ -46,6 +46,14 @@ std::vector<std::string> present(const Cells& cells, std::string CellNames::*nam
   return found;
 }
 
+template <class Names>
+Cells renamed(Cells cells, const Names& names_of) {
+  for (auto& [names, value] : cells) {
+    names = names_of(names);
+  }
+  return cells;
+}
+
 std::string line_of(const std::vector<std::string>& texts) {
   return fmt::format("{}\n", fmt::join(texts, ","));
 }
@@ -77,6 +85,10 @@ CellValue decimals(const std::optional<double>& value, int digits, std::string_v
   return CellValue(value).shown(value ? fmt::format("{:.{}f}{}", *value, digits, unit) : unknown);
 }
 
+std::optional<double> quotient(const std::optional<Index>& a, const std::optional<Index>& b) {
+  return a && b ? std::optional(static_cast<double>(*a) / static_cast<double>(*b)) : std::nullopt;
+}
+
 CellValue always_quoted(std::string_view text) {
   CellValue value = text;
   value.quoted = true;
@@ -103,31 +115,17 @@ Cells joined(Cells cells, const Cells& more, const Cells& third, const Cells& fo
 }
 
 Cells only_in_table(Cells cells) {
-  for (auto& [names, value] : cells) {
-    names = in_table(names.title);
-  }
-  return cells;
+  return renamed(std::move(cells), [](const CellNames& old) { return in_table(old.title); });
 }
-
 Cells only_in_json(Cells cells) {
-  for (auto& [names, value] : cells) {
-    names = in_json(names.key);
-  }
-  return cells;
+  return renamed(std::move(cells), [](const CellNames& old) { return in_json(old.key); });
 }
-
 Cells only_in_csv(Cells cells) {
-  for (auto& [names, value] : cells) {
-    names = in_csv(names.column);
-  }
-  return cells;
+  return renamed(std::move(cells), [](const CellNames& old) { return in_csv(old.column); });
 }
-
 Cells not_in_csv(Cells cells) {
-  for (auto& [names, value] : cells) {
-    names.column.clear();
-  }
-  return cells;
+  return renamed(std::move(cells),
+                 [](const CellNames& old) { return CellNames(old.title, old.key, ""); });
 }
 
 std::string table_of(const std::vector<Cells>& rows) {

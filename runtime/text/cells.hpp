@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "memsim/words.hpp"
 #include "runtime/text/json.hpp"
 
 namespace redblue {
@@ -56,6 +57,8 @@ struct CellValue {
 // People see `digits` digits after the point and the unit, or `unknown` for null.
 CellValue decimals(const std::optional<double>& value, int digits, std::string_view unit = "",
                    const char* unknown = "-");
+// a / b, where both are known.
+std::optional<double> quotient(const std::optional<Index>& a, const std::optional<Index>& b);
 CellValue always_quoted(std::string_view text);
 // In a column that is aligned to the left.
 CellValue to_the_left(std::string_view text);

@@ -13,7 +13,6 @@
 #include "runtime/report/context.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/system/memory.hpp"
-#include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/options/machine.hpp"

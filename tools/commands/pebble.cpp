@@ -3,7 +3,6 @@
 #include <array>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,6 @@
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
-#include "runtime/text/json.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/inputs.hpp"
 #include "tools/cli/print.hpp"

@@ -2,12 +2,10 @@
 
 #include "tools/commands/pebble_run.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>

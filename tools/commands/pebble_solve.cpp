@@ -18,7 +18,6 @@
 #include "runtime/pebble/terms.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/system/whole_file.hpp"
-#include "runtime/text/json.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/inputs.hpp"
 #include "tools/cli/interruption.hpp"

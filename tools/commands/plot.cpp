@@ -123,7 +123,7 @@ ReplayReport replay_of(const ReplayAsked& asked) {
   Request request;
   asked.problem.fill(request);
   asked.inputs.fill(request);
-  ReplayReport report{.replayed = {}, .at = {}, .kernel = accesses_of(request, unit), .unit = unit};
+  ReplayReport report{.kernel = accesses_of(request, unit), .unit = unit};
   report.replayed = replay(report.kernel->accesses);
   report.at = sizes_shown(report);
   return report;
