@@ -122,9 +122,7 @@ PhaseCounts counts_of(const JsonField& field, std::string path) {
 }
 
 RecordedPoint known_point_of(const JsonField& field) {
-  RecordedPoint recorded{.point = {field["kernel"].text(), arguments_of(field["arguments"])},
-                         .least_M = std::nullopt,
-                         .counts = {}};
+  RecordedPoint recorded{.point = {field["kernel"].text(), arguments_of(field["arguments"])}};
   if (field.has("least_M")) {
     recorded.least_M = field["least_M"].words();
   }
@@ -307,7 +305,7 @@ Recording parse_recording(std::string_view text, const std::string& from) {
 }
 
 RecordedPoint recorded(const Point& point, const RunCounts& counts) {
-  RecordedPoint recorded{.point = point, .least_M = std::nullopt, .counts = {}};
+  RecordedPoint recorded{.point = point};
   const auto recorded_phases = [](const std::vector<PhaseCounts>& phases) {
     std::vector<PhaseCounts> all;
     for (const PhaseCounts& phase : phases) {
@@ -346,7 +344,7 @@ std::optional<Index> number_of(const RecordedPoint& recorded, std::string_view p
 
 RecordedPoint record(const Subject& subject, const Arguments& arguments, How how,
                      const std::vector<Budget>& at_most) {
-  RecordedPoint recorded{.point = {subject.name, arguments}, .least_M = std::nullopt, .counts = {}};
+  RecordedPoint recorded{.point = {subject.name, arguments}};
   if (subject.least_M && !arguments.contains(kInner)) {
     recorded.least_M = subject.least_M(arguments);
   }

@@ -44,11 +44,11 @@ struct Accepted {
 // The counts of one point.
 struct RecordedPoint {
   Point point;
-  std::optional<Index> least_M;  // of the point's problem, where it is known: of one level
+  std::optional<Index> least_M = {};  // of the point's problem, where it is known: of one level
   std::map<std::string, std::string> fingerprints = {};  // as Subject::fingerprints has them
-  bool fits = true;      // in the point's M; without counts where not
-  std::string why = {};  // the reason why it does not fit; no part of a recording's text
-  RunCounts counts;      // without operations, which no recording holds
+  bool fits = true;       // in the point's M; without counts where not
+  std::string why = {};   // the reason why it does not fit; no part of a recording's text
+  RunCounts counts = {};  // without operations, which no recording holds
   std::vector<Budget> at_most = {};
   std::optional<Index> bound = {};  // where a budget is over it
   std::vector<Accepted> accepted = {};
@@ -66,7 +66,7 @@ struct RecordedPart {
 
 struct Recording {
   How how = How::run;
-  std::vector<RecordedPoint> points;
+  std::vector<RecordedPoint> points = {};
   std::optional<RecordedPart> part = std::nullopt;  // of one that is to be merged with others
 };
 

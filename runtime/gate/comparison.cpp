@@ -436,7 +436,7 @@ Comparison compare(const Recording& before, const Recording& now,
                     "record both alike",
                     to_string(before.how), to_string(now.how)));
   }
-  Comparison comparison{.before = {}, .now = {}, .how = now.how, .points = {}};
+  Comparison comparison{.how = now.how};
   const auto index = [](const Recording& recording) {
     std::map<PointKey, const RecordedPoint*> points;
     for (const RecordedPoint& recorded : recording.points) {
@@ -447,7 +447,7 @@ Comparison compare(const Recording& before, const Recording& now,
   const auto points_before = index(before);
   const auto points_now = index(now);
   for (const RecordedPoint& old : before.points) {
-    Compared compared{.point = old.point, .before = old, .now = std::nullopt, .differences = {}};
+    Compared compared{.point = old.point, .before = old};
     const auto same = points_now.find(key_of(old.point));
     if (same == points_now.end()) {
       compared.differences = {{.kind = Difference::Kind::gone, .why = "it is gone"}};
@@ -461,10 +461,8 @@ Comparison compare(const Recording& before, const Recording& now,
   }
   for (const RecordedPoint& fresh : now.points) {
     if (!points_before.contains(key_of(fresh.point))) {
-      comparison.points.push_back({.point = fresh.point,
-                                   .before = std::nullopt,
-                                   .now = fresh,
-                                   .differences = {{.kind = Difference::Kind::added}}});
+      comparison.points.push_back(
+          {.point = fresh.point, .now = fresh, .differences = {{.kind = Difference::Kind::added}}});
     }
   }
   sort_by_change(comparison);

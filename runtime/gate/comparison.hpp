@@ -66,8 +66,8 @@ std::string to_words(const Difference& difference);
 // on top; then the total, and then the hidden differences.
 struct Compared {
   Point point;
-  std::optional<RecordedPoint> before, now;
-  std::vector<Difference> differences;
+  std::optional<RecordedPoint> before = {}, now = {};
+  std::vector<Difference> differences = {};
   std::optional<Accepted> accepted = std::nullopt;  // the baseline takes the differences
   std::string file = {};  // where a person finds the point; empty: not known
   std::size_t line = 0;
@@ -76,9 +76,9 @@ struct Compared {
 };
 
 struct Comparison {
-  std::string before, now;  // the names of the two recordings, for reports
+  std::string before = {}, now = {};  // the names of the two recordings, for reports
   How how = How::run;
-  std::vector<Compared> points;
+  std::vector<Compared> points = {};
   SuitePart part = {};           // of the points of `before` that the points are
   std::string accept_with = {};  // the command that takes points with --accept; empty: none
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include <fmt/format.h>
@@ -251,23 +250,15 @@ std::string text_table(const Comparison& comparison) {
 
   Table table;
   table.add({"point", "phase", "metric", "baseline", "now", "change", "share"});
-  std::vector<std::string> notes = {""};  // sentences, which are not aligned as columns
   const std::vector<Told> all = by_size(comparison);
   for (std::size_t k = 0; k < std::min(all.size(), kMostLines); ++k) {
     const auto& [point, difference] = all[k];
     std::vector<std::string> cells = difference_cells(*difference);
     const bool again = k > 0 && point == all[k - 1].point;
     cells.insert(cells.begin(), again ? "" : to_string(point->point));
-    table.add(std::move(cells));
-    notes.push_back(note_of(*point, *difference));
+    table.add(std::move(cells), note_of(*point, *difference));
   }
-  text += "\n";
-  std::istringstream rows(table.text());
-  for (const std::string& note : notes) {
-    std::string row;
-    std::getline(rows, row);
-    text += row + (note.empty() ? "" : "  ") + note + "\n";
-  }
+  text += "\n" + table.text();
   if (all.size() > kMostLines) {
     text += fmt::format("and {} more (--format json has all)\n", all.size() - kMostLines);
   }

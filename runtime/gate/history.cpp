@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -146,9 +145,7 @@ MetricAsked parse_metric(const std::string& text) {
 History history_of(const std::string& file, const MetricAsked& asked,
                    const std::vector<Version>& versions, const std::vector<RecordedPoint>& before) {
   History history{.file = file,
-                  .metric = asked.phase.empty() ? asked.metric : asked.phase + ":" + asked.metric,
-                  .commits = {},
-                  .lines = {}};
+                  .metric = asked.phase.empty() ? asked.metric : asked.phase + ":" + asked.metric};
   std::map<PointKey, std::size_t> lines;
   std::map<PointKey, std::vector<Accepted>> accepted_before;
   for (const RecordedPoint& recorded : before) {
@@ -182,7 +179,7 @@ History history_of(const std::string& file, const MetricAsked& asked,
 std::string to_table(const History& history) {
   Table table;
   table.add({"point", "commit", "date", history.metric, "change"});
-  std::vector<std::string> notes = {""};  // sentences, which are not aligned as columns
+  bool any = false;
   std::size_t constant = 0;
   for (const History::Line& line : history.lines) {
     if (!line.changes() && history.lines.size() > 1) {
@@ -195,8 +192,9 @@ std::string to_table(const History& history) {
       if (k == 0 ? value.there : differs(value, line.values[k - 1]) || !value.accepted.empty()) {
         const Commit& commit = history.commits[k];
         table.add({std::exchange(name, ""), commit.short_hash, commit.date, shown(value),
-                   k == 0 ? "" : change_text(line.values[k - 1], value)});
-        notes.push_back(note_of(commit, value));
+                   k == 0 ? "" : change_text(line.values[k - 1], value)},
+                  note_of(commit, value));
+        any = true;
       }
     }
   }
@@ -204,15 +202,7 @@ std::string to_table(const History& history) {
                                  counted(std::ssize(history.lines), "point"),
                                  counted(std::ssize(history.commits), "commit"),
                                  history.shallow ? ", of a shallow clone" : "");
-  if (notes.size() > 1) {
-    text += "\n";
-    std::istringstream rows(table.text());
-    for (const std::string& note : notes) {
-      std::string row;
-      std::getline(rows, row);
-      text += row + (note.empty() ? "" : "  " + printable(note)) + "\n";
-    }
-  }
+  text += any ? "\n" + table.text() : "";
   if (constant != 0) {
     text += fmt::format("\n{} did not change\n", counted(static_cast<Index>(constant), "point"));
   }
@@ -285,10 +275,7 @@ Picture history_picture(const History& history) {
                    : fmt::format("{} of the points of {}", history.metric, history.file),
       .x_label = fmt::format("commits of {}, {}", history.file, dates_of(history.commits)),
       .y_label =
-          one ? history.metric : history.metric + ", change since the first commit in percent",
-      .caption = {},
-      .data = {},
-      .commands = {}};
+          one ? history.metric : history.metric + ", change since the first commit in percent"};
   std::vector<const History::Line*> lines;
   for (const History::Line& line : history.lines) {
     lines.push_back(&line);

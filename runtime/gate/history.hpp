@@ -36,10 +36,10 @@ struct History {
     [[nodiscard]] bool changes() const;
   };
   std::string file;
-  std::string metric;           // "words", "phase1/S:reads"
-  std::vector<Commit> commits;  // the oldest first
-  std::vector<Line> lines;      // in the order in which points came
-  bool shallow = false;         // older commits are not there
+  std::string metric;                // "words", "phase1/S:reads"
+  std::vector<Commit> commits = {};  // the oldest first
+  std::vector<Line> lines = {};      // in the order in which points came
+  bool shallow = false;              // older commits are not there
 };
 
 // A phase and a metric of "[PHASE:]METRIC", of those that budgets have but over_bound.

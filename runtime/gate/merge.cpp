@@ -37,7 +37,7 @@ MergedRecording merge(const std::vector<NamedRecording>& parts) {
     }
   }
   const std::vector<std::vector<std::size_t>> holders = holders_of(there);
-  MergedRecording merged{.recording = {.how = parts.front().recording.how, .points = {}},
+  MergedRecording merged{.recording = {.how = parts.front().recording.how},
                          .missing = missing_points(there, holders).text};
   for (std::size_t k = 0; k < holders.size(); ++k) {
     const std::string& name = there.front().origin.points[k];

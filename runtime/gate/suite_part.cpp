@@ -86,9 +86,7 @@ Json to_json(const SuiteOrigin& origin) {
 SuiteOrigin origin_of(const JsonField& field) {
   SuiteOrigin origin{.how = field["how"].text(),
                      .suite = field.has("suite") ? field["suite"].text() : "",
-                     .program = field["program"].text(),
-                     .points = {},
-                     .files = {}};
+                     .program = field["program"].text()};
   for (const auto& [point, fingerprints] : field["files"].members()) {
     origin.files[point] = fingerprints.texts();
   }

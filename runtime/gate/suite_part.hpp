@@ -31,11 +31,11 @@ std::optional<SuitePart> parse_part(std::string_view text);
 // What the points of a part come from. It is the same for all parts of one suite.
 struct SuiteOrigin {
   std::string how;
-  std::string suite;                // its text; empty if its points say all
-  std::string program;              // the fingerprint of the command
-  std::vector<std::string> points;  // the names of all points of the suite, in its order
+  std::string suite = {};                // its text; empty if its points say all
+  std::string program;                   // the fingerprint of the command
+  std::vector<std::string> points = {};  // the names of all points of the suite, in its order
   // By the names of points and of their arguments: fingerprints of what files say.
-  std::map<std::string, std::map<std::string, std::string>> files;
+  std::map<std::string, std::map<std::string, std::string>> files = {};
   std::map<std::string, std::string> at_most = {};  // budgets, by the names of points that have any
 
   friend bool operator==(const SuiteOrigin&, const SuiteOrigin&) = default;

@@ -144,7 +144,7 @@ Index DeviceLevel::words(Index workers) const {
 Device parse_device(std::string_view text, const std::string& place) {
   const Json json = parse_json(text, place, Comments::yes);
   const ReadObject object(json, place, kDeviceKeys);
-  Device device{.name = object.text("name"), .source = object.text("source"), .levels = {}};
+  Device device{.name = object.text("name"), .source = object.text("source")};
   const Json& levels = object.at("levels");
   if (!levels.is_array() || levels.empty()) {
     throw InputError(
@@ -169,8 +169,7 @@ Device read_device(const std::string& path) {
 Device device_of(const Topology& topology) {
   Device device{.name = "this",
                 .source = topology.model ? fmt::format("{} ({})", *topology.model, topology.source)
-                                         : topology.source,
-                .levels = {}};
+                                         : topology.source};
   for (const CacheLevel level : kCacheLevels) {
     if (const Cache* cache = topology.cache(level)) {
       const auto cores = static_cast<Index>(cache->cores.size());

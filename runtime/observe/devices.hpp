@@ -33,8 +33,8 @@ struct DeviceLevel {
 struct Device {
   std::string name;
   std::string source;  // the memories and the document that describes them
-  std::vector<DeviceLevel>
-      levels;             // from the innermost out; each has more bytes than the one before
+  std::vector<DeviceLevel> levels =
+      {};                 // from the innermost out; each has more bytes than the one before
   std::string file = {};  // from which it was read; empty: it is known by name, or hwloc's
 
   [[nodiscard]] const std::string& source_of(const DeviceLevel& level) const {

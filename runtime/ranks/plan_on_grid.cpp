@@ -76,14 +76,7 @@ Plan usual_plan(const Kernel& kernel, const Problem& problem, const Memory& memo
 }
 
 PlannedGrid on_grid(const Kernel& kernel, Plan plan, const Grid& grid) {
-  PlannedGrid on{.grid = grid,
-                 .plan = std::move(plan),
-                 .ranks = {},
-                 .costs = {},
-                 .received = {},
-                 .arena = {},
-                 .home = {},
-                 .path = {}};
+  PlannedGrid on{.grid = grid, .plan = std::move(plan)};
   const GridPlan of(kernel, on.plan, grid);
   on.ranks = ranks_of_each_kind(of);
   std::map<std::string, LinkCount> most;

@@ -23,14 +23,14 @@ Index usual_groups(const Problem& problem, const Grid& grid);
 struct PlannedGrid {
   Grid grid;
   Plan plan;
-  std::vector<Index> ranks;
-  std::vector<RankCost> costs;
+  std::vector<Index> ranks = {};
+  std::vector<RankCost> costs = {};
   // Of the rank that has the most of each: words received, reads + writes of the arena, and words
   // of the home.
-  Words received, arena, home;
+  Words received = {}, arena = {}, home = {};
   // What is received one after the other: of each phase of links the most of one rank, and of the
   // running sum all.
-  LinkCount path;
+  LinkCount path = {};
 };
 PlannedGrid plan_on_grid(const Kernel& kernel, const Problem& problem, const Memory& memory,
                          Objective objective, const Grid& grid);

@@ -141,7 +141,7 @@ std::vector<HomeMatrix> home_of(const RankPart& part) {
 }
 
 RankCost cost_of_rank(const RankPart& part) {
-  RankCost cost{.arena = arena_of(part), .links = {}, .home = {}};
+  RankCost cost{.arena = arena_of(part)};
   for (std::size_t stage = 0; stage < part.split().stages.size(); ++stage) {
     for (const RankTransfer& transfer : transfers_before(part, stage)) {
       add(part, transfer, cost.links);

@@ -17,8 +17,8 @@ inline constexpr Index kOthers = -1;
 
 struct RankCost {
   std::vector<PhaseCost> arena;
-  Links links;  // to and from this rank
-  Words home;
+  Links links = {};  // to and from this rank
+  Words home = {};
 };
 RankCost cost_of_rank(const RankPart& part);
 

@@ -40,9 +40,6 @@ Picture replay_picture(const ReplayReport& report) {
                                        sizes_text(run.run, true)),
                   .x_label = "M, words of fast memory or of the cache",
                   .y_label = "words moved, read and written",
-                  .caption = {},
-                  .data = {},
-                  .commands = {},
                   .words_above = true};
   double fewest = static_cast<double>(run.moved.io.reads);
   double largest = static_cast<double>(run.moved.io.io());

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "runtime/text/build_context.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -25,8 +24,8 @@ Cells size_cells(const ReplayReport& report, Index M) {
   return cells;
 }
 
-std::vector<Cells> rows_of(const ReplayReport& report) {
-  return redblue::rows_of(report.at, [&](Index M) { return size_cells(report, M); });
+std::vector<Cells> size_rows(const ReplayReport& report) {
+  return rows_of(report.at, [&](Index M) { return size_cells(report, M); });
 }
 
 // What is read in a phase, of these.
@@ -58,27 +57,21 @@ std::vector<Cells> phase_rows(const ReplayReport& report) {
   return rows;
 }
 
-Json level_json(Index M, const PhaseCounts& total, const std::vector<PhaseCounts>& phases) {
-  const auto words = [](const PhaseCounts& of) {
-    return Json{{"reads", of.io.reads}, {"writes", of.io.writes}, {"peak", of.peak}};
-  };
-  Json all = Json::array();
-  for (const PhaseCounts& phase : phases) {
-    Json json = {{"path", phase.path}};
-    json.update(words(phase));
-    all.push_back(std::move(json));
-  }
-  return {{"M", M}, {"total", words(total)}, {"phases", std::move(all)}};
-}
-
 // From the innermost out; the machine's own is the last.
-Json levels_json(const ReplayReport& report) {
-  Json levels = Json::array();
-  for (const auto& [M, counted] : report.kernel->inner) {
-    levels.push_back(level_json(M, counted.total, counted.phases));
-  }
-  levels.push_back(level_json(report.kernel->run.M, report.kernel->moved, report.kernel->phases));
-  return levels;
+void add_level(Description& of, Index M, const PhaseCounts& total,
+               const std::vector<PhaseCounts>& phases) {
+  const auto words = [](const PhaseCounts& counts) -> Cells {
+    return {{in_json("reads"), counts.io.reads},
+            {in_json("writes"), counts.io.writes},
+            {in_json("peak"), counts.peak}};
+  };
+  Description level;
+  level.fact("M", M);
+  level.fact("total", json_of(words(total)));
+  level.table("phases", rows_of(phases, [&](const PhaseCounts& phase) {
+                return joined({{in_json("path"), phase.path}}, words(phase));
+              }));
+  of.element("levels", level);
 }
 
 std::string moved_text(const std::string& who, const PhaseCounts& moved, Index M) {
@@ -111,54 +104,47 @@ std::vector<Index> sizes_shown(const ReplayReport& report) {
   return sizes;
 }
 
-std::string to_table(const ReplayReport& report) {
+Description describe(const ReplayReport& report) {
   const Replayed& all = report.replayed;
-  const std::string rows = report.unit == ReplayUnit::word
-                               ? ""
-                               : fmt::format("{} rows of at most {} words, in all ",
-                                             grouped(all.units), grouped(all.widest));
-  std::string text = fmt::format("{} accesses to {}{} words   (in words)\n", grouped(all.accesses),
-                                 rows, grouped(all.words));
+  Description of;
+  of.fact("schema", kSchema);
   if (report.kernel) {
     const TouchedRun& run = *report.kernel;
-    std::string itself = moved_text(run.run.kernel, run.moved, run.run.M);
-    std::size_t number = 0;
-    for (const auto& [M, counted] : run.inner) {
-      itself += moved_text(fmt::format("level {}", ++number), counted.total, M);
+    of.facts({{in_json("schedule.peak"), run.moved.peak},
+              {in_json("schedule.reads"), run.moved.io.reads},
+              {in_json("schedule.writes"), run.moved.io.writes}});
+    of.members(followed_json(run.run));
+    of.members(run.run.more);
+    of.text(moved_text(run.run.kernel, run.moved, run.run.M));
+    for (std::size_t k = 0; k < run.inner.size(); ++k) {
+      const auto& [M, counted] = run.inner[k];
+      of.text(moved_text(fmt::format("level {}", k + 1), counted.total, M));
+      add_level(of, M, counted.total, counted.phases);
     }
-    text = itself + run.note + text;
-  }
-  text += "\n" + table_of(rows_of(report));
-  return report.per_phase ? text + "\n" + table_of(phase_rows(report)) : text;
-}
-
-std::string to_json(const ReplayReport& report) {
-  Json json = {{"schema", kSchema}};
-  if (report.kernel) {
-    const PhaseCounts& moved = report.kernel->moved;
-    json.update(followed_json(report.kernel->run));
-    json.update(report.kernel->run.more);
-    json["schedule"] = {
-        {"peak", moved.peak}, {"reads", moved.io.reads}, {"writes", moved.io.writes}};
-    if (!report.kernel->inner.empty()) {
-      json["levels"] = levels_json(report);
+    if (!run.inner.empty()) {
+      add_level(of, run.run.M, run.moved, run.phases);
     }
+    of.text(run.note);
   }
-  json["unit"] = to_string(report.unit);
+  std::string rows;
+  of.fact("unit", to_string(report.unit));
   if (report.unit == ReplayUnit::row) {
-    json["rows"] = {{"count", report.replayed.units}, {"widest", report.replayed.widest}};
+    of.fact("rows", Json{{"count", all.units}, {"widest", all.widest}});
+    rows = fmt::format("{} rows of at most {} words, in all ", grouped(all.units),
+                       grouped(all.widest));
   }
-  json["accesses"] = report.replayed.accesses;
-  json["addresses"] = report.replayed.words;
-  json["curve"] = json_of(rows_of(report));
-  if (report.per_phase) {
-    json["phases"] = json_of(phase_rows(report));
+  of.fact("accesses", all.accesses);
+  of.fact("addresses", all.words);
+  of.say("{} accesses to {}{} words   (in words)\n", grouped(all.accesses), rows,
+         grouped(all.words));
+  if (report.per_phase) {  // whose rows are those of CSV
+    of.table("curve", rows_of(size_rows(report), not_in_csv));
+    of.text("\n");
+    of.table("phases", phase_rows(report));
+  } else {
+    of.table("curve", size_rows(report));
   }
-  return json.document();
-}
-
-std::string to_csv(const ReplayReport& report) {
-  return csv_of(report.per_phase ? phase_rows(report) : rows_of(report));
+  return of;
 }
 
 }  // namespace redblue

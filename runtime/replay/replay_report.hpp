@@ -10,6 +10,7 @@
 
 #include "memsim/phase.hpp"
 #include "runtime/replay/replay.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/text/gnuplot.hpp"
 #include "runtime/trace/followed_run.hpp"
 
@@ -37,8 +38,8 @@ struct TouchedRun {
 };
 
 struct ReplayReport {
-  Replayed replayed;
-  std::vector<Index> at;  // the sizes M that are shown, rising
+  Replayed replayed = {};
+  std::vector<Index> at = {};  // the sizes M that are shown, rising
   // Of a run; its accesses are not looked at.
   std::optional<TouchedRun> kernel = {};
   ReplayUnit unit = ReplayUnit::word;
@@ -48,10 +49,8 @@ struct ReplayReport {
 // Powers of two below the number of words, that number, and the peak of a run, where a unit fits.
 std::vector<Index> sizes_shown(const ReplayReport& report);
 
-std::string to_table(const ReplayReport& report);
-std::string to_json(const ReplayReport& report);
-// A row for each size; with per_phase for each size of each phase.
-std::string to_csv(const ReplayReport& report);
+// CSV has a row for each size; with per_phase for each size of each phase.
+Description describe(const ReplayReport& report);
 
 // The words of LRU, and the reads of OPT, against M; the kernel's own and the lower bound.
 // Requires: a run of a kernel.

@@ -25,9 +25,7 @@ bool has_tiles(Pass pass) {
 }
 
 std::optional<double> over_bound(const Report& report) {
-  return report.bound ? std::optional(static_cast<double>(report.kernel.io()) /
-                                      static_cast<double>(report.bound->words))
-                      : std::nullopt;
+  return report.bound ? quotient(report.kernel.io(), report.bound->words) : std::nullopt;
 }
 
 std::vector<AsRow> as_rows(const Request& asked, const Problem& problem, Pass pass,
@@ -100,9 +98,9 @@ Cells tiles_cells(const AsRow* row) {
                      counted ? std::optional(row->planned->kernel.io()) : std::nullopt,
                      in_json("planned.bytes")),
           {{"", "planned.ratio", "planned_ratio"}, decimals(ratio, 3)},
-          {in_json("missing"),
-           row == nullptr || row->missing.empty() ? absent() : CellValue(row->missing)},
-          {in_json("source"), counted ? CellValue(source_of(*row)) : absent()}};
+          {in_json(row == nullptr || row->missing.empty() ? "" : "missing"),
+           row == nullptr ? "" : row->missing},
+          {in_json(counted ? "source" : ""), counted ? source_of(*row) : ""}};
 }
 
 std::string name_of(const AsRow& row) {

@@ -10,7 +10,6 @@
 #include "runtime/report/context.hpp"
 #include "runtime/report/device_figures.hpp"
 #include "runtime/report/word_width.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -134,20 +133,18 @@ std::string remark(const BoundReport& report, const Bound& bound) {
 }
 
 Cells bound_cells(const BoundReport& report, const Bound& bound) {
-  Cells cells = {{{"bound", "name"}, always_quoted(bound.name)},
-                 {"words", bound.words},
-                 bytes_cell(report.task.problem.word_bytes, bound.words),
-                 {"status", to_string(bound.status)},
-                 {"order", to_string(bound.order)},
-                 {"recomputation", bound.recomputation},
-                 {in_table("regime"), remark(report, bound)}};
-  if (bound.status == Status::asymptotic) {
-    cells.push_back({in_json("regime"), bound.regime});
-    cells.push_back({in_json("in_regime"), bound.in_regime});
-    cells.push_back({in_json("refuted_by"),
-                     report.undercut(bound) ? Json(spelled(report.best->plan)) : Json()});
-  }
-  return cells;
+  const bool asymptotic = bound.status == Status::asymptotic;
+  return {{{"bound", "name"}, always_quoted(bound.name)},
+          {"words", bound.words},
+          bytes_cell(report.task.problem.word_bytes, bound.words),
+          {"status", to_string(bound.status)},
+          {"order", to_string(bound.order)},
+          {"recomputation", bound.recomputation},
+          {in_table("regime"), remark(report, bound)},
+          {in_json(asymptotic ? "regime" : ""), bound.regime},
+          {in_json(asymptotic ? "in_regime" : ""), bound.in_regime},
+          {in_json(asymptotic ? "refuted_by" : ""),
+           report.undercut(bound) ? Json(spelled(report.best->plan)) : Json()}};
 }
 
 std::vector<Cells> bound_rows(const BoundReport& report) {
@@ -215,16 +212,6 @@ std::vector<Cells> partition_rows(const BoundReport& report) {
                                   : below    ? "with T = M: below compulsory"
                                              : "no"}};
   });
-}
-
-std::string partition_table(const BoundReport& report) {
-  return "\npartitions: Lemma E.6, words of the strict game with M red pebbles, in parts of T "
-         "words\n" +
-         table_of(partition_rows(report));
-}
-
-std::string as_table(const BoundReport& report) {
-  return fmt::format("\n{}\n{}", table_of(rows_of(report.as, as_cells)), to_words(report.as));
 }
 
 // "8192,262144"
@@ -312,7 +299,7 @@ const Bound& BoundReport::active() const {
 }
 
 double BoundReport::ratio() const {
-  return static_cast<double>(best->words.value()) / static_cast<double>(active().words);
+  return *quotient(best->words.value(), active().words);
 }
 
 bool BoundReport::undercut(const Bound& bound) const {
@@ -353,86 +340,6 @@ BoundReport report_bounds(const Task& task) {
 
 namespace {
 
-std::string best_of_level(const BoundReport& report) {
-  return report.best ? fmt::format("; {} moves {}, {:.3f} times that", to_words(*report.best),
-                                   grouped(report.best->words.value()), report.ratio())
-                     : std::string();
-}
-
-std::string table_of_levels(const BoundReport& report) {
-  const Memory& memory = report.task.memory;
-  std::string text = fmt::format("{}   (lower bounds on reads + writes, {})\n",
-                                 to_words(report.task), in_words(report.task.problem));
-  for (const FastMemoryOrigin& from : report.inner_from) {
-    text += to_words(from) + "\n";
-  }
-  if (report.M_from) {
-    text += to_words(*report.M_from) + "\n";
-  }
-  text += report.device ? to_words(*report.device) + "\n" : "";
-  for (std::size_t level = 0; level < memory.levels(); ++level) {
-    const BoundReport alone = of_level(report, level);
-    text += fmt::format("\nlevel {}, M = {} words\n\n{}", level + 1, grouped(memory.words(level)),
-                        table_of(bound_rows(alone)));
-    text += fmt::format("\nactive, of every algorithm: {}, {} words{}\n", alone.active().name,
-                        grouped(alone.active().words), best_of_level(alone));
-  }
-  text += fmt::format(
-      "\nwords of the levels weighed {}{}: at least {:.6g} of every algorithm", costs_text(memory),
-      report.word_costs_from.empty() ? std::string()
-                                     : fmt::format(" ns ({})", report.word_costs_from),
-      report.weighted);
-  if (!report.best) {
-    return text + "\n" + report.no_best + "\n";
-  }
-  return text + fmt::format("; least of our kernels: {}, {:.6g}, {:.3f} times that\n",
-                            to_words(*report.best), *report.best->weighted,
-                            *report.best->weighted / report.weighted);
-}
-
-std::string table_without_partitions(const BoundReport& report) {
-  const Task& task = report.task;
-  std::string text = fmt::format("{}   (lower bounds on reads + writes, {})\n", to_words(task),
-                                 in_words(task.problem));
-  if (report.M_from) {
-    text += to_words(*report.M_from) + "\n";
-  }
-  text += report.device ? to_words(*report.device) + "\n" : "";
-  text += "\n" + table_of(bound_rows(report));
-  const Bound& active = report.active();
-  text += fmt::format("\nactive, of every algorithm: {}, {} words\n", active.name,
-                      grouped(active.words));
-  if (report.best) {
-    text +=
-        fmt::format("fewest words of our kernels: {}, {} words, {:.3f} times that\n",
-                    to_words(*report.best), grouped(report.best->words.value()), report.ratio());
-  } else {
-    text += report.no_best + "\n";
-  }
-  if (is_linear(task.pass)) {
-    return text + "the paper's Theorem 1.1 is of softmax attention: it does not speak of this\n";
-  }
-  if (!in_the_paper(task.pass) || !task.problem.mask.full() || !task.problem.sparsity.dense()) {
-    return text;  // the paper is about all pairs
-  }
-  const Words divides = dividing_point(task.problem.shape);
-  text += fmt::format("the paper divides at M = d^2 = {}: this cache is {}\n",
-                      grouped(divides.value()), Words(task.memory.M) < divides ? "small" : "large");
-  if (report.statements.empty()) {
-    return text;
-  }
-  text += "\n" + table_of(statement_rows(report));
-  for (const Statement& statement : report.statements) {
-    text += fmt::format("{}: {} for {}; words: {}\n", statement.name, statement.says,
-                        statement.range, statement.about);
-  }
-  return text;
-}
-
-}  // namespace
-
-namespace {
-
 // The words of the active bound of each level.
 MovedWords words_of_levels(const BoundReport& report) {
   std::vector<Index> words;
@@ -443,41 +350,9 @@ MovedWords words_of_levels(const BoundReport& report) {
           report.task.problem.word_bytes.value_or(kFloatBytes)};
 }
 
-}  // namespace
-
-std::string to_table(const BoundReport& report) {
-  std::string text =
-      report.level_bounds.empty() ? table_without_partitions(report) : table_of_levels(report);
-  text += report.as.empty() ? "" : as_table(report);
-  text += report.partitions.empty() ? "" : partition_table(report);
-  return text + (report.device
-                     ? figures_text(*report.device, "least words", words_of_levels(report))
-                     : "");
-}
-
-namespace {
-
-// The least that our kernel of the least weighted sum moves over a level's active bound.
-Json level_json(const BoundReport& report, std::size_t level) {
-  const BoundReport alone = of_level(report, level);
-  Json json = {{"M", alone.task.memory.M},
-               {"word_cost", report.task.memory.word_cost(level)},
-               {"bounds", json_of(bound_rows(alone))},
-               {"lower_bound", bound_json(alone.active())},
-               {"best", nullptr}};
-  if (alone.best) {
-    json["best"] = {{"kernel", spelled(alone.best->plan)},
-                    {"words", alone.best->words.value()},
-                    {"ratio", alone.ratio()}};
-    json["best"].update(
-        json_of({bytes_cell(report.task.problem.word_bytes, alone.best->words.value())}));
-  }
-  return json;
-}
-
-// What a line says of an algorithm; a weighted sum has no bytes.
-Cells line(const BoundReport& report, std::string_view name, const CellValue& words,
-           std::string_view status, const std::optional<Index>& of_bytes) {
+// What a line of CSV says of an algorithm, or of a weighted sum, which has no bytes.
+Cells algorithm_cells(const BoundReport& report, std::string_view name, const CellValue& words,
+                      std::string_view status, const std::optional<Index>& of_bytes) {
   return {{in_csv("name"), always_quoted(name)},
           {in_csv("words"), words},
           bytes_cell(report.task.problem.word_bytes, of_bytes, in_csv("bytes")),
@@ -485,131 +360,177 @@ Cells line(const BoundReport& report, std::string_view name, const CellValue& wo
           {in_csv("order"), absent()},
           {in_csv("recomputation"), absent()}};
 }
-Cells line(const BoundReport& report, std::string_view name, const std::optional<Index>& words,
-           std::string_view status) {
-  return line(report, name, words ? CellValue(*words) : CellValue(nullptr), status, words);
-}
-Cells weighted_line(const BoundReport& report, std::string_view name, double words,
-                    std::string_view status) {
-  return line(report, name, words, status, std::nullopt);
+Cells algorithm_cells(const BoundReport& report, std::string_view name,
+                      const std::optional<Index>& words, std::string_view status) {
+  return algorithm_cells(report, name, CellValue(words), status, words);
 }
 
-std::vector<Cells> csv_rows(const BoundReport& report) {
-  std::vector<Cells> rows = bound_rows(report);
+// The lines after those of bounds.
+std::vector<Cells> algorithm_rows(const BoundReport& report) {
+  std::vector<Cells> rows;
   for (const Partition& of : report.partitions) {
-    rows.push_back(
-        line(report, fmt::format("Lemma E.6, {}", of.products), of.words, "strict game"));
-    rows.push_back(line(report, fmt::format("Lemma E.6, {}, best T", of.products), of.best_words,
-                        "strict game"));
+    const std::string name = fmt::format("Lemma E.6, {}", of.products);
+    rows.push_back(algorithm_cells(report, name, of.words, "strict game"));
+    rows.push_back(algorithm_cells(report, name + ", best T", of.best_words, "strict game"));
   }
   if (report.best) {
-    rows.push_back(line(report, spelled(report.best->plan), report.best->words.value(), "moved"));
-  }
-  if (report.as.empty()) {
-    return rows;
-  }
-  const auto add = [](Cells& cells, const CellValue& as, const CellValue& blocks,
-                      const AsRow* row) {
-    cells.push_back({in_csv("as"), as});
-    cells.push_back({in_csv("blocks"), blocks});
-    cells = joined(std::move(cells), tiles_cells(row));
-  };
-  for (Cells& row : rows) {
-    add(row, nullptr, nullptr, nullptr);
-  }
-  for (const AsRow& row : report.as) {
-    std::optional<Index> words;
-    CellValue blocks = nullptr;
-    if (row.counted) {
-      words = row.counted->kernel.io();
-      blocks = blocks_text(row.counted->kernel.plan.blocks);
-    }
-    add(rows.emplace_back(line(report, name_of(row), words, row.counted ? "moved" : "missing")),
-        row.schedule->name, blocks, &row);
+    rows.push_back(
+        algorithm_cells(report, spelled(report.best->plan), report.best->words.value(), "moved"));
   }
   return rows;
 }
 
-// All levels, and the weighted sums, of no level.
-std::vector<Cells> csv_rows_of_levels(const BoundReport& report) {
+// The columns that tiles of others bring. Null: of a row of ours.
+Cells as_columns(const AsRow* row) {
+  const bool counted = row != nullptr && row->counted;
+  return joined(
+      {{in_csv("as"), row != nullptr ? Json(row->schedule->name) : Json()},
+       {in_csv("blocks"), counted ? Json(blocks_text(row->counted->kernel.plan.blocks)) : Json()}},
+      only_in_csv(tiles_cells(row)));
+}
+
+Cells as_line(const BoundReport& report, const AsRow& row) {
+  const auto words = row.counted ? std::optional(row.counted->kernel.io()) : std::optional<Index>();
+  return joined(algorithm_cells(report, name_of(row), words, row.counted ? "moved" : "missing"),
+                as_columns(&row));
+}
+
+// The bounds of a fast memory, and beside them our kernels; each row ends with `last`.
+void add_bounds(Description& of, const BoundReport& report, const Cells& last) {
+  const Cells end = report.as.empty() ? last : joined(as_columns(nullptr), last);
+  const auto ended = [&](const Cells& row) { return joined(row, end); };
+  of.table("bounds", rows_of(bound_rows(report), ended));
+  of.table("", rows_of(algorithm_rows(report), ended));
+}
+
+// The kernel of fewest words, beside the active bound.
+Json best_json(const BoundReport& report) {
+  if (!report.best) {
+    return nullptr;
+  }
+  const Choice& best = *report.best;
+  return json_of({{"kernel", spelled(best.plan)},
+                  {"words", best.words.value()},
+                  {"ratio", report.ratio()},
+                  bytes_cell(report.task.problem.word_bytes, best.words.value())});
+}
+
+void add_levels(Description& of, const BoundReport& report) {
   const Memory& memory = report.task.memory;
-  std::vector<Cells> rows;
-  const auto add = [&](const Cells& cells, const CellValue& level, const CellValue& cost) {
-    rows.push_back(joined(cells, {{in_csv("M_levels"), levels_text(memory)},
-                                  {in_csv("level"), level},
-                                  {in_csv("word_cost"), cost}}));
+  const auto last = [&](const CellValue& level, const CellValue& cost) -> Cells {
+    return {{in_csv("M_levels"), levels_text(memory)},
+            {in_csv("level"), level},
+            {in_csv("word_cost"), cost}};
   };
   for (std::size_t level = 0; level < memory.levels(); ++level) {
-    for (const Cells& cells : csv_rows(of_level(report, level))) {
-      add(cells, static_cast<Index>(level + 1), memory.word_cost(level));
+    const BoundReport alone = of_level(report, level);
+    const Bound& active = alone.active();
+    Description its;
+    its.facts({{in_json("M"), alone.task.memory.M},
+               {in_json("word_cost"), memory.word_cost(level)},
+               {in_json("lower_bound"), bound_json(active)},
+               {in_json("best"), best_json(alone)}});
+    its.say("\nlevel {}, M = {} words\n", level + 1, grouped(memory.words(level)));
+    add_bounds(its, alone, last(static_cast<Index>(level + 1), memory.word_cost(level)));
+    its.say("\nactive, of every algorithm: {}, {} words{}", active.name, grouped(active.words),
+            alone.best ? fmt::format("; {} moves {}, {:.3f} times that", to_words(*alone.best),
+                                     grouped(alone.best->words.value()), alone.ratio())
+                       : "");
+    of.element("levels", its);
+  }
+  of.fact("weighted_bound", report.weighted);
+  of.fact(report.word_costs_from.empty() ? "" : "word_costs_from", report.word_costs_from);
+  std::string text =
+      fmt::format("\nwords of the levels weighed {}: at least {:.6g} of every algorithm",
+                  costs_text(memory, report.word_costs_from), report.weighted);
+  std::vector<Cells> rows = {algorithm_cells(report, "weighted", report.weighted,
+                                             to_string(Status::proven), std::nullopt)};
+  if (report.best) {
+    const double weighted = *report.best->weighted, ratio = weighted / report.weighted;
+    of.facts({{in_json("best.weighted"), weighted}, {in_json("best.weighted_ratio"), ratio}});
+    rows.push_back(algorithm_cells(report, spelled(report.best->plan) + ", weighted", weighted,
+                                   "moved", std::nullopt));
+    text += fmt::format("; least of our kernels: {}, {:.6g}, {:.3f} times that",
+                        to_words(*report.best), weighted, ratio);
+  } else {
+    text += "\n" + report.no_best;
+  }
+  of.say("{}", text);
+  for (Cells& row : rows) {
+    row = joined(std::move(row), last(absent(), absent()));
+  }
+  of.table("", std::move(rows));
+}
+
+// What the paper says at this size: its algorithms and theorems are of all pairs.
+void add_statements(Description& of, const BoundReport& report) {
+  const Task& task = report.task;
+  if (is_linear(task.pass)) {
+    of.say("the paper's Theorem 1.1 is of softmax attention: it does not speak of this");
+  }
+  if (!in_the_paper(task.pass) || !task.problem.mask.full() || !task.problem.sparsity.dense()) {
+    return;
+  }
+  const Words divides = dividing_point(task.problem.shape);
+  of.fact("dividing_point", divides.value());
+  of.say("the paper divides at M = d^2 = {}: this cache is {}", grouped(divides.value()),
+         Words(task.memory.M) < divides ? "small" : "large");
+  if (has_statements(task)) {
+    of.text(report.statements.empty() ? "" : "\n");
+    of.table("statements", rows_of(statement_rows(report), not_in_csv));
+    for (const Statement& statement : report.statements) {
+      of.say("{}: {} for {}; words: {}", statement.name, statement.says, statement.range,
+             statement.about);
     }
   }
-  add(weighted_line(report, "weighted", report.weighted, to_string(Status::proven)), absent(),
-      absent());
-  if (report.best) {
-    add(weighted_line(report, spelled(report.best->plan) + ", weighted", *report.best->weighted,
-                      "moved"),
-        absent(), absent());
-  }
-  return rows;
 }
 
 }  // namespace
 
-std::string to_json(const BoundReport& report) {
+Description describe(const BoundReport& report) {
   const Task& task = report.task;
-  Json json = task_json(report.task, report.M_from);
-  json["bounds"] = json_of(bound_rows(report));
   const Bound& active = report.active();
-  json["lower_bound"] = bound_json(active);
-  json["best"] = nullptr;
-  if (report.best) {
-    const Choice& best = *report.best;
-    json["best"] = {
-        {"kernel", spelled(best.plan)}, {"words", best.words.value()}, {"ratio", report.ratio()}};
-    json["best"].update(json_of({bytes_cell(task.problem.word_bytes, best.words.value())}));
-    if (best.forward) {
-      json["best"]["forward"] = spelled(*best.forward);
-    }
-  }
-  if (report.device) {
-    json["device"] = device_json(*report.device, words_of_levels(report));
-  }
-  if (!report.level_bounds.empty()) {
-    json["levels"] = Json::array();
-    for (std::size_t level = 0; level < report.level_bounds.size(); ++level) {
-      json["levels"].push_back(level_json(report, level));
-    }
-    json["weighted_bound"] = report.weighted;
-    if (report.best) {
-      json["best"]["weighted"] = *report.best->weighted;
-      json["best"]["weighted_ratio"] = *report.best->weighted / report.weighted;
-    }
-    if (!report.word_costs_from.empty()) {
-      json["word_costs_from"] = report.word_costs_from;
-    }
-    return json.document();
-  }
-  if (in_the_paper(task.pass) && task.problem.mask.full() && task.problem.sparsity.dense()) {
-    json["dividing_point"] = dividing_point(task.problem.shape).value();
-  }
-  if (has_statements(task)) {
-    json["statements"] = json_of(statement_rows(report));
-  }
-  if (!report.partitions.empty()) {
-    json["partitions"] = json_of(partition_rows(report));
+  const bool has_levels = !report.level_bounds.empty();
+  Description of = begin_report(fmt::format("{}   (lower bounds on reads + writes, {})",
+                                            to_words(task), in_words(task.problem)),
+                                report.M_from, report.inner_from, report.device);
+  of.facts(joined(task_cells(task), problem_cells(task),
+                  {{in_json("lower_bound"), bound_json(active)},
+                   {in_json("best"), best_json(report)},
+                   {in_json("best.forward"), report.best && report.best->forward
+                                                 ? CellValue(spelled(*report.best->forward))
+                                                 : absent()}}));
+  if (has_levels) {
+    of.fact("bounds", json_of(bound_rows(report)));
+    add_levels(of, report);
+  } else {
+    of.text("\n");
+    add_bounds(of, report, {});
+    of.say("\nactive, of every algorithm: {}, {} words", active.name, grouped(active.words));
+    of.text(report.best ? fmt::format("fewest words of our kernels: {}, {} words, {:.3f} times "
+                                      "that\n",
+                                      to_words(*report.best), grouped(report.best->words.value()),
+                                      report.ratio())
+                        : report.no_best + "\n");
+    add_statements(of, report);
   }
   if (!report.as.empty()) {
-    json["as"] = json_of(rows_of(report.as, as_cells));
+    of.text("\n");
+    of.table("as", rows_of(report.as, [&](const AsRow& row) {
+               return joined(not_in_csv(as_cells(row)), as_line(report, row));
+             }));
+    of.text("\n" + to_words(report.as));
   }
-  return json.document();
-}
-
-std::string to_csv(const BoundReport& report) {
-  const std::vector<Cells> rows =
-      report.level_bounds.empty() ? csv_rows(report) : csv_rows_of_levels(report);
-  const Cells problem = task_cells(report.task);
-  return csv_of(rows_of(rows, [&](const Cells& row) { return joined(problem, row); }));
+  if (!report.partitions.empty()) {
+    of.say(
+        "\npartitions: Lemma E.6, words of the strict game with M red pebbles, in parts of T "
+        "words");
+    of.table("partitions", rows_of(partition_rows(report), not_in_csv));
+  }
+  if (report.device) {
+    of.member("device", device_figures(*report.device, "least words", words_of_levels(report)));
+  }
+  return of;
 }
 
 }  // namespace redblue

@@ -9,6 +9,7 @@
 #include "runtime/observe/devices.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/report/as_rows.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/theory/bounds.hpp"
 #include "runtime/theory/partition.hpp"
 #include "runtime/theory/planner.hpp"
@@ -73,8 +74,6 @@ BoundReport report_bounds(const Task& task);
 std::string to_words(const Task& task, std::string_view without = {});
 // A kernel, and the kernel that makes O and L for it: "backward/rows after forward/rows".
 std::string to_words(const Choice& choice);
-std::string to_table(const BoundReport& report);
-std::string to_json(const BoundReport& report);
-std::string to_csv(const BoundReport& report);
+Description describe(const BoundReport& report);
 
 }  // namespace redblue

@@ -9,7 +9,6 @@
 
 #include "runtime/report/context.hpp"
 #include "runtime/system/read_text.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
@@ -47,30 +46,33 @@ std::vector<Cells> share_rows(const CalibratedCache& cache) {
   });
 }
 
-std::vector<Cells> share_rows(const Calibration& calibration) {
-  std::vector<Cells> rows;
-  for (const CalibratedCache& cache : calibration.levels) {
-    std::ranges::move(share_rows(cache), std::back_inserter(rows));
-  }
-  return rows;
-}
-
-Json level_json(const CalibratedCache& cache) {
-  Json json = {{"cache", to_string(cache.level)}, {"bytes", cache.bytes}};
+void add_level(Description& of, const CalibratedCache& cache) {
+  Description level;
+  level.facts({{in_json("cache"), to_string(cache.level)}, {in_json("bytes"), cache.bytes}});
   if (const auto best = fastest(cache.shares)) {
-    json["fastest"] = {
-        {"share", best->share}, {"words", best->words}, {"percent_of_peak", 100 * *best->of_peak}};
+    level.fact("fastest", Json{{"share", best->share},
+                               {"words", best->words},
+                               {"percent_of_peak", 100 * *best->of_peak}});
   } else {
-    json["fastest"] = {{"unavailable", too_small()}};
+    level.fact("fastest.unavailable", too_small());
   }
   if (const auto best = agreeing(cache.shares)) {
-    json["agreeing"] = {{"share", best->share}, {"words", best->words}, {"ratio", *best->ratio},
-                        {"via", cache.via},     {"n", cache.side},      {"d", cache.side}};
+    level.fact("agreeing", Json{{"share", best->share},
+                                {"words", best->words},
+                                {"ratio", *best->ratio},
+                                {"via", cache.via},
+                                {"n", cache.side},
+                                {"d", cache.side}});
   } else {
-    json["agreeing"] = {{"unavailable", cache.no_traffic}};
+    level.fact("agreeing.unavailable", cache.no_traffic);
   }
-  json["shares"] = json_of(share_rows(cache));
-  return json;
+  level.fact("shares", json_of(share_rows(cache)));
+  of.element("levels", level);
+  of.say("{}: {} bytes; traffic {}", to_string(cache.level),
+         grouped(static_cast<Index>(cache.bytes)),
+         cache.no_traffic.empty()
+             ? fmt::format("of {} n=m=d={}, by {}", kTrafficKernel, cache.side, cache.via)
+             : fmt::format("unavailable: {}", cache.no_traffic));
 }
 
 // Throws the fault of a file with its remedy.
@@ -131,27 +133,10 @@ CachePart fastest_part(const JsonField& levels, const std::string& name) {
   refuse(name, "it has neither L2 nor L1");
 }
 
-Json links_json(const LinkCosts& links) {
-  return {{"origin", links.origin},
-          {"seconds_a_message", links.seconds_a_message},
-          {"seconds_a_word", links.seconds_a_word}};
-}
-
 LinkCosts links_of(const JsonField& found) {
   return {.origin = found["origin"].text(),
           .seconds_a_message = found["seconds_a_message"].measure(),
           .seconds_a_word = found["seconds_a_word"].measure()};
-}
-
-// Memory has no size.
-Json words_json(const std::vector<WordCost>& words) {
-  Json json = Json::array();
-  for (const auto& [from, bytes, nanoseconds] : words) {
-    json.push_back({{"from", from},
-                    {"bytes", bytes == 0 ? Json() : Json(bytes)},
-                    {"nanoseconds", nanoseconds}});
-  }
-  return json;
 }
 
 std::vector<WordCost> words_of(const JsonField& found, const std::string& name) {
@@ -173,45 +158,49 @@ std::vector<WordCost> words_of(const JsonField& found, const std::string& name) 
   return words;
 }
 
-std::string words_table(const std::vector<WordCost>& words) {
+void add_words(Description& of, const std::vector<WordCost>& words) {
+  Json json = Json::array();
   std::vector<std::string> all;
   for (const auto& [from, bytes, nanoseconds] : words) {
+    json.push_back({{"from", from},
+                    {"bytes", bytes == 0 ? Json() : Json(bytes)},  // memory has no size
+                    {"nanoseconds", nanoseconds}});
     all.push_back(fmt::format("{} {:.4f} ns", from, nanoseconds));
   }
-  return words.empty()
-             ? ""
-             : fmt::format("what a word takes, copied within: {}\n", fmt::join(all, ", "));
+  of.fact("word_costs", std::move(json));
+  if (!words.empty()) {
+    of.say("what a word takes, copied within: {}", fmt::join(all, ", "));
+  }
 }
 
-Json rates_json(const Rates& rates, Index n) {
+// The text has the two ends of each kernel's curve.
+void add_rates(Description& of, const Calibration& calibration) {
+  of.say(
+      "\nwhat a flop takes, where a kernel moves fewest and most words for it (n={}, granules "
+      "of {} words):\n",
+      calibration.rates_n, calibration.rates.granule);
+  of.fact("rates.n", calibration.rates_n);
+  of.fact("rates.granule", calibration.rates.granule);
   Json kernels = Json::array();
-  for (const KernelRates& of : rates.kernels) {
-    Json samples = Json::array();
-    for (const auto& [words_per_flop, seconds_per_flop] : of.samples) {
-      samples.push_back(
-          {{"words_per_flop", words_per_flop}, {"seconds_per_flop", seconds_per_flop}});
-    }
-    kernels.push_back({{"kernel", of.kernel}, {"samples", std::move(samples)}});
-  }
-  return {{"n", n}, {"granule", rates.granule}, {"kernels", std::move(kernels)}};
-}
-
-// The two ends of each kernel's curve.
-std::string rates_table(const Calibration& calibration) {
-  Table table;
-  table.add({"kernel", "words a flop", "ps a flop", "words a flop", "ps a flop"});
+  std::vector<Cells> rows;
   for (const auto& [kernel, samples] : calibration.rates.kernels) {
-    std::vector<std::string> cells = {kernel};
-    for (const RateSample& sample : {samples.front(), samples.back()}) {
-      cells.push_back(fmt::format("{:.4f}", sample.words_per_flop));
-      cells.push_back(fmt::format("{:.1f}", 1e12 * sample.seconds_per_flop));
-    }
-    table.add(std::move(cells));
+    const auto words = [](const RateSample& sample) { return decimals(sample.words_per_flop, 4); };
+    const auto picoseconds = [](const RateSample& sample) {
+      return decimals(1e12 * sample.seconds_per_flop, 1);
+    };
+    rows.push_back({{in_table("kernel"), kernel},
+                    {in_table("words a flop"), words(samples.front())},
+                    {in_table("ps a flop"), picoseconds(samples.front())},
+                    {in_table("words a flop"), words(samples.back())},
+                    {in_table("ps a flop"), picoseconds(samples.back())}});
+    kernels.push_back({{"kernel", kernel},
+                       {"samples", json_of(rows_of(samples, [](const RateSample& sample) -> Cells {
+                          return {{"words_per_flop", sample.words_per_flop},
+                                  {"seconds_per_flop", sample.seconds_per_flop}};
+                        }))}});
   }
-  return fmt::format(
-      "what a flop takes, where a kernel moves fewest and most words for it "
-      "(n={}, granules of {} words):\n\n{}",
-      calibration.rates_n, calibration.rates.granule, table.text());
+  of.fact("rates.kernels", std::move(kernels));
+  of.table("", std::move(rows));
 }
 
 // What `part` makes of the document, which must come from this machine.
@@ -266,55 +255,39 @@ std::optional<MeasuredShare> agreeing(std::span<const MeasuredShare> shares) {
   return best;
 }
 
-std::string to_table(const Calibration& calibration) {
+Description describe(const Calibration& calibration) {
   const Topology& topology = calibration.topology;
-  std::string text = fmt::format(
-      "{} ({})\n{} n={} d={}, the median of {} rounds, as a part of what multiply-adds "
-      "reach ({})\n",
+  Description of = begin_report(fmt::format(
+      "{} ({})\n{} n={} d={}, the median of {} rounds, as a part of what multiply-adds reach ({})",
       topology.model.value_or("processor unknown"), topology.source, kTimedKernel, calibration.n,
-      calibration.d, calibration.rounds, calibration.simd);
+      calibration.d, calibration.rounds, calibration.simd));
+  of.facts({{in_json("context.simd"), calibration.simd},
+            {in_json("context.model"), topology.model},
+            {in_json("context.source"), topology.source},
+            {in_json("context.caches"), caches_json(topology)},
+            {in_json("context.date"), calibration.date},
+            {in_json("timed.kernel"), kTimedKernel},
+            {in_json("timed.n"), calibration.n},
+            {in_json("timed.d"), calibration.d},
+            {in_json("timed.objective"), "time"},
+            {in_json("timed.rounds"), calibration.rounds},
+            {in_json("levels"), Json::array()}});
+  std::vector<Cells> shares;
   for (const CalibratedCache& cache : calibration.levels) {
-    text += fmt::format("{}: {} bytes; traffic ", to_string(cache.level),
-                        grouped(static_cast<Index>(cache.bytes)));
-    text += cache.no_traffic.empty()
-                ? fmt::format("of {} n=m=d={}, by {}\n", kTrafficKernel, cache.side, cache.via)
-                : fmt::format("unavailable: {}\n", cache.no_traffic);
+    add_level(of, cache);
+    std::ranges::move(share_rows(cache), std::back_inserter(shares));
   }
-  // No spaces at the ends of lines, where the last column is empty.
-  std::string lines = table_of(share_rows(calibration));
-  for (std::size_t at = 0; (at = lines.find(" \n", at)) != std::string::npos;) {
-    lines.erase(at, 1);
-    at -= at > 0 ? 1U : 0U;
+  of.text("\n");
+  of.table("", std::move(shares));
+  add_rates(of, calibration);
+  of.text("\n");
+  add_words(of, calibration.rates.words);
+  const auto& links = calibration.rates.links;
+  of.fact("links", links ? links_json(*links) : Json());
+  if (links) {
+    of.say("\n{}", to_words(*links));
   }
-  return text + "\n" + lines + "\n" + rates_table(calibration) + "\n" +
-         words_table(calibration.rates.words) +
-         (calibration.rates.links ? "\n" + to_words(*calibration.rates.links) + "\n" : "");
-}
-
-std::string to_json(const Calibration& calibration) {
-  Json context = context_json(std::nullopt);
-  context["simd"] = calibration.simd;
-  context["model"] = calibration.topology.model;
-  context["source"] = calibration.topology.source;
-  context["caches"] = caches_json(calibration.topology);
-  context["date"] = calibration.date;
-  Json levels = Json::array();
-  for (const CalibratedCache& cache : calibration.levels) {
-    levels.push_back(level_json(cache));
-  }
-  return Json{{"schema", kSchema},
-              {"context", std::move(context)},
-              {"timed",
-               {{"kernel", kTimedKernel},
-                {"n", calibration.n},
-                {"d", calibration.d},
-                {"objective", "time"},
-                {"rounds", calibration.rounds}}},
-              {"levels", std::move(levels)},
-              {"rates", rates_json(calibration.rates, calibration.rates_n)},
-              {"word_costs", words_json(calibration.rates.words)},
-              {"links", calibration.rates.links ? links_json(*calibration.rates.links) : Json()}}
-      .document();
+  return of;
 }
 
 std::string with_links(std::string_view text, const std::string& name, const LinkCosts& links) {
@@ -334,10 +307,6 @@ std::string to_words(const LinkCosts& links) {
                      links.seconds_a_word, links.origin);
 }
 
-std::string to_csv(const Calibration& calibration) {
-  return csv_of(share_rows(calibration));
-}
-
 CachePart calibrated_part(std::string_view text, const std::string& name,
                           const Topology& topology) {
   return of_document(text, name, topology, [&](const JsonField& document) {
@@ -352,10 +321,7 @@ Rates calibrated_rates(std::string_view text, const std::string& name, const Top
     }
     const JsonField found = document["rates"];
     Rates rates{.origin = "calibrated on " + document["context"]["date"].text(),
-                .granule = found["granule"].words(),
-                .kernels = {},
-                .links = {},
-                .words = {}};
+                .granule = found["granule"].words()};
     for (const JsonField& entry : found["kernels"].items()) {
       KernelRates& of = rates.kernels.emplace_back();
       of.kernel = entry["kernel"].text();

@@ -17,6 +17,8 @@
 
 namespace redblue {
 
+class Description;
+
 // M as a share of a cache, with its measurements.
 struct MeasuredShare {
   double share = 1;
@@ -62,12 +64,11 @@ struct Calibration {
 std::string with_links(std::string_view text, const std::string& name, const LinkCosts& links);
 std::string to_words(const LinkCosts& links);
 
-std::string to_table(const Calibration& calibration);
-std::string to_json(const Calibration& calibration);  // the content of the file
-std::string to_csv(const Calibration& calibration);   // the shares only
+// JSON is the content of the file; CSV has the shares only.
+Description describe(const Calibration& calibration);
 
 // The fastest share of L2, or of L1 on a machine without a known L2, from the text of the file
-// `name`. Throws: InputError with the remedy if the text is not to_json's, or comes from a machine
+// `name`. Throws: InputError with the remedy if the text is not that JSON, or comes from a machine
 // with another processor or other caches than the topology's.
 CachePart calibrated_part(std::string_view text, const std::string& name, const Topology& topology);
 // The rates of the kernels. Throws: as above, and for an older file without rates.

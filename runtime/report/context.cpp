@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/report/device_figures.hpp"
 #include "runtime/report/word_width.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
+
 Json context_json(const std::optional<FastMemoryOrigin>& M_from) {
   Json context = build_json();
   if (M_from) {
@@ -22,6 +24,24 @@ Json context_json(const std::optional<FastMemoryOrigin>& M_from) {
     }
   }
   return context;
+}
+
+Description begin_report(std::string title, const std::optional<FastMemoryOrigin>& M_from,
+                         const std::vector<FastMemoryOrigin>& inner_from,
+                         const std::optional<Device>& device) {
+  Description of;
+  of.facts({{in_json("schema"), kSchema}, {in_json("context"), context_json(M_from)}});
+  of.text(std::move(title) + "\n");
+  for (const FastMemoryOrigin& from : inner_from) {
+    of.say("{}", to_words(from));
+  }
+  if (M_from) {
+    of.say("{}", to_words(*M_from));
+  }
+  if (device) {
+    of.say("{}", to_words(*device));
+  }
+  return of;
 }
 
 Cells task_cells(const Task& task, bool everywhere) {
@@ -40,27 +60,20 @@ Cells task_cells(const Task& task, bool everywhere) {
                  {in_json_and_csv("given"), where(is_backward(task.pass), to_string(task.known))}});
 }
 
-Json task_json(const Task& task, const std::optional<FastMemoryOrigin>& M_from) {
-  Json json = {{"schema", kSchema}, {"context", context_json(M_from)}};
-  json.update(json_of(task_cells(task)));
-  if (!task.problem.sparsity.dense()) {
-    json["sparse"] = sparse_json(task.pass, task.problem);
-  } else if (task.pass != Pass::product) {
-    json["mask"] = mask_json(task.problem);
-  }
-  if (task.pass != Pass::product) {
-    json["wanted"] =
-        wanted_json(of_sharing(of_activation(results_of(task.pass), task.problem.activation),
-                               task.problem.sharing),
-                    task.problem);
-  }
-  json.update(activation_json(task.problem));
-  return json;
+Cells problem_cells(Pass pass, const Problem& problem, const std::vector<Signature>& results,
+                    const std::map<std::string, std::string>& sources) {
+  const bool dense = problem.sparsity.dense(), product = pass == Pass::product;
+  return {{in_json("sparse"), dense ? absent() : sparse_json(pass, problem, sources)},
+          {in_json("mask"), dense && !product ? mask_json(problem) : absent()},
+          {in_json("wanted"), product ? absent() : wanted_json(results, problem)},
+          {in_json("activation"),
+           problem.normalised() ? absent() : CellValue(to_string(problem.activation))}};
 }
 
-Json activation_json(const Problem& problem) {
-  return problem.normalised() ? Json::object()
-                              : Json{{"activation", to_string(problem.activation)}};
+Cells problem_cells(const Task& task) {
+  return problem_cells(task.pass, task.problem,
+                       of_sharing(of_activation(results_of(task.pass), task.problem.activation),
+                                  task.problem.sharing));
 }
 
 Cells heads_cells(Pass pass, const Problem& problem, Index kv_heads) {
@@ -141,13 +154,14 @@ Json wanted_json(const std::vector<Signature>& results, const Problem& problem) 
   return names;
 }
 
-std::string costs_text(const Memory& memory) {
+std::string costs_text(const Memory& memory, const std::string& from) {
   std::vector<std::string> costs;
   for (std::size_t level = 0; level < memory.levels(); ++level) {
     costs.push_back(memory.word_costs.empty() ? grouped(memory.words(level))
                                               : fmt::format("{:.4g}", memory.word_costs[level]));
   }
-  return fmt::format("{}", fmt::join(costs, " / "));
+  return fmt::format("{}{}", fmt::join(costs, " / "),
+                     from.empty() ? "" : fmt::format(" ns ({})", from));
 }
 
 std::string levels_text(const Memory& memory) {
@@ -170,6 +184,12 @@ std::string to_words(const Regrouping& sum) {
   return fmt::format(
       "prepare: the pattern is regrouped once, for many calls: {} words read, {} written\n",
       grouped(sum.reads.value()), grouped(sum.writes.value()));
+}
+
+Json links_json(const LinkCosts& links) {
+  return {{"origin", links.origin},
+          {"seconds_a_message", links.seconds_a_message},
+          {"seconds_a_word", links.seconds_a_word}};
 }
 
 Json caches_json(const Topology& topology) {

@@ -11,7 +11,6 @@
 #include "runtime/report/context.hpp"
 #include "runtime/report/plan_report.hpp"
 #include "runtime/report/word_width.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -79,36 +78,33 @@ std::string assumed_of(const Choice& choice) {
 // Of a point: its first choice.
 Cells first_cells(const Curve& report, const Curve::Point& point) {
   const bool fits = !point.choices.empty();
-  const auto over = [&](Index bound) {
-    return decimals(fits ? std::optional(static_cast<double>(point.choices.front().words.value()) /
-                                         static_cast<double>(bound))
-                         : std::nullopt,
-                    3);
-  };
+  const std::optional<Index> words =
+      fits ? std::optional(point.choices.front().words.value()) : std::nullopt;
   const auto of_first = [&](const auto& value) -> CellValue {
     return fits ? CellValue(value(point.choices.front())) : absent();
   };
   return {{in_table(std::string(to_string(report.over))), size_of(report, point.task)},
-          {in_table("fewest words"), of_first([](const Choice& its) { return its.words.value(); })},
+          {in_table("fewest words"), words},
           {in_table("by"), of_first(name_of)},
-          bytes_cell(point.task.problem.word_bytes,
-                     fits ? std::optional(point.choices.front().words.value()) : std::nullopt),
+          bytes_cell(point.task.problem.word_bytes, words, in_table("bytes")),
           {in_table("any algorithm"), point.bound.words},
-          {in_table("over it"), over(point.bound.words)},
+          {in_table("over it"), decimals(quotient(words, point.bound.words), 3)},
           {in_table("its class"), of_first([](const Choice& its) { return its.bound.words; })},
-          {in_table("over it"), over(fits ? point.choices.front().bound.words : 1)},
+          {in_table("over it"),
+           decimals(quotient(words, fits ? point.choices.front().bound.words : 1), 3)},
           {in_table("its bound assumes"), of_first(assumed_of)}};
 }
 
 Cells kernel_words(const Choice& choice) {
-  return {{in_json_and_csv("kernel"), spelled(choice.plan)},
-          {in_json_and_csv("forward"), choice.forward ? Json(spelled(*choice.forward)) : Json()},
-          {in_json_and_csv("words"), choice.words.value()},
-          bytes_cell(choice.plan.problem.word_bytes, choice.words.value()),
-          {in_json_and_csv("ratio"), over_bound(choice)},
-          {in_json_and_csv("class_bound"), choice.bound.words},
-          {in_json_and_csv("class_term"), choice.bound.name},
-          {in_json_and_csv("class_assumes"), assumed_of(choice)}};
+  return {
+      {in_json_and_csv("kernel"), spelled(choice.plan)},
+      {in_json_and_csv("forward"), choice.forward ? Json(spelled(*choice.forward)) : Json()},
+      {in_json_and_csv("words"), choice.words.value()},
+      bytes_cell(choice.plan.problem.word_bytes, choice.words.value(), in_json_and_csv("bytes")),
+      {in_json_and_csv("ratio"), over_bound(choice)},
+      {in_json_and_csv("class_bound"), choice.bound.words},
+      {in_json_and_csv("class_term"), choice.bound.name},
+      {in_json_and_csv("class_assumes"), assumed_of(choice)}};
 }
 
 // The least power of two in which a kernel moves at most so many words: these never rise with M.
@@ -124,14 +120,6 @@ Index least_power_for(const Task& task, Words words) {
     (moves_at_most(first_choice(task, Index{1} << tried), words) ? enough : too_small) = tried;
   }
   return Index{1} << enough;
-}
-
-std::string reached_text(const Curve& report) {
-  const auto& [asked, choice] = *report.reached;
-  return fmt::format("at most {} words: from M = {} on, where {} moves {}\n{}\n",
-                     grouped(asked.value()), grouped(choice.plan.M), name_of(choice),
-                     grouped(choice.words.value()),
-                     to_string(choice.plan, report.points.front().task.heads));
 }
 
 }  // namespace
@@ -164,7 +152,7 @@ std::vector<Index> curve_memories(const Task& task) {
 }
 
 Curve report_curve(const std::vector<Task>& tasks, Curve::Over over) {
-  Curve report{.over = over, .points = {}};
+  Curve report{.over = over};
   for (const Task& task : tasks) {
     report.points.push_back(
         {.task = task,
@@ -194,51 +182,46 @@ Curve::Reached least_M_for(const Task& task, Words words) {
   return {.asked = words, .choice = std::move(*there)};
 }
 
-std::string to_table(const Curve& report) {
-  return fmt::format(
-      "{}   (reads + writes, {})\n\n{}\nany algorithm: {}\n{}", problem_text(report),
-      in_words(report.points.front().task.problem),
-      table_of(rows_of(report.points,
-                       [&](const Curve::Point& point) { return first_cells(report, point); })),
-      assumed_by(report.points.front().bound), report.reached ? "\n" + reached_text(report) : "");
-}
-
-std::string to_json(const Curve& report) {
-  const Task& task = report.points.front().task;
-  Json json = task_json(task, std::nullopt);
-  json["over"] = to_string(report.over);
+Description describe(const Curve& report) {
+  const Curve::Point& first = report.points.front();
+  Description of = begin_report(fmt::format("{}   (reads + writes, {})\n", problem_text(report),
+                                            in_words(first.task.problem)));
+  of.facts(only_in_json(joined(task_cells(first.task), problem_cells(first.task),
+                               {{in_json("over"), to_string(report.over)}})));
+  of.table("", rows_of(report.points,
+                       [&](const Curve::Point& point) { return first_cells(report, point); }));
   for (const Curve::Point& point : report.points) {
-    const Shape shape = point.task.problem.one_head().shape;
-    Json its = {
-        {"n", shape.n},
-        {"m", shape.m},
-        {"d", shape.d},
-        {"dv", shape.dv},
-        {"M", point.task.memory.M},
-        {"pairs",
-         point.task.problem.sparsity.dense() ? Json(point.task.problem.pairs().value()) : Json()},
-        {"lower_bound", bound_json(point.bound)},
-        {"choices", json_of(rows_of(point.choices, kernel_words))}};
-    json["points"].push_back(std::move(its));
+    const Task& task = point.task;
+    const Shape shape = task.problem.one_head().shape;
+    const bool dense = task.problem.sparsity.dense();
+    Description its;
+    its.facts(only_in_csv(task_cells(task, true)));
+    its.facts({{in_json("n"), shape.n},
+               {in_json("m"), shape.m},
+               {in_json("d"), shape.d},
+               {in_json("dv"), shape.dv},
+               {in_json("M"), task.memory.M},
+               {in_json("pairs"), dense ? Json(task.problem.pairs().value()) : Json()},
+               {in_json("lower_bound"), bound_json(point.bound)}});
+    its.table("choices", rows_of(point.choices, [&](const Choice& choice) {
+                return joined(kernel_words(choice), {{in_csv("lower_bound"), point.bound.words}});
+              }));
+    of.element("points", its);
   }
+  of.say("\nany algorithm: {}", assumed_by(first.bound));
   if (report.reached) {
     const auto& [asked, choice] = *report.reached;
-    json["reached"] = {{"at_most", asked.value()}, {"M", choice.plan.M}};
-    json["reached"].update(json_of(kernel_words(choice)));
-    json["reached"]["blocks"] = blocks_json(choice.plan.blocks);
+    Description reached;
+    reached.facts(only_in_json(joined({{in_json("at_most"), asked.value()},
+                                       {in_json("M"), choice.plan.M},
+                                       {in_json("blocks"), blocks_json(choice.plan.blocks)}},
+                                      kernel_words(choice))));
+    reached.say("\nat most {} words: from M = {} on, where {} moves {}\n{}", grouped(asked.value()),
+                grouped(choice.plan.M), name_of(choice), grouped(choice.words.value()),
+                to_string(choice.plan, first.task.heads));
+    of.member("reached", reached);
   }
-  return json.document();
-}
-
-std::string to_csv(const Curve& report) {
-  std::vector<Cells> rows;
-  for (const Curve::Point& point : report.points) {
-    for (const Choice& choice : point.choices) {
-      rows.push_back(joined(joined(task_cells(point.task, true), kernel_words(choice)),
-                            {{in_csv("lower_bound"), point.bound.words}}));
-    }
-  }
-  return csv_of(rows);
+  return of;
 }
 
 // Kernels that come first somewhere have a line and a name; the others are grey. The bound of the
@@ -247,10 +230,7 @@ Picture curve_picture(const Curve& report) {
   const std::string over(to_string(report.over));
   Picture picture{.title = "Words of kernels: " + problem_text(report),
                   .x_label = report.over == Curve::Over::M ? "M, words of fast memory" : over,
-                  .y_label = "words, reads and writes",
-                  .caption = {},
-                  .data = {},
-                  .commands = {}};
+                  .y_label = "words, reads and writes"};
   std::vector<std::string> first;  // in the order of sizes
   std::map<std::string, std::string> lines, classes;
   std::string bound;

@@ -13,6 +13,8 @@
 
 namespace redblue {
 
+class Description;
+
 struct Curve {
   enum class Over { M, n, d };
   struct Point {
@@ -26,7 +28,7 @@ struct Curve {
     Choice choice;
   };
   Over over = Over::M;
-  std::vector<Point> points;
+  std::vector<Point> points = {};
   std::optional<Reached> reached = {};
 };
 std::string_view to_string(Curve::Over over);
@@ -45,9 +47,7 @@ Curve report_curve(const std::vector<Task>& tasks, Curve::Over over);
 // kernel moves so few words in any M.
 Curve::Reached least_M_for(const Task& task, Words words);
 
-std::string to_table(const Curve& report);
-std::string to_json(const Curve& report);
-std::string to_csv(const Curve& report);
+Description describe(const Curve& report);
 Picture curve_picture(const Curve& report);
 
 }  // namespace redblue

@@ -5,9 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "runtime/text/cells.hpp"
+#include "runtime/text/build_context.hpp"
 #include "runtime/text/printable.hpp"
-#include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {
@@ -49,57 +48,63 @@ CellValue rounded(const Figure& figure) {
   return CellValue(Json(figure)).shown(figure ? fmt::format("{:.4g}", *figure) : "-");
 }
 
-// The keys of a file; figures that are not there are absent or null.
-Cells level_cells(const DeviceLevel& level) {
+// The keys of a file, and what is in their place where it has no such figure.
+Cells level_cells(const DeviceLevel& level, const CellValue& unknown) {
+  const auto known = [&](const auto& figure) { return figure ? CellValue(*figure) : unknown; };
+  const auto rounded_or = [&](const Figure& figure) { return figure ? rounded(figure) : unknown; };
   return {{{"level", "name", "level"}, level.name},
           {"bytes", level.bytes},
-          {{"line", "line_bytes"}, Json(level.line_bytes)},
-          {{"bytes a second", "bandwidth_bytes_per_second"}, rounded(level.bytes_per_second)},
-          {{"joules a word", "joules_per_word"}, rounded(level.joules_per_word)},
-          {{"shared by", "shared_by"}, Json(level.shared_by)}};
+          {{"line", "line_bytes"}, known(level.line_bytes)},
+          {{"bytes a second", "bandwidth_bytes_per_second"}, rounded_or(level.bytes_per_second)},
+          {{"joules a word", "joules_per_word"}, rounded_or(level.joules_per_word)},
+          {{"shared by", "shared_by"}, known(level.shared_by)}};
 }
 
-// A row a level, and the last one for all.
-std::vector<Cells> product_rows(const Device& device, const MovedWords& moved) {
-  std::vector<Cells> rows;
-  const auto row = [&](const std::string& name, const Json& words, const DeviceLevel& level,
-                       const DeviceSums& of) {
-    rows.push_back({{in_table("level"), name},
-                    {in_table("words"), words},
-                    {in_table("bytes a second"), rounded(level.bytes_per_second)},
-                    {in_table("joules a word"), rounded(level.joules_per_word)},
-                    {in_table("seconds"), rounded(of.seconds)},
-                    {in_table("joules"), rounded(of.joules)}});
-  };
-  for (std::size_t k = 0; k < device.levels.size(); ++k) {
-    const DeviceLevel& level = device.levels[k];
-    row(level.name, moved.words[k], level, products_of(level, moved.floats(k)));
-  }
-  row("sum", Json(), {}, sum_of(device, moved));
-  return rows;
+Cells product_cells(const DeviceLevel& level, const CellValue& words, const DeviceSums& of) {
+  return {{{"level", "name", ""}, level.name},
+          {{"words", "words", ""}, words},
+          {in_table("bytes a second"), rounded(level.bytes_per_second)},
+          {in_table("joules a word"), rounded(level.joules_per_word)},
+          {{"seconds", "seconds", ""}, rounded(of.seconds)},
+          {{"joules", "joules", ""}, rounded(of.joules)}};
 }
 
 }  // namespace
 
-Json device_json(const Device& device, const MovedWords& moved) {
-  Json levels = Json::array();
+Description device_figures(const Device& device, std::string_view whose, const MovedWords& moved) {
+  const bool has_figures = std::ranges::any_of(device.levels, [](const DeviceLevel& level) {
+    return level.bytes_per_second || level.joules_per_word;
+  });
+  const DeviceSums sum = sum_of(device, moved);
+  Description of;
+  of.facts({{in_json("name"), device.name},
+            {in_json("source"), device.source},
+            {in_json("file"), device.file.empty() ? Json() : Json(device.file)},
+            {in_json("seconds"), sum.seconds},
+            {in_json("joules"), sum.joules}});
+  std::vector<Cells> rows;
   for (std::size_t k = 0; k < device.levels.size(); ++k) {
     const DeviceLevel& level = device.levels[k];
-    const DeviceSums of = products_of(level, moved.floats(k));
-    Json json = json_of(level_cells(level));
-    json.update({{"source", device.source_of(level)},
-                 {"words", moved.words[k]},
-                 {"seconds", of.seconds},
-                 {"joules", of.joules}});
-    levels.push_back(std::move(json));
+    rows.push_back(joined(product_cells(level, moved.words[k], products_of(level, moved.floats(k))),
+                          only_in_json(level_cells(level, nullptr)),
+                          {{in_json("source"), device.source_of(level)}}));
   }
-  const DeviceSums sum = sum_of(device, moved);
-  return {{"name", device.name},
-          {"source", device.source},
-          {"file", device.file.empty() ? Json() : Json(device.file)},
-          {"levels", std::move(levels)},
-          {"seconds", sum.seconds},
-          {"joules", sum.joules}};
+  DeviceLevel all;
+  all.name = "sum";
+  rows.push_back(only_in_table(product_cells(all, nullptr, sum)));
+  if (has_figures) {
+    of.say(
+        "\n{} by the figures of device {}: seconds are words * {} / bytes a second, joules are "
+        "words * joules a word{}; neither predicts a run\n",
+        whose, printable(device.name), moved.word_bytes,
+        moved.word_bytes == kFloatBytes
+            ? ""
+            : fmt::format(" of {} bytes * {} / {}", kFloatBytes, moved.word_bytes, kFloatBytes));
+  } else {
+    std::ranges::transform(rows, rows.begin(), only_in_json);
+  }
+  of.table("levels", std::move(rows));
+  return of;
 }
 
 std::string to_words(const Device& device) {
@@ -108,75 +113,37 @@ std::string to_words(const Device& device) {
                      printable(device.source));
 }
 
-std::string figures_text(const Device& device, std::string_view whose, const MovedWords& moved) {
-  const bool has_figures = std::ranges::any_of(device.levels, [](const DeviceLevel& level) {
-    return level.bytes_per_second || level.joules_per_word;
-  });
-  return has_figures
-             ? fmt::format(
-                   "\n{} by the figures of device {}: seconds are words * {} / bytes a second, "
-                   "joules are words * joules a word{}; neither predicts a run\n\n{}",
-                   whose, printable(device.name), moved.word_bytes,
-                   moved.word_bytes == kFloatBytes
-                       ? ""
-                       : fmt::format(" of {} bytes * {} / {}", kFloatBytes, moved.word_bytes,
-                                     kFloatBytes),
-                   table_of(product_rows(device, moved)))
-             : "";
-}
-
-std::string list_table(const std::vector<Device>& devices) {
+Description describe(const std::vector<Device>& devices) {
+  Description of;
+  of.fact("schema", kSchema);
   std::vector<Cells> rows;
   std::string sources;
   for (const Device& device : devices) {
-    for (const DeviceLevel& level : device.levels) {
-      const bool first = &level == &device.levels.front();
-      rows.push_back(joined({{in_table("device"), first ? device.name : ""}}, level_cells(level)));
-    }
+    Description its;
+    its.facts({{in_json("name"), device.name}, {in_json("source"), device.source}});
     sources += fmt::format("{}: {}\n", printable(device.name), printable(device.source));
+    std::vector<Cells> levels;
     for (const DeviceLevel& level : device.levels) {
+      levels.push_back(
+          joined({{{"device", "", "device"},
+                   CellValue(device.name).shown(levels.empty() ? device.name : "")}},
+                 level_cells(level, absent()),
+                 {{in_json("source"), level.source.empty() ? absent() : CellValue(level.source)},
+                  {in_csv("source"), always_quoted(device.source_of(level))}}));
+      rows.push_back(levels.back());
+      std::ranges::for_each(rows.back(), [](Cell& cell) { cell.names.key.clear(); });
       if (!level.source.empty()) {
         sources += fmt::format("{} {}: {}\n", printable(device.name), printable(level.name),
                                printable(level.source));
       }
     }
+    std::ranges::transform(levels, levels.begin(), only_in_json);
+    its.table("levels", std::move(levels));
+    of.element("devices", its);
   }
-  return table_of(rows) + "\n" + sources;
-}
-
-Json list_json(const std::vector<Device>& devices) {
-  Json all = Json::array();
-  for (const Device& device : devices) {
-    Json levels = Json::array();
-    for (const DeviceLevel& level : device.levels) {
-      Json json = Json::object();
-      const Json known = json_of(level_cells(level));
-      for (const auto& [key, value] : known.items()) {
-        if (!value.is_null()) {
-          json[key] = value;
-        }
-      }
-      if (!level.source.empty()) {
-        json["source"] = level.source;
-      }
-      levels.push_back(std::move(json));
-    }
-    all.push_back(
-        {{"name", device.name}, {"source", device.source}, {"levels", std::move(levels)}});
-  }
-  return all;
-}
-
-std::string list_csv(const std::vector<Device>& devices) {
-  std::vector<Cells> rows;
-  for (const Device& device : devices) {
-    for (const DeviceLevel& level : device.levels) {
-      rows.push_back(joined({{in_csv("device"), device.name}},
-                            joined(level_cells(level),
-                                   {{in_csv("source"), always_quoted(device.source_of(level))}})));
-    }
-  }
-  return csv_of(rows);
+  of.table("", std::move(rows));
+  of.text("\n" + sources);
+  return of;
 }
 
 }  // namespace redblue

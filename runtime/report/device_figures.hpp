@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/observe/devices.hpp"
-#include "runtime/text/json.hpp"
+#include "runtime/text/description.hpp"
 
 namespace redblue {
 
@@ -23,20 +23,15 @@ struct MovedWords {
   }
 };
 
-// {name, source, file, levels, seconds, joules}, with what these words come to at each level and at
-// all of them; null where the file has no such figure of a level. Requires: as many words as
-// levels.
-Json device_json(const Device& device, const MovedWords& moved);
 // "device a100: L1 and shared memory of an SM (NVIDIA A100 white paper)", on one line.
 std::string to_words(const Device& device);
-// The products for people, a table whose line above it says `whose` words these are; empty for a
-// device without figures.
-std::string figures_text(const Device& device, std::string_view whose, const MovedWords& moved);
+// {name, source, file, levels, seconds, joules}, with what these words come to at each level and at
+// all of them; null where the file has no such figure of a level. For people a table whose line
+// above it says `whose` words these are, if the device has figures. Requires: as many words as
+// levels.
+Description device_figures(const Device& device, std::string_view whose, const MovedWords& moved);
 
-// Devices with their levels, for `redblue list --devices`.
-std::string list_table(const std::vector<Device>& devices);
-// The documents of the devices, in an array: each is what a file of the device holds.
-Json list_json(const std::vector<Device>& devices);
-std::string list_csv(const std::vector<Device>& devices);
+// Devices with their levels, for `redblue list --devices`. JSON has what a file of each holds.
+Description describe(const std::vector<Device>& devices);
 
 }  // namespace redblue

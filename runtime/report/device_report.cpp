@@ -1,15 +1,12 @@
 #include "runtime/report/device_report.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/format.h>
 
-#include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/plan_report.hpp"
 #include "runtime/report/word_width.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -144,9 +141,7 @@ const Choice* DeviceChoice::by_words() const {
 
 std::optional<double> DeviceChoice::ratio() const {
   const Choice* paper = by_words();
-  return paper == nullptr ? std::nullopt
-                          : std::optional(static_cast<double>(paper->words.value()) /
-                                          static_cast<double>(best->words.value()));
+  return paper == nullptr ? std::nullopt : quotient(paper->words.value(), best->words.value());
 }
 
 DeviceReport report_devices(const std::vector<PlannedMemory>& memories,
@@ -172,36 +167,24 @@ DeviceReport report_devices(const std::vector<PlannedMemory>& memories,
   return report;
 }
 
-std::string to_table(const DeviceReport& report) {
+Description describe(const DeviceReport& report) {
   const Task& first = report.choices.front().task;
-  std::string text = fmt::format(
+  const auto [n, m, d] = first.problem.shape;
+  const std::string_view sharing = to_string(first.problem.sharing);
+  Description of = begin_report(fmt::format(
       "backward n={} m={}, {}{}   (reads + writes, {})\nthe paper's two algorithms: {} where "
       "M < d^2, else {}\n",
-      first.problem.shape.n, first.problem.shape.m,
-      first.known == Known::nothing ? "from nothing" : "given O and L",
-      first.problem.sharing == Sharing::none
-          ? ""
-          : fmt::format(", sharing {}", to_string(first.problem.sharing)),
-      in_words(first.problem), kPapersSmall, kPapersLarge);
-  return text + "\n" + table_of(device_rows(report)) + "\n" + sources(report);
-}
-
-std::string to_json(const DeviceReport& report) {
-  const Task& first = report.choices.front().task;
-  Cells cells = {{"schema", kSchema},
-                 {"context", context_json(std::nullopt)},
-                 {"problem", to_string(first.pass)},
-                 {"n", first.problem.shape.n},
-                 {"m", first.problem.shape.m}};
-  std::ranges::move(width_cells(first.problem), std::back_inserter(cells));
-  cells.insert(cells.end(), {{"sharing", to_string(first.problem.sharing)},
-                             {"given", to_string(first.known)},
-                             {"devices", json_of(device_rows(report))}});
-  return json_of(cells).document();
-}
-
-std::string to_csv(const DeviceReport& report) {
-  return csv_of(device_rows(report));
+      n, m, first.known == Known::nothing ? "from nothing" : "given O and L",
+      first.problem.sharing == Sharing::none ? "" : fmt::format(", sharing {}", sharing),
+      in_words(first.problem), kPapersSmall, kPapersLarge));
+  of.facts(only_in_json(joined(width_cells(first.problem), {{"problem", to_string(first.pass)},
+                                                            {"n", n},
+                                                            {"m", m},
+                                                            {"sharing", sharing},
+                                                            {"given", to_string(first.known)}})));
+  of.table("devices", device_rows(report));
+  of.text("\n" + sources(report));
+  return of;
 }
 
 }  // namespace redblue

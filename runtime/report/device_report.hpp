@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "memsim/words.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/theory/planner.hpp"
 
 namespace redblue {
@@ -46,8 +47,6 @@ struct DeviceReport {
 DeviceReport report_devices(const std::vector<PlannedMemory>& memories,
                             const std::vector<Task>& tasks);
 
-std::string to_table(const DeviceReport& report);
-std::string to_json(const DeviceReport& report);
-std::string to_csv(const DeviceReport& report);
+Description describe(const DeviceReport& report);
 
 }  // namespace redblue

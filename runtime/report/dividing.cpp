@@ -8,7 +8,6 @@
 
 #include "runtime/report/context.hpp"
 #include "runtime/system/input_error.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -59,16 +58,15 @@ CellValue words(const std::optional<Dividing::Moved>& moved, Index Dividing::Mov
 
 Cells point_cells(const Dividing::Point& point) {
   const auto& [M, tiles, rows] = point;
-  const std::optional<double> quotient =
-      tiles && rows
-          ? std::optional(static_cast<double>(rows->words) / static_cast<double>(tiles->words))
-          : std::nullopt;
+  const auto words_of = [](const auto& moved) {
+    return moved ? std::optional(moved->words) : std::nullopt;
+  };
   return {{"M", M},
           {{"sparse-tiles", "tiles.words", "tiles"}, words(tiles, &Dividing::Moved::words)},
           {{"indices", "tiles.index", "tiles_index"}, words(tiles, &Dividing::Moved::index)},
           {{"sparse-rows", "rows.words", "rows"}, words(rows, &Dividing::Moved::words)},
           {{"indices", "rows.index", "rows_index"}, words(rows, &Dividing::Moved::index)},
-          {in_table("rows / tiles"), decimals(quotient, 3)}};
+          {in_table("rows / tiles"), decimals(quotient(words_of(rows), words_of(tiles)), 3)}};
 }
 
 std::string sizes_of(const Dividing& report) {
@@ -98,12 +96,7 @@ std::string mark_at(double M, const std::string& text, bool right, int line_type
 }  // namespace
 
 Dividing report_dividing(const Problem& problem, std::map<std::string, std::string> sources) {
-  Dividing report{.problem = problem,
-                  .sources = std::move(sources),
-                  .points = {},
-                  .measured = {},
-                  .measured_without_prepare = {},
-                  .remark = {}};
+  Dividing report{.problem = problem, .sources = std::move(sources)};
   const Sparsity& of = problem.sparsity;
   const auto Z_A = static_cast<double>(std::min(of.A1().stored(), of.A2().stored()));
   const auto Z_QK = static_cast<double>(of.pairs().value());
@@ -132,41 +125,27 @@ Dividing report_dividing(const Problem& problem, std::map<std::string, std::stri
   }
 }
 
-std::string to_table(const Dividing& report) {
-  return fmt::format("words of L, read and written: {}; {}\n{} live pairs\n\n{}\n{}\n",
-                     sizes_of(report), family_of(report),
-                     grouped(report.problem.sparsity.pairs().value()),
-                     table_of(rows_of(report.points, point_cells)), verdict(report));
-}
-
-std::string to_json(const Dividing& report) {
-  Json json = {{"schema", kSchema},
-               {"context", context_json(std::nullopt)},
-               {"n", report.problem.shape.n},
-               {"m", report.problem.shape.m},
-               {"d", report.problem.shape.d}};
-  json["sparse"] = sparse_json(Pass::logsumexp, report.problem);
-  for (const auto& [name, source] : report.sources) {
-    json["sparse"][name]["from"] = source;
-  }
-  json["measured"] = report.measured;
-  json["measured_without_prepare"] = report.measured_without_prepare;
-  json["remark_4_7"] = report.remark;
-  json["points"] = json_of(rows_of(report.points, point_cells));
-  return json.document();
-}
-
-std::string to_csv(const Dividing& report) {
-  return csv_of(rows_of(report.points, point_cells));
+Description describe(const Dividing& report) {
+  const auto [n, m, d] = report.problem.shape;
+  Description of = begin_report(fmt::format("words of L, read and written: {}; {}\n{} live pairs\n",
+                                            sizes_of(report), family_of(report),
+                                            grouped(report.problem.sparsity.pairs().value())));
+  of.facts({{in_json("n"), n},
+            {in_json("m"), m},
+            {in_json("d"), d},
+            {in_json("sparse"), sparse_json(Pass::logsumexp, report.problem, report.sources)},
+            {in_json("measured"), report.measured},
+            {in_json("measured_without_prepare"), report.measured_without_prepare},
+            {in_json("remark_4_7"), report.remark}});
+  of.table("points", rows_of(report.points, point_cells));
+  of.say("\n{}", verdict(report));
+  return of;
 }
 
 Picture dividing_picture(const Dividing& report) {
   Picture picture{.title = fmt::format("Words of L: {}; {}", sizes_of(report), family_of(report)),
                   .x_label = "M, words of fast memory",
                   .y_label = "words moved, read and written",
-                  .caption = {},
-                  .data = {},
-                  .commands = {},
                   .words_above = true};
   double least = 0, most = 0;
   std::string plot;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/text/gnuplot.hpp"
 
 namespace redblue {
@@ -25,12 +26,12 @@ struct Dividing {
   };
   Problem problem;
   std::map<std::string, std::string> sources;  // the rules and files of operands, by name
-  std::vector<Point> points;                   // from M = 2^7 by the square root of 2
+  std::vector<Point> points = {};              // from M = 2^7 by the square root of 2
   // The least M of a point at which rows move fewer words than tiles; and where no word that
   // regroups counts.
-  std::optional<Index> measured, measured_without_prepare;
+  std::optional<Index> measured = {}, measured_without_prepare = {};
   // Z_A^2 / Z_QK (Remark 4.7), Z_A the fewer of the entries of A1 and A2; nothing without a pair.
-  std::optional<double> remark;
+  std::optional<double> remark = {};
 };
 
 inline constexpr std::string_view kDividingTiles = "logsumexp/sparse-tiles";
@@ -40,9 +41,7 @@ inline constexpr std::string_view kDividingRows = "logsumexp/sparse-rows";
 // Requires: sparse operands.
 Dividing report_dividing(const Problem& problem, std::map<std::string, std::string> sources);
 
-std::string to_table(const Dividing& report);
-std::string to_json(const Dividing& report);
-std::string to_csv(const Dividing& report);
+Description describe(const Dividing& report);
 // Throws: InputError where a kernel has fewer than two points.
 Picture dividing_picture(const Dividing& report);
 

@@ -11,7 +11,6 @@
 #include "runtime/report/context.hpp"
 #include "runtime/report/plan_report.hpp"
 #include "runtime/run/run.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
@@ -44,8 +43,7 @@ bool has_room(const RanksAsked& asked, const GridChoice& choice) {
 
 double over(const GridChoice& choice, const GridChoice& best) {
   return choice.seconds ? *choice.seconds / *best.seconds
-                        : static_cast<double>(choice.on.received.value()) /
-                              static_cast<double>(best.on.received.value());
+                        : *quotient(choice.on.received.value(), best.on.received.value());
 }
 
 std::string reason(const GridPlanReport& report) {
@@ -105,14 +103,6 @@ Cells choice_cells(const GridChoice& choice) {
        {in_json("rank_bounds"), rank_bounds_json(choice.beside)}});
 }
 
-std::string links_text(const RanksAsked& asked) {
-  return fmt::format("rates: {}; {}\n", asked.rates->origin, to_words(*asked.rates->links));
-}
-
-std::string room_text(const RanksAsked& asked) {
-  return asked.home ? fmt::format(", homes of at most {} words", grouped(*asked.home)) : "";
-}
-
 }  // namespace
 
 GridPlanReport report_grids(const RanksAsked& asked) {
@@ -143,8 +133,7 @@ GridPlanReport report_grids(const RanksAsked& asked) {
     return std::tuple(choice.seconds.value_or(0), choice.on.received, choice.on.arena,
                       choice.on.home);
   });
-  GridPlanReport report{
-      .asked = asked, .M_from = std::nullopt, .choices = {}, .with_more_room = std::nullopt};
+  GridPlanReport report{.asked = asked};
   for (const GridChoice& choice : all) {
     if (has_room(asked, choice)) {
       report.choices.push_back(choice);
@@ -164,57 +153,40 @@ GridPlanReport report_grids(const RanksAsked& asked) {
   return report;
 }
 
-std::string to_table(const GridPlanReport& report) {
+Description describe(const GridPlanReport& report) {
   const RanksAsked& asked = report.asked;
-  const auto [n, m, d] = asked.problem.shape;
-  std::string text =
-      fmt::format("{} n={} m={} d={} M={} on {}{}   (words of the rank that has most)\n",
-                  spelled(asked.kernel->name, asked.problem.sharing), n, m, d, asked.M,
-                  counted(asked.ranks, "rank"), room_text(asked));
-  if (report.M_from) {
-    text += to_words(*report.M_from) + "\n";
-  }
-  text += "\n" + table_of(rows_of(report.choices, choice_cells)) + "\n" + reason(report) + "\n";
-  text += asked.rates ? links_text(asked) : "";
-  return text + to_string(report.choices.front().on.plan, 1) + "\n";
-}
-
-std::string to_json(const GridPlanReport& report) {
-  const RanksAsked& asked = report.asked;
+  const std::string kernel = spelled(asked.kernel->name, asked.problem.sharing);
   const Problem& problem = report.choices.front().on.plan.problem;
+  const auto [n, m, d] = asked.problem.shape;
+  Description of = begin_report(
+      fmt::format(
+          "{} n={} m={} d={} M={} on {}{}   (words of the rank that has most)", kernel, n, m, d,
+          asked.M, counted(asked.ranks, "rank"),
+          asked.home ? fmt::format(", homes of at most {} words", grouped(*asked.home)) : ""),
+      report.M_from);
+  of.facts(
+      joined(kernel_cells(kernel, asked.problem.shape, asked.M),
+             {{in_json_and_csv("ranks"), asked.ranks},
+              {in_json("problem"), to_string(asked.kernel->pass)},
+              {in_json("home"), asked.home},
+              {in_json("objective"), asked.rates ? "time" : "words"},
+              {in_json("mask"), mask_json(problem)},
+              {in_json("sharing"),
+               problem.sharing == Sharing::none ? absent() : CellValue(to_string(problem.sharing))},
+              {in_json("reason"), reason(report)}}));
   const std::vector<Cells> rows = rows_of(report.choices, choice_cells);
-  Json json = {{"schema", kSchema}, {"context", context_json(report.M_from)}};
-  json.update(
-      json_of(kernel_cells(spelled(asked.kernel->name, problem.sharing), problem.shape, asked.M)));
-  json["problem"] = to_string(asked.kernel->pass);
-  json["ranks"] = asked.ranks;
-  json["home"] = asked.home;
-  json["objective"] = asked.rates ? "time" : "words";
-  json["rates"] = asked.rates ? Json(asked.rates->origin) : Json();
-  json["links"] = nullptr;
+  of.fact("plan", json_of(rows.front()));
+  of.fact("runners_up", json_of(std::vector(rows.begin() + 1, rows.end())));
+  of.text("\n");
+  of.table("", rows);
+  of.say("\n{}", reason(report));
+  of.fact("rates", asked.rates ? Json(asked.rates->origin) : Json());
+  of.fact("links", asked.rates ? links_json(*asked.rates->links) : Json());
   if (asked.rates) {
-    const LinkCosts& links = *asked.rates->links;
-    json["links"] = {{"origin", links.origin},
-                     {"seconds_a_message", links.seconds_a_message},
-                     {"seconds_a_word", links.seconds_a_word}};
+    of.say("rates: {}; {}", asked.rates->origin, to_words(*asked.rates->links));
   }
-  json["mask"] = mask_json(problem);
-  if (problem.sharing != Sharing::none) {
-    json["sharing"] = to_string(problem.sharing);
-  }
-  json["plan"] = json_of(rows.front());
-  json["reason"] = reason(report);
-  json["runners_up"] = json_of(std::vector(rows.begin() + 1, rows.end()));
-  return json.document();
-}
-
-std::string to_csv(const GridPlanReport& report) {
-  const RanksAsked& asked = report.asked;
-  const Cells head = joined(kernel_cells(spelled(asked.kernel->name, asked.problem.sharing),
-                                         asked.problem.shape, asked.M),
-                            {{in_csv("ranks"), asked.ranks}});
-  return csv_of(rows_of(report.choices,
-                        [&](const GridChoice& of) { return joined(head, choice_cells(of)); }));
+  of.say("{}", to_string(report.choices.front().on.plan, 1));
+  return of;
 }
 
 }  // namespace redblue

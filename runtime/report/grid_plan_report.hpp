@@ -9,6 +9,7 @@
 #include "runtime/observe/topology.hpp"
 #include "runtime/ranks/plan_on_grid.hpp"
 #include "runtime/report/rank_bounds_report.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/theory/rates.hpp"
 
 namespace redblue {
@@ -33,10 +34,10 @@ struct RanksAsked {
 
 struct GridPlanReport {
   RanksAsked asked;
-  std::optional<FastMemoryOrigin> M_from;
-  std::vector<GridChoice> choices;  // those with room for the home, best first
+  std::optional<FastMemoryOrigin> M_from = {};
+  std::vector<GridChoice> choices = {};  // those with room for the home, best first
   // The best one of all, where it is none of these.
-  std::optional<GridChoice> with_more_room;
+  std::optional<GridChoice> with_more_room = {};
 };
 
 // By words: fewest words received by a rank, then fewest in an arena, then the smallest home. All
@@ -45,8 +46,6 @@ struct GridPlanReport {
 // the least.
 GridPlanReport report_grids(const RanksAsked& asked);
 
-std::string to_table(const GridPlanReport& report);
-std::string to_json(const GridPlanReport& report);
-std::string to_csv(const GridPlanReport& report);
+Description describe(const GridPlanReport& report);
 
 }  // namespace redblue

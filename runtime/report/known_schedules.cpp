@@ -22,9 +22,7 @@ KnownSchedule::Tiles tiles_of(const Json& json) {
 
 KnownSchedule schedule_of(const Json& json) {
   KnownSchedule schedule{.name = json.at("name").get<std::string>(),
-                         .title = json.at("title").get<std::string>(),
-                         .passes = {},
-                         .missing = {}};
+                         .title = json.at("title").get<std::string>()};
   for (const Json& pass : json.at("passes")) {
     KnownSchedule::OfPass of{.kernel = &find_kernel(pass.at("kernel").get<std::string>()),
                              .source = pass.at("source").get<std::string>()};

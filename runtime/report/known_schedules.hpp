@@ -28,8 +28,8 @@ struct KnownSchedule {
     [[nodiscard]] const Tiles* for_problem(const Problem& problem) const;
   };
   std::string name, title;
-  std::vector<OfPass> passes;
-  std::map<Pass, std::string> missing;  // why it has no such pass here
+  std::vector<OfPass> passes = {};
+  std::map<Pass, std::string> missing = {};  // why it has no such pass here
   [[nodiscard]] const OfPass* of(Pass pass) const;
 };
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "runtime/report/context.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
 
@@ -145,9 +144,7 @@ struct KnownTraffic {
   std::optional<Index> in = {}, out = {};
 
   [[nodiscard]] std::optional<double> over(const IoCount& counted) const {
-    return in && counted.io() > 0 ? std::optional(static_cast<double>(*in + out.value_or(0)) /
-                                                  static_cast<double>(counted.io()))
-                                  : std::nullopt;
+    return in && counted.io() > 0 ? quotient(*in + out.value_or(0), counted.io()) : std::nullopt;
   }
 };
 
@@ -177,76 +174,68 @@ Json cache_json(const SimulatedCache& cache) {
 }
 
 // The row of a phase, or of the `whole` part. The table has a simulation's traffic, or else the
-// events, with lines in words. JSON and CSV have both.
-Cells measured_cells(const Measurement& measurement, const MeasuredPhase& phase, bool whole) {
-  const std::string& path = phase.counted.path;
-  const IoCount& io = phase.counted.io;
+// events, with lines in words. JSON and CSV have both. As one of `levels` it has no events, and the
+// lines into the level's cache.
+Cells measured_cells(const Measurement& measurement, const MeasuredPhase& phase, const IoCount& io,
+                     const KnownTraffic& traffic, bool whole, bool of_levels) {
   const bool simulated = measurement.simulation.has_value();
   const auto title = [&](const char* of_traffic) { return simulated ? of_traffic : ""; };
-  const LineTraffic traffic = phase.traffic.value_or(LineTraffic());
-  const auto known = [&](const CellValue& value) { return phase.traffic ? value : absent(); };
-  const std::optional<double> ratio = known_traffic(phase).over(io);
-  const Json over = ratio;
-  Cells cells = {{{"phase", whole ? "" : "path", "phase"}, whole ? "total" : path},
+  const auto own = [&](const char* of_machine) { return of_levels ? "" : title(of_machine); };
+  const auto if_known = [](const auto& words) { return words ? CellValue(*words) : absent(); };
+  const Json over = traffic.over(io);
+  const CellValue ratio = decimals(traffic.over(io), 3);
+  Cells cells = {{{"phase", whole ? "" : "path", "phase"}, whole ? "total" : phase.counted.path},
                  {"reads", io.reads},
                  {"writes", io.writes},
-                 {{title("lines in"), "traffic.in", "traffic_in"}, known(traffic.in)},
-                 {{title("lines out"), "traffic.out", "traffic_out"}, known(traffic.out)},
-                 {in_table(title("traffic")), known(traffic.io())},
-                 {{title("traffic / counted"), "ratio", ""}, known(decimals(ratio, 3))},
+                 {{of_levels ? "lines in" : title("lines in"), "traffic.in", "traffic_in"},
+                  if_known(traffic.in)},
+                 {{own("lines out"), "traffic.out", "traffic_out"}, if_known(traffic.out)},
+                 {in_table(own("traffic")), traffic.in.value_or(0) + traffic.out.value_or(0)},
+                 {{of_levels && !traffic.out ? "lines in / counted"
+                   : of_levels               ? "traffic / counted"
+                                             : title("traffic / counted"),
+                   "ratio", ""},
+                  of_levels || traffic.in ? ratio : absent()},
                  {in_csv("ratio"), over.is_null() ? over : Json(over.dump())}};
   Json events;
-  for (std::size_t i = 0; i < phase.events.size(); ++i) {
+  for (std::size_t i = 0; i < measurement.events.size(); ++i) {
     const auto& [name, lines_into, line] = measurement.events[i];
-    events[name] = phase.events[i];
-    cells.push_back({in_csv(name), phase.events[i]});
-    if (!simulated) {
+    const CellValue event = of_levels ? absent() : CellValue(phase.events[i]);
+    cells.push_back({in_csv(name), event});
+    if (!of_levels) {
+      events[name] = event.json;
       const Index words = lines_into ? line / Index{sizeof(float)} : 1;
-      cells.push_back({in_table(lines_into ? fmt::format("into {}", to_string(*lines_into)) : name),
+      cells.push_back({in_table(simulated    ? ""
+                                : lines_into ? fmt::format("into {}", to_string(*lines_into))
+                                             : name),
                        phase.events[i] * words});
     }
   }
-  cells.push_back({in_json("events"), events.is_null() ? absent() : CellValue(events)});
+  cells.push_back({in_json(events.is_null() ? "" : "events"), events});
   return cells;
 }
 
 // A row for each phase, and the last one for the whole part.
 std::vector<Cells> part_rows(const Measurement& measurement, const MeasuredPart& part) {
-  std::vector<Cells> rows = rows_of(part.phases, [&](const MeasuredPhase& phase) {
-    return measured_cells(measurement, phase, false);
-  });
-  rows.push_back(measured_cells(measurement, part.total, true));
-  return rows;
-}
-
-// The row of a phase at a level, or of the `whole` part, beside the level's cache.
-Cells level_cells(const Measurement& measurement, const MeasuredPhase& phase, const IoCount& io,
-                  CacheLevel cache, bool whole) {
-  const KnownTraffic traffic = known_traffic(measurement, phase, cache);
-  const auto words = [](const std::optional<Index>& known) {
-    return known ? CellValue(*known) : absent();
+  const auto row = [&](const MeasuredPhase& phase, bool whole) {
+    return measured_cells(measurement, phase, phase.counted.io, known_traffic(phase), whole, false);
   };
-  const Json over = traffic.over(io);
-  Cells cells = {{{"phase", whole ? "" : "path", "phase"}, whole ? "total" : phase.counted.path},
-                 {"reads", io.reads},
-                 {"writes", io.writes},
-                 {{"lines in", "traffic.in", "traffic_in"}, words(traffic.in)},
-                 {{"", "traffic.out", "traffic_out"}, words(traffic.out)},
-                 {{traffic.out ? "traffic / counted" : "lines in / counted", "ratio", ""},
-                  decimals(traffic.over(io), 3)},
-                 {in_csv("ratio"), over.is_null() ? over : Json(over.dump())}};
-  for (const MeasuredEvent& event : measurement.events) {
-    cells.push_back({in_csv(event.name), absent()});  // those are in the machine's rows
-  }
-  return cells;
+  std::vector<Cells> rows =
+      rows_of(part.phases, [&](const MeasuredPhase& phase) { return row(phase, false); });
+  rows.push_back(row(part.total, true));
+  return rows;
 }
 
 // The rows of a level, from the innermost out; the machine's is the last.
 std::vector<Cells> level_rows(const Measurement& measurement, const MeasuredPart& part,
                               std::size_t level) {
   const bool inner = level < part.inner.size();
-  const CacheLevel cache = measurement.caches[level];
   std::vector<Cells> rows;
+  const auto add = [&](const MeasuredPhase& phase, const IoCount& io, bool whole) {
+    rows.push_back(measured_cells(measurement, phase, io,
+                                  known_traffic(measurement, phase, measurement.caches[level]),
+                                  whole, true));
+  };
   for (const MeasuredPhase& phase : part.phases) {
     IoCount io = phase.counted.io;
     if (inner) {
@@ -255,11 +244,11 @@ std::vector<Cells> level_rows(const Measurement& measurement, const MeasuredPart
       io = found == counted.end() ? IoCount() : found->io;
     }
     if (!inner || phase.counted.path != kLeft) {
-      rows.push_back(level_cells(measurement, phase, io, cache, false));
+      add(phase, io, false);
     }
   }
   const PhaseCounts& total = inner ? part.inner[level].total : part.total.counted;
-  rows.push_back(level_cells(measurement, part.total, total.io, cache, true));
+  add(part.total, total.io, true);
   return rows;
 }
 
@@ -267,44 +256,55 @@ Index M_of(const MeasuredPart& part, std::size_t level) {
   return level < part.inner.size() ? part.inner[level].M : part.M;
 }
 
-Json levels_json(const Measurement& measurement, const MeasuredPart& part) {
-  Json levels = Json::array();
-  for (std::size_t level = 0; level <= part.inner.size(); ++level) {
-    std::vector<Cells> rows = level_rows(measurement, part, level);
-    Json total = json_of(rows.back());
-    rows.pop_back();
-    levels.push_back({{"M", M_of(part, level)},
-                      {"cache", to_string(measurement.caches[level])},
-                      {"phases", json_of(rows)},
-                      {"total", std::move(total)}});
-  }
-  return levels;
-}
-
-// The levels that the machine's own table does not show: without a simulation that has no lines of
-// its cache beside the counts.
-std::string levels_text(const Measurement& measurement, const MeasuredPart& part) {
-  std::string text;
-  const std::size_t shown =
-      part.inner.empty() ? 0 : part.inner.size() + (measurement.simulation ? 0 : 1);
-  for (std::size_t level = 0; level < shown; ++level) {
-    text += fmt::format("\nlevel {}, M = {} words, beside {}\n\n{}", level + 1,
-                        grouped(M_of(part, level)), to_string(measurement.caches[level]),
-                        table_of(level_rows(measurement, part, level)));
-  }
-  return text;
-}
-
-Json part_json(const Measurement& measurement, const MeasuredPart& part) {
-  std::vector<Cells> rows = part_rows(measurement, part);
-  Json total = json_of(rows.back());
-  rows.pop_back();
-  Json json = {
-      {"blocks", blocks_json(part.blocks)}, {"phases", json_of(rows)}, {"total", std::move(total)}};
+// The cells of CSV after those of a phase.
+Cells last_cells(const Measurement& measurement, const MeasuredPart& part, std::size_t level) {
+  Cells cells = {{in_csv("operands"), to_cell(measurement.operands)}};
   if (!part.inner.empty()) {
-    json["levels"] = levels_json(measurement, part);
+    std::string all;
+    for (std::size_t k = 0; k <= part.inner.size(); ++k) {
+      all += (k == 0 ? "" : "/") + std::to_string(M_of(part, k));
+    }
+    cells.push_back({in_csv("M_levels"), all});
+    cells.push_back({in_csv("level"), static_cast<Index>(level + 1)});
   }
-  return json;
+  return cells;
+}
+
+// The levels, from the innermost out. The text leaves out one that the machine's own table shows:
+// without a simulation that has no lines of its cache beside the counts.
+void add_levels(Description& of, const Measurement& measurement, const MeasuredPart& part) {
+  for (std::size_t level = 0; level <= part.inner.size(); ++level) {
+    const bool inner = level < part.inner.size();
+    const std::string_view cache = to_string(measurement.caches[level]);
+    Description its;
+    its.facts({{in_json("M"), M_of(part, level)}, {in_json("cache"), cache}});
+    std::vector<Cells> rows = rows_of(level_rows(measurement, part, level), [&](const Cells& row) {
+      return joined(inner ? row : not_in_csv(row),
+                    inner ? last_cells(measurement, part, level) : Cells());
+    });
+    if (inner || !measurement.simulation) {
+      its.say("\nlevel {}, M = {} words, beside {}\n", level + 1, grouped(M_of(part, level)),
+              cache);
+    } else {
+      rows = rows_of(rows, only_in_json);
+    }
+    its.table("phases", "total", std::move(rows));
+    of.element("levels", its);
+  }
+}
+
+// The kernel with its own table, and its levels.
+Description describe(const Measurement& measurement, const MeasuredPart& part) {
+  Description of;
+  of.facts(only_in_csv(kernel_cells(part.kernel, part.shape, part.M)));
+  of.fact("blocks", blocks_json(part.blocks));
+  of.table("phases", "total", rows_of(part_rows(measurement, part), [&](const Cells& row) {
+             return joined(row, last_cells(measurement, part, part.inner.size()));
+           }));
+  if (!part.inner.empty()) {
+    add_levels(of, measurement, part);
+  }
+  return of;
 }
 
 std::string words(const SimulatedCache& cache) {
@@ -389,98 +389,53 @@ std::optional<double> traffic_ratio(const Measurement& measurement, CacheLevel l
   return known_traffic(measurement, total, level).over(total.counted.io);
 }
 
-std::string to_table(const Measurement& measurement) {
-  std::string text = title(measurement.kernel) + "   (all in words)\n";
-  for (const FastMemoryOrigin& from : measurement.inner_from) {
-    text += to_words(from) + "\n";
-  }
-  if (measurement.M_from) {
-    text += to_words(*measurement.M_from) + "\n";
-  }
-  text += "operands: " + to_words(measurement.operands, measurement.seed) + "\n";
-  text += legend(measurement) + "\n" + table_of(part_rows(measurement, measurement.kernel)) +
-          levels_text(measurement, measurement.kernel);
-  if (measurement.forward) {
-    text += fmt::format("\nO and L by {}\n\n{}{}", title(*measurement.forward),
-                        table_of(part_rows(measurement, *measurement.forward)),
-                        levels_text(measurement, *measurement.forward));
-  }
-  return text;
-}
+namespace {
 
-std::string to_json(const Measurement& measurement) {
-  const MeasuredPart& kernel = measurement.kernel;
+Json used_json(const Measurement& measurement) {
   Json used = {{"version", measurement.version}};
   if (const auto& caches = measurement.simulation) {
-    used["level"] = to_string(caches->level);
-    used["cache"] = cache_json(caches->outer);
-    used["behind"] = cache_json(caches->inner);
-    used["start"] = "empty";
-    used["source"] = measurement.source;
-  } else {
-    for (const MeasuredEvent& event : measurement.events) {
-      Json entry = {{"name", event.name}};
-      if (event.lines_into) {
-        entry["lines_into"] = to_string(*event.lines_into);
-        entry["line"] = event.line;
-      }
-      used["events"].push_back(std::move(entry));
+    used.update({{"level", to_string(caches->level)},
+                 {"cache", cache_json(caches->outer)},
+                 {"behind", cache_json(caches->inner)},
+                 {"start", "empty"},
+                 {"source", measurement.source}});
+    return used;
+  }
+  for (const MeasuredEvent& event : measurement.events) {
+    Json entry = {{"name", event.name}};
+    if (event.lines_into) {
+      entry.update({{"lines_into", to_string(*event.lines_into)}, {"line", event.line}});
     }
+    used["events"].push_back(std::move(entry));
   }
-  Json json = {{"schema", kSchema}, {"context", context_json(measurement.M_from)}};
-  json.update(json_of(kernel_cells(kernel.kernel, kernel.shape, kernel.M)));
-  if (!kernel.mask.empty()) {
-    json["mask"] = kernel.mask;
-  }
-  if (kernel.activation != Activation::softmax) {
-    json["activation"] = to_string(kernel.activation);
-  }
-  json["via"] = measurement.via;
-  json["used"] = std::move(used);
-  json["context"]["simd"] = measurement.simd;
-  json["seed"] = measurement.seed;
-  json["operands"] = Json::object();
-  for (const auto& [name, origin] : measurement.operands) {
-    json["operands"][name] = to_string(origin);
-  }
-  json.update(part_json(measurement, kernel));
-  if (measurement.forward) {
-    json["forward"] = {{"kernel", measurement.forward->kernel}};
-    json["forward"].update(part_json(measurement, *measurement.forward));
-  }
-  return json.document();
+  return used;
 }
 
-std::string to_csv(const Measurement& measurement) {
-  std::vector<Cells> rows;
-  const auto add = [&](const MeasuredPart& part) {
-    const Cells head = kernel_cells(part.kernel, part.shape, part.M);
-    std::string all_M;
-    for (std::size_t level = 0; level <= part.inner.size(); ++level) {
-      all_M += (level == 0 ? "" : "/") + std::to_string(M_of(part, level));
-    }
-    const auto put = [&](const Cells& row, std::size_t level) {
-      rows.push_back(
-          joined(joined(head, row), {{in_csv("operands"), to_cell(measurement.operands)}}));
-      if (!part.inner.empty()) {
-        rows.back().push_back({in_csv("M_levels"), all_M});
-        rows.back().push_back({in_csv("level"), static_cast<Index>(level + 1)});
-      }
-    };
-    for (const Cells& row : part_rows(measurement, part)) {
-      put(row, part.inner.size());
-    }
-    for (std::size_t level = 0; level < part.inner.size(); ++level) {
-      for (const Cells& row : level_rows(measurement, part, level)) {
-        put(row, level);
-      }
-    }
-  };
-  add(measurement.kernel);
+}  // namespace
+
+Description describe(const Measurement& measurement) {
+  const MeasuredPart& kernel = measurement.kernel;
+  Description of =
+      begin_report(title(kernel) + "   (all in words)", measurement.M_from, measurement.inner_from);
+  of.facts(only_in_json(kernel_cells(kernel.kernel, kernel.shape, kernel.M)));
+  of.facts({{in_json("context.simd"), measurement.simd},
+            {in_json("mask"), kernel.mask.empty() ? absent() : CellValue(kernel.mask)},
+            {in_json("activation"), kernel.activation == Activation::softmax
+                                        ? absent()
+                                        : CellValue(to_string(kernel.activation))},
+            {in_json("via"), measurement.via},
+            {in_json("used"), used_json(measurement)},
+            {in_json("seed"), measurement.seed},
+            {in_json("operands"), origins_json(measurement.operands)}});
+  of.say("operands: {}\n{}", to_words(measurement.operands, measurement.seed), legend(measurement));
+  of.add(describe(measurement, kernel));
   if (measurement.forward) {
-    add(*measurement.forward);
+    Description forward = describe(measurement, *measurement.forward);
+    forward.fact("kernel", measurement.forward->kernel);
+    of.say("\nO and L by {}\n", title(*measurement.forward));
+    of.member("forward", forward);
   }
-  return csv_of(rows);
+  return of;
 }
 
 }  // namespace redblue

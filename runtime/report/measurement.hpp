@@ -11,6 +11,7 @@
 #include "memsim/phase.hpp"
 #include "runtime/observe/callgrind.hpp"
 #include "runtime/report/run_report.hpp"
+#include "runtime/text/description.hpp"
 
 namespace redblue {
 
@@ -75,8 +76,6 @@ Measurement simulated_measurement(const std::string& report, const CallgrindProf
 // known.
 std::optional<double> traffic_ratio(const Measurement& measurement, CacheLevel level);
 
-std::string to_table(const Measurement& measurement);
-std::string to_json(const Measurement& measurement);
-std::string to_csv(const Measurement& measurement);
+Description describe(const Measurement& measurement);
 
 }  // namespace redblue

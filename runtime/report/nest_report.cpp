@@ -7,7 +7,6 @@
 
 #include "runtime/report/context.hpp"
 #include "runtime/report/word_width.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/theory/bounds.hpp"
 
 namespace redblue {
@@ -71,62 +70,45 @@ Cells line_cells(const NestLine& line) {
           {in_table("phase"), line.phase.empty() ? "-" : line.phase}};
 }
 
-Cells plan_cells(const Plan& plan) {
-  return joined(joined(kernel_cells(spelled(plan), plan.problem.one_head().shape, plan.M),
-                       heads_cells(plan.pass, plan.problem, 1)),
-                {{in_json_and_csv("sharing"), to_string(plan.problem.sharing)}});
-}
-
 // The last row of the table.
 Cells total_cells(const NestReport& report) {
   const PhaseCost all = total(report.plan.phases);
-  Cells cells = {{in_table("loop nest"), "total"}};
-  for (const char* title : {"trips", "block", "stays", "words"}) {
-    cells.push_back({in_table(title), ""});
-  }
-  cells.push_back({in_table("reads"), all.reads.value()});
-  cells.push_back({in_table("writes"), all.writes.value()});
-  cells.push_back({in_table("phase"), "-"});
-  return cells;
+  return {{in_table("loop nest"), "total"},
+          {in_table("trips"), ""},
+          {in_table("block"), ""},
+          {in_table("stays"), ""},
+          {in_table("words"), ""},
+          {in_table("reads"), all.reads.value()},
+          {in_table("writes"), all.writes.value()},
+          {in_table("phase"), "-"}};
 }
 
 }  // namespace
 
 NestReport report_nest(const Plan& plan) {
-  return {.plan = plan,
-          .M_from = std::nullopt,
-          .lines = find_kernel(plan.kernel).formula.nest(plan.problem, plan.blocks)};
+  return {.plan = plan, .lines = find_kernel(plan.kernel).formula.nest(plan.problem, plan.blocks)};
 }
 
-std::string to_table(const NestReport& report) {
-  std::string text =
-      fmt::format("{}   (all {})\n", to_string(report.plan), in_words(report.plan.problem));
-  if (report.M_from) {
-    text += to_words(*report.M_from) + "\n";
-  }
+Description describe(const NestReport& report) {
+  const Plan& plan = report.plan;
+  const Problem& problem = plan.problem;
+  const bool is_product = plan.pass == Pass::product;
+  const std::vector<Signature> results = find_kernel(plan.kernel).results(problem);
+  Description of =
+      begin_report(fmt::format("{}   (all {})", to_string(plan), in_words(problem)), report.M_from);
+  of.facts(
+      joined(kernel_cells(spelled(plan), problem.one_head().shape, plan.M),
+             heads_cells(plan.pass, problem, 1),
+             {{in_json_and_csv("sharing"), to_string(problem.sharing)},
+              {in_json("mask"), is_product ? absent() : mask_json(problem)},
+              {in_json("wanted"), is_product ? absent() : wanted_json(results, problem)},
+              {in_json(problem.normalised() ? "" : "activation"), to_string(problem.activation)}}));
+  of.fact("blocks", blocks_json(plan.blocks));
   std::vector<Cells> rows = rows_of(report.lines, line_cells);
   rows.push_back(total_cells(report));
-  return text + "\n" + table_of(rows);
-}
-
-std::string to_json(const NestReport& report) {
-  Json json = {{"schema", kSchema}, {"context", context_json(report.M_from)}};
-  json.update(json_of(plan_cells(report.plan)));
-  if (report.plan.pass != Pass::product) {
-    json["mask"] = mask_json(report.plan.problem);
-    json["wanted"] = wanted_json(find_kernel(report.plan.kernel).results(report.plan.problem),
-                                 report.plan.problem);
-    json.update(activation_json(report.plan.problem));
-  }
-  json["blocks"] = blocks_json(report.plan.blocks);
-  json["loops"] = json_of(rows_of(report.lines, line_cells));
-  return json.document();
-}
-
-std::string to_csv(const NestReport& report) {
-  const Cells head = plan_cells(report.plan);
-  return csv_of(
-      rows_of(report.lines, [&](const NestLine& line) { return joined(head, line_cells(line)); }));
+  of.text("\n");
+  of.table("loops", std::move(rows));
+  return of;
 }
 
 }  // namespace redblue

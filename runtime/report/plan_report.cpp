@@ -1,7 +1,5 @@
 #include "runtime/report/plan_report.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -11,14 +9,13 @@
 #include "runtime/report/context.hpp"
 #include "runtime/report/device_figures.hpp"
 #include "runtime/report/word_width.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
 namespace {
 
 double over_bound(const LevelChoice& level) {
-  return static_cast<double>(level.words().value()) / static_cast<double>(level.bound.words);
+  return *quotient(level.words().value(), level.bound.words);
 }
 
 // The origin of the times, and the kernels whose times are guesses.
@@ -89,9 +86,7 @@ std::string reason(const PlanReport& report) {
                                ? "with more flops"
                                : "and flops, and comes later in `redblue list`")
              : fmt::format("{}; {}, the next, moves {:.3f} times as many words", beginning,
-                           to_words(next),
-                           static_cast<double>(next.words.value()) /
-                               static_cast<double>(best.words.value()));
+                           to_words(next), *quotient(next.words.value(), best.words.value()));
 }
 
 // What regrouping a pattern for both passes moves, once for many calls.
@@ -117,31 +112,99 @@ std::string to_words(const LeftOut& left_out) {
                                       grouped(kMostMaskedPairs));
 }
 
-// `timed`: the table has milliseconds, too. `sparse`: the task's operands are.
-Cells choice_cells(const Choice& choice, bool timed, bool sparse) {
-  const std::string kernel = spelled(choice.plan);
-  const Json forward = choice.forward ? Json(spelled(*choice.forward)) : Json();
-  Cells cells = {{in_table("kernel"), to_words(choice)}};
-  if (timed) {
-    cells.push_back({in_table("ms"), to_ms(choice.seconds.value_or(0))});
+// A line of the table: a choice, the tiles of another kernel, or the bound of every algorithm.
+struct PlanLine {
+  std::string name;
+  CellValue kernel = nullptr, forward = nullptr, densified = nullptr, blocks = nullptr;
+  std::optional<Index> words = {}, bound = {};
+  std::optional<double> seconds = {};
+  std::optional<std::string> kind = {};  // the bound that the words are beside
+  const AsRow* as = nullptr;
+};
+
+// Rates are of planned blocks: other kernels have no time.
+Cells line_cells(const PlanReport& report, const PlanLine& line) {
+  const bool counted = line.as != nullptr && line.as->counted;
+  const Problem& problem = report.task.problem;
+  const Cells cells = {
+      {in_table("kernel"), line.name},
+      {in_table(report.rates ? "ms" : ""), line.seconds ? to_ms(*line.seconds) : "-"},
+      {in_csv("kernel"), line.kernel},
+      {in_csv(problem.sparsity.dense() ? "" : "densified"), line.densified},
+      {in_csv("forward"), line.forward},
+      {{"words", "", "words"}, line.words},
+      bytes_cell(problem.word_bytes, line.words, {"bytes", "", "bytes"}),
+      {in_csv("lower_bound"), line.bound},
+      {in_table("over the bound"),
+       decimals(quotient(line.words, line.bound), 3, "", line.as != nullptr ? "-" : "")},
+      {in_table("of its kind"), line.kind.value_or("-")},
+      {in_csv("blocks"), line.blocks},
+      {in_csv("seconds"), line.seconds}};
+  return report.as.empty()
+             ? cells
+             : joined(cells,
+                      {{in_csv("as"), line.as != nullptr ? Json(line.as->schedule->name) : Json()},
+                       {in_table("its blocks"), counted ? line.blocks : CellValue(nullptr)}},
+                      tiles_cells(line.as));
+}
+
+// At one level of several, where that is not null.
+PlanLine line_of(const Choice& choice, const LevelChoice* level = nullptr) {
+  const Bound& bound = level != nullptr ? level->bound : choice.bound;
+  return {.name = to_words(choice),
+          .kernel = spelled(choice.plan),
+          .forward = choice.forward ? Json(spelled(*choice.forward)) : Json(),
+          .densified = choice.densified,
+          .blocks = always_quoted(blocks_text(choice.plan.blocks)),
+          .words = (level != nullptr ? level->words() : choice.words).value(),
+          .bound = bound.words,
+          .seconds = choice.seconds,
+          .kind = std::string(bound.name)};
+}
+
+PlanLine line_of(const AsRow& row) {
+  PlanLine line{.name = name_of(row), .as = &row};
+  if (row.counted) {
+    const Plan& plan = row.counted->kernel.plan;
+    line.kernel = spelled(plan);
+    line.words = row.counted->kernel.io();
+    line.bound = row.counted->bound->words;
+    line.kind = row.counted->bound->name;
+    line.blocks = always_quoted(blocks_text(plan.blocks));
   }
+  return line;
+}
+
+Json choice_json(const PlanReport& report, const Choice& choice) {
+  const Memory& memory = report.task.memory;
   const std::optional<Regrouping> prepare = regrouping(choice);
-  return joined(std::move(cells),
-                {{in_json_and_csv("kernel"), kernel},
-                 {in_json_and_csv(sparse ? "densified" : ""), choice.densified},
-                 {in_csv("forward"), forward},
-                 {"words", choice.words.value()},
-                 bytes_cell(choice.plan.problem.word_bytes, choice.words.value()),
-                 {in_json("prepare"), prepare ? CellValue(regrouping_json(*prepare)) : absent()},
-                 {in_json("lower_bound"), bound_json(choice.bound)},
-                 {in_csv("lower_bound"), choice.bound.words},
-                 {{"over the bound", "ratio", ""}, decimals(over_bound(choice), 3)},
-                 {in_table("of its kind"), choice.bound.name},
-                 {in_json("seconds"), choice.seconds},
-                 {in_json("blocks"), blocks_json(choice.plan.blocks)},
-                 {in_csv("blocks"), always_quoted(blocks_text(choice.plan.blocks))},
-                 {in_csv("seconds"), choice.seconds},
-                 {in_json("forward"), forward}});
+  const bool has_levels = choice.weighted.has_value();
+  std::size_t level = 0;
+  const Json levels = json_of(rows_of(choice.levels, [&](const LevelChoice& of) -> Cells {
+    return {{"M", of.M},
+            {"word_cost", memory.word_cost(level++)},
+            {"total.reads", of.reads.value()},
+            {"total.writes", of.writes.value()},
+            {"total.io", of.words().value()},
+            {"total.peak", of.peak.value()},
+            {"lower_bound", bound_json(of.bound)},
+            {"ratio", over_bound(of)}};
+  }));
+  return json_of(
+      {{"kernel", spelled(choice.plan)},
+       {in_json(report.task.problem.sparsity.dense() ? "" : "densified"), choice.densified},
+       {"words", choice.words.value()},
+       bytes_cell(choice.plan.problem.word_bytes, choice.words.value()),
+       {prepare ? "prepare" : "", prepare ? regrouping_json(*prepare) : Json()},
+       {"lower_bound", bound_json(choice.bound)},
+       {"ratio", over_bound(choice)},
+       {"seconds", choice.seconds},
+       {"blocks", blocks_json(choice.plan.blocks)},
+       {"forward", choice.forward ? Json(spelled(*choice.forward)) : Json()},
+       {has_levels ? "weighted" : "", choice.weighted},
+       {has_levels ? "weighted_bound" : "", choice.weighted_bound},
+       {has_levels ? "weighted_ratio" : "", has_levels ? over_weighted_bound(choice) : 0},
+       {has_levels ? "levels" : "", levels}});
 }
 
 // The table of several levels: a row for each choice, and one for every algorithm.
@@ -184,10 +247,9 @@ std::vector<Cells> level_table(const PlanReport& report) {
 // What a word costs at each level, and by what the kernels are ordered.
 std::string to_words_of_costs(const PlanReport& report) {
   const Memory& memory = report.task.memory;
-  std::string text = fmt::format("a word of each level weighs {}", costs_text(memory));
-  text += memory.word_costs.empty()        ? ", as many as the level has words"
-          : report.word_costs_from.empty() ? ""
-                                           : fmt::format(" ns ({})", report.word_costs_from);
+  std::string text =
+      fmt::format("a word of each level weighs {}{}", costs_text(memory, report.word_costs_from),
+                  memory.word_costs.empty() ? ", as many as the level has words" : "");
   if (report.rates && !report.choices.front().seconds) {
     text +=
         "\nnot timed: what a word takes at each level is not known: run `redblue calibrate`; the "
@@ -207,137 +269,43 @@ MovedWords words_of_levels(const PlanReport& report) {
           report.task.problem.word_bytes.value_or(kFloatBytes)};
 }
 
-Json levels_json(const PlanReport& report, const Choice& choice) {
-  Json levels = Json::array();
-  for (std::size_t level = 0; level < choice.levels.size(); ++level) {
-    const LevelChoice& of = choice.levels[level];
-    levels.push_back({{"M", of.M},
-                      {"word_cost", report.task.memory.word_cost(level)},
-                      {"total",
-                       {{"reads", of.reads.value()},
-                        {"writes", of.writes.value()},
-                        {"io", of.words().value()},
-                        {"peak", of.peak.value()}}},
-                      {"lower_bound", bound_json(of.bound)},
-                      {"ratio", over_bound(of)}});
-  }
-  return levels;
-}
-
-// A choice as JSON, which of several levels has more.
-Json choice_json(const PlanReport& report, const Choice& choice, const Cells& cells) {
-  Json json = json_of(cells);
-  if (choice.weighted) {
-    json["weighted"] = *choice.weighted;
-    json["weighted_bound"] = *choice.weighted_bound;
-    json["weighted_ratio"] = over_weighted_bound(choice);
-    json["levels"] = levels_json(report, choice);
-  }
-  return json;
-}
-
-// A row for each level of a choice: `row` with the words of the level.
-std::vector<Cells> level_rows(const PlanReport& report, const Choice& choice, const Cells& row) {
-  const Memory& memory = report.task.memory;
-  std::vector<Cells> rows;
-  for (std::size_t level = 0; level < choice.levels.size(); ++level) {
-    const LevelChoice& of = choice.levels[level];
-    Cells cells = row;
-    for (Cell& cell : cells) {
-      if (cell.names.column == "words") {
-        cell.value = of.words().value();
-      } else if (cell.names.column == "bytes") {
-        cell.value = bytes_cell(choice.plan.problem.word_bytes, of.words().value()).value;
-      } else if (cell.names.column == "lower_bound") {
-        cell.value = of.bound.words;
-      }
-    }
-    rows.push_back(joined(std::move(cells), {{in_csv("M_levels"), levels_text(memory)},
-                                             {in_csv("level"), static_cast<Index>(level + 1)},
-                                             {in_csv("word_cost"), memory.word_cost(level)},
-                                             {in_csv("weighted"), *choice.weighted}}));
-  }
-  return rows;
-}
-
-std::vector<Cells> plan_rows(const PlanReport& report) {
-  const bool sparse = !report.task.problem.sparsity.dense();
-  return rows_of(report.choices, [&](const Choice& choice) {
-    return choice_cells(choice, report.rates.has_value(), sparse);
-  });
-}
-
-// The columns that rows of other kernels bring into the table, and tables without them lack.
-Cells beside_cells(const AsRow* row) {
-  const bool counted = row != nullptr && row->counted;
-  return joined(
-      {{in_table("its blocks"),
-        counted ? CellValue(blocks_text(row->counted->kernel.plan.blocks)) : CellValue(nullptr)}},
-      tiles_cells(row));
-}
-
-// What another kernel moves with its tiles, as a row beside the choices. Rates are of planned
-// blocks: others have no time.
-Cells as_choice_cells(const AsRow& row, bool timed) {
-  Cells cells = {{in_table("kernel"), name_of(row)}};
-  if (timed) {
-    cells.push_back({in_table("ms"), "-"});
-  }
-  CellValue kernel = nullptr, words = nullptr, bound = nullptr, kind = "-", blocks = nullptr;
-  std::optional<double> ratio;
-  if (row.counted) {
-    const Plan& plan = row.counted->kernel.plan;
-    kernel = spelled(plan);
-    words = row.counted->kernel.io();
-    bound = row.counted->bound->words;
-    kind = row.counted->bound->name;
-    blocks = always_quoted(blocks_text(plan.blocks));
-    ratio = over_bound(*row.counted);
-  }
-  return joined(std::move(cells),
-                {{in_csv("kernel"), kernel},
-                 {in_csv("forward"), nullptr},
-                 {in_table("words"), words},
-                 {in_csv("words"), words},
-                 bytes_cell(row.word_bytes,
-                            row.counted ? std::optional(row.counted->kernel.io()) : std::nullopt),
-                 {in_csv("lower_bound"), bound},
-                 {in_table("over the bound"), decimals(ratio, 3)},
-                 {in_table("of its kind"), kind},
-                 {in_csv("blocks"), blocks},
-                 {in_csv("seconds"), nullptr}});
-}
-
-// The rows of the choices and, beside them, of other kernels.
-std::vector<Cells> rows_beside(const PlanReport& report) {
-  std::vector<Cells> rows = plan_rows(report);
-  if (report.as.empty()) {
-    return rows;
-  }
-  for (Cells& row : rows) {
-    row = joined(std::move(row), {{in_csv("as"), nullptr}});
-    row = joined(std::move(row), beside_cells(nullptr));
-  }
+// The rows of the choices and, beside them, of other kernels; for people of every algorithm, too.
+void add_choices(Description& of, const PlanReport& report) {
+  std::vector<Cells> rows =
+      rows_of(report.choices, [&](const Choice& its) { return line_cells(report, line_of(its)); });
   for (const AsRow& row : report.as) {
-    Cells cells = as_choice_cells(row, report.rates.has_value());
-    cells.push_back({in_csv("as"), row.schedule->name});
-    rows.push_back(joined(std::move(cells), beside_cells(&row)));
+    rows.push_back(line_cells(report, line_of(row)));
   }
-  return rows;
+  rows.push_back(only_in_table(line_cells(report, {.name = "(any algorithm)",
+                                                   .words = report.bound.words,
+                                                   .kind = std::string(report.bound.name)})));
+  of.table("", std::move(rows));
 }
 
-// The row of the table for the bound of every algorithm.
-Cells bound_row(const PlanReport& report) {
-  Cells cells = {{in_table("kernel"), "(any algorithm)"}};
-  if (report.rates) {
-    cells.push_back({in_table("ms"), "-"});
+void add_levels(Description& of, const PlanReport& report) {
+  const Memory& memory = report.task.memory;
+  of.table("", level_table(report));
+  std::vector<Cells> rows;
+  for (const Choice& choice : report.choices) {
+    for (std::size_t level = 0; level < choice.levels.size(); ++level) {
+      rows.push_back(joined(only_in_csv(line_cells(report, line_of(choice, &choice.levels[level]))),
+                            {{in_csv("M_levels"), levels_text(memory)},
+                             {in_csv("level"), static_cast<Index>(level + 1)},
+                             {in_csv("word_cost"), memory.word_cost(level)},
+                             {in_csv("weighted"), *choice.weighted}}));
+    }
   }
-  return joined(
-      joined(std::move(cells), {{in_table("words"), report.bound.words},
-                                bytes_cell(report.task.problem.word_bytes, report.bound.words),
-                                {in_table("over the bound"), ""},
-                                {in_table("of its kind"), report.bound.name}}),
-      report.as.empty() ? Cells() : beside_cells(nullptr));
+  of.table("", std::move(rows));
+  for (std::size_t level = 0; level < memory.levels(); ++level) {
+    Description its;
+    its.facts({{in_json("M"), memory.words(level)},
+               {in_json("word_cost"), memory.word_cost(level)},
+               {in_json("lower_bound"), bound_json(report.level_bounds[level])}});
+    of.element("levels", its);
+  }
+  of.fact("weighted_bound", report.weighted_bound);
+  of.fact("of_one_level", report.of_one_level);
+  of.fact(report.word_costs_from.empty() ? "" : "word_costs_from", report.word_costs_from);
 }
 
 }  // namespace
@@ -347,7 +315,7 @@ std::string to_ms(double seconds) {
 }
 
 double over_bound(const Choice& choice) {
-  return static_cast<double>(choice.words.value()) / static_cast<double>(choice.bound.words);
+  return *quotient(choice.words.value(), choice.bound.words);
 }
 
 FastMemoryTooSmall no_kernel_fits(const Task& task) {
@@ -364,8 +332,6 @@ FastMemoryTooSmall no_kernel_fits(const Task& task) {
 
 PlanReport report_plan(const Task& task, const std::optional<Rates>& rates, std::string_view only) {
   PlanReport report{.task = task,
-                    .M_from = std::nullopt,
-                    .choices = {},
                     .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing}),
                     .rates = rates};
   const Goal goal{.rates = rates ? &*rates : nullptr, .only = only};
@@ -386,100 +352,57 @@ PlanReport report_plan(const Task& task, const std::optional<Rates>& rates, std:
   return report;
 }
 
-std::string to_table(const PlanReport& report) {
-  std::string text = fmt::format("{}   (reads + writes, {})\n", to_words(report.task),
-                                 in_words(report.task.problem));
-  for (const FastMemoryOrigin& from : report.inner_from) {
-    text += to_words(from) + "\n";
-  }
-  if (report.M_from) {
-    text += to_words(*report.M_from) + "\n";
-  }
-  text += report.device ? to_words(*report.device) + "\n" : "";
-  const bool has_levels = !report.level_bounds.empty();
-  text += has_levels ? to_words_of_costs(report) : "";
-  std::vector<Cells> rows = has_levels ? level_table(report) : rows_beside(report);
-  if (!has_levels) {
-    rows.push_back(bound_row(report));
-  }
+Description describe(const PlanReport& report) {
+  const Task& task = report.task;
   const Choice& best = report.choices.front();
-  text += "\n" + table_of(rows) + "\n" + reason(report) + "\n";
-  text += report.left_out ? to_words(*report.left_out) + "\n" : "";
-  text += report.of_one_level.empty() ? ""
-                                      : fmt::format("left out, as they work in one level: {}\n",
-                                                    fmt::join(report.of_one_level, ", "));
-  text += has_levels && best.seconds    ? "rates: " + report.rates->origin + "\n"
-          : !has_levels && report.rates ? rates_text(report)
-                                        : "";
-  const Index heads = report.task.heads;
-  text += to_string(best.plan, heads) + "\n";
-  text += best.forward ? to_string(*best.forward, heads) + "\n" : "";
-  text += report.as.empty() ? "" : "\n" + to_words(report.as);
-  const std::optional<Regrouping> prepare = regrouping(best);
-  text += prepare ? to_words(*prepare) : "";
-  return text + (report.device ? figures_text(*report.device, "words of " + to_words(best),
-                                              words_of_levels(report))
-                               : "");
-}
-
-std::string to_json(const PlanReport& report) {
-  const std::vector<Cells> rows = plan_rows(report);
   const bool has_levels = !report.level_bounds.empty();
-  std::vector<Json> choices;
-  for (std::size_t k = 0; k < rows.size(); ++k) {
-    choices.push_back(choice_json(report, report.choices[k], rows[k]));
+  Description of =
+      begin_report(fmt::format("{}   (reads + writes, {})", to_words(task), in_words(task.problem)),
+                   report.M_from, report.inner_from, report.device);
+  of.text(has_levels ? to_words_of_costs(report) : "");
+  of.facts(only_in_csv(task_cells(task, true)));
+  of.facts(only_in_json(joined(task_cells(task), problem_cells(task))));
+  of.facts({{in_json("objective"), report.rates ? "time" : "words"},
+            {in_json("lower_bound"), bound_json(report.bound)},
+            {in_json("reason"), reason(report)},
+            {in_json("plan"), choice_json(report, best)}});
+  Json others = Json::array();
+  for (std::size_t k = 1; k < report.choices.size(); ++k) {
+    others.push_back(choice_json(report, report.choices[k]));
   }
-  Json json = task_json(report.task, report.M_from);
-  json["objective"] = report.rates ? "time" : "words";
-  json["rates"] = report.rates && (!has_levels || report.choices.front().seconds)
-                      ? Json(report.rates->origin)
-                      : Json();
-  json["lower_bound"] = bound_json(report.bound);
-  json["plan"] = choices.front();
-  json["reason"] = reason(report);
-  if (report.left_out) {
-    json["densified_left_out"] = to_words(*report.left_out);
-  }
-  json["runners_up"] = Json::array();
-  for (std::size_t k = 1; k < choices.size(); ++k) {
-    json["runners_up"].push_back(choices[k]);
-  }
+  of.fact("runners_up", std::move(others));
+  of.text("\n");
   if (has_levels) {
-    const Memory& memory = report.task.memory;
-    json["levels"] = Json::array();
-    for (std::size_t level = 0; level < memory.levels(); ++level) {
-      json["levels"].push_back({{"M", memory.words(level)},
-                                {"word_cost", memory.word_cost(level)},
-                                {"lower_bound", bound_json(report.level_bounds[level])}});
-    }
-    json["weighted_bound"] = report.weighted_bound;
-    json["of_one_level"] = report.of_one_level;
-    if (!report.word_costs_from.empty()) {
-      json["word_costs_from"] = report.word_costs_from;
-    }
+    add_levels(of, report);
+  } else {
+    add_choices(of, report);
   }
-  if (report.device) {
-    json["device"] = device_json(*report.device, words_of_levels(report));
+  of.say("\n{}", reason(report));
+  if (report.left_out) {
+    of.fact("densified_left_out", to_words(*report.left_out));
+    of.say("{}", to_words(*report.left_out));
+  }
+  if (!report.of_one_level.empty()) {
+    of.say("left out, as they work in one level: {}", fmt::join(report.of_one_level, ", "));
+  }
+  const bool timed = report.rates && (!has_levels || best.seconds);
+  of.fact("rates", timed ? Json(report.rates->origin) : Json());
+  of.text(!timed ? "" : has_levels ? "rates: " + report.rates->origin + "\n" : rates_text(report));
+  of.say("{}", to_string(best.plan, task.heads));
+  if (best.forward) {
+    of.say("{}", to_string(*best.forward, task.heads));
   }
   if (!report.as.empty()) {
-    json["as"] = json_of(rows_of(report.as, as_cells));
+    of.fact("as", json_of(rows_of(report.as, as_cells)));
+    of.text("\n" + to_words(report.as));
   }
-  return json.document();
-}
-
-std::string to_csv(const PlanReport& report) {
-  const Cells problem = task_cells(report.task, true);
-  const std::vector<Cells> choices = rows_beside(report);
-  std::vector<Cells> rows;
-  for (std::size_t k = 0; k < choices.size(); ++k) {
-    const Cells row = joined(problem, choices[k]);
-    if (report.level_bounds.empty()) {
-      rows.push_back(row);
-    } else {
-      std::ranges::move(level_rows(report, report.choices[k], row), std::back_inserter(rows));
-    }
+  const std::optional<Regrouping> prepare = regrouping(best);
+  of.text(prepare ? to_words(*prepare) : "");
+  if (report.device) {
+    of.member("device", device_figures(*report.device, "words of " + to_words(best),
+                                       words_of_levels(report)));
   }
-  return csv_of(rows);
+  return of;
 }
 
 }  // namespace redblue

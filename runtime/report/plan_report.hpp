@@ -10,14 +10,15 @@
 #include "runtime/observe/devices.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/report/as_rows.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/theory/planner.hpp"
 
 namespace redblue {
 
 struct PlanReport {
   Task task;
-  std::optional<FastMemoryOrigin> M_from;  // set if M is a share of a cache
-  std::vector<Choice> choices;
+  std::optional<FastMemoryOrigin> M_from = {};  // set if M is a share of a cache
+  std::vector<Choice> choices = {};
   Bound bound;                 // of every algorithm
   std::optional<Rates> rates;  // set if the kernels are ordered by time
   std::optional<LeftOut> left_out = std::nullopt;
@@ -44,8 +45,6 @@ double over_bound(const Choice& choice);
 // Milliseconds, as "1.25".
 std::string to_ms(double seconds);
 
-std::string to_table(const PlanReport& report);
-std::string to_json(const PlanReport& report);
-std::string to_csv(const PlanReport& report);
+Description describe(const PlanReport& report);
 
 }  // namespace redblue

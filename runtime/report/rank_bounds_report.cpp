@@ -113,9 +113,7 @@ Words counted_words(const Plan& plan, const Links& links, Index rank) {
 }
 
 std::optional<double> BesideBound::ratio() const {
-  return bound && bound->words >= row
-             ? std::optional(static_cast<double>(words) / static_cast<double>(bound->words))
-             : std::nullopt;
+  return bound && bound->words >= row ? quotient(words, bound->words) : std::nullopt;
 }
 
 const BesideBound& BesideRankBounds::largest_of_links() const {

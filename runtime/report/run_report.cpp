@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -15,7 +14,6 @@
 #include "runtime/report/rank_bounds_report.hpp"
 #include "runtime/report/word_width.hpp"
 #include "runtime/system/memory.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
 
@@ -59,6 +57,35 @@ std::string difference(const PhaseCounts& counted, const PhaseCounts& formula) {
                            grouped((counted.indices - formula.indices).io()));
 }
 
+// One fast memory of a part: what was counted there, or what the formulas say where it did not run.
+struct Level {
+  Index M;
+  const std::vector<PhaseCost>* formula;
+  std::vector<PhaseCounts> phases;
+  PhaseCounts total;
+};
+
+// From the innermost out; of levels of equal words each is the machine's.
+std::vector<Level> levels_of(const Part& part, std::size_t equal) {
+  std::vector<Level> all;
+  const auto add = [&](Index M, const std::vector<PhaseCost>& formula, const auto* counted) {
+    Level& level = all.emplace_back(Level{M, &formula, {}, predicted(total(formula))});
+    if (counted != nullptr) {
+      level.phases = counted->phases;
+      level.total = counted->total;
+    } else {
+      std::ranges::transform(formula, std::back_inserter(level.phases), predicted);
+    }
+  };
+  for (std::size_t k = 0; k < part.levels.size(); ++k) {
+    add(part.levels[k].M, part.levels[k].phases, part.counted ? &part.counted->inner[k] : nullptr);
+  }
+  for (std::size_t k = 0; k < (part.levels.empty() ? equal : 1); ++k) {
+    add(part.plan.M, part.formula, part.counted ? &*part.counted : nullptr);
+  }
+  return all;
+}
+
 // The members of the total that phases lack.
 Cells total_cells(const Part& part) {
   Cells cells;
@@ -78,63 +105,66 @@ Cells total_cells(const Part& part) {
   return cells;
 }
 
-// The row of a phase, or of the `whole` part. `seconds` are set if it ran.
-Cells count_cells(const Part& part, const PhaseCounts& counted, const PhaseCost& cost,
-                  const std::optional<double>& seconds, bool whole) {
-  const auto M = static_cast<double>(part.plan.M);
+// The row of a phase, or of the `whole` part. `seconds` are set if it ran. As one of `levels` it
+// has less: operations, seconds and kinds of words are those of the machine.
+Cells count_cells(const Part& part, const Level& level, const PhaseCounts& counted,
+                  const PhaseCost& cost, const std::optional<double>& seconds, bool whole,
+                  bool of_levels) {
+  const auto own = [&](const char* name) { return of_levels ? "" : name; };
+  const auto of_formula = [&](const char* key, const char* column) {
+    return CellNames("", whole && !of_levels ? "" : key, column);
+  };
   const auto words = static_cast<double>(counted.io.io());
-  const PhaseCounts by_formula = predicted(cost);
-  const IoCount formula = by_formula.io;
-  const IoCount indices = counted.indices;
-  const PhaseCost all = total(part.formula);
+  const auto all_words = static_cast<double>(std::max<Index>(level.total.io.io(), 1));
+  const PhaseCounts formula = predicted(cost);
+  const PhaseCost all = total(*level.formula);
   const bool has_indices = all.index_reads + all.index_writes > Words(0);
-  const Index peak = cost.peak.value();
   const auto [flops, elementwise] = counted.operations;
-  Cells cells = {
-      {{"phase", whole ? "" : "path", "phase"}, whole ? "total" : cost.path},
-      {"reads", counted.io.reads},
-      {"writes", counted.io.writes},
-      {{has_indices ? "indices" : "", "index_reads", "index_reads"}, indices.reads},
-      {in_json_and_csv("index_writes"), indices.writes},
-      {in_json(whole ? "io" : ""), counted.io.io()},
-      bytes_cell(part.plan.problem.word_bytes, counted.io.io()),
-      {in_table("share"), decimals(100 * words / static_cast<double>(part.io()), 1, "%")},
-      {"peak",
-       counted.peak == peak
-           ? CellValue(peak)
-           : CellValue(counted.peak)
-                 .shown(fmt::format("{} (formula {})", grouped(counted.peak), grouped(peak)))},
-      {in_table("peak / M"), decimals(static_cast<double>(counted.peak) / M, 3)},
-      {in_json_and_csv("flops"), flops == kTooMany ? Json() : Json(flops)},
-      {in_json_and_csv("elementwise"), seconds ? CellValue(elementwise) : absent()}};
-  if (seconds) {
-    cells.push_back({in_table("formula"), formula.io()});
-    cells.push_back({in_table("difference"), difference(counted, by_formula)});
-  }
-  cells.push_back(
-      {{seconds ? "seconds" : "", "seconds"}, seconds ? decimals(*seconds, 4) : absent()});
-  return joined(joined(std::move(cells), whole ? total_cells(part) : Cells()),
-                {{{"", whole ? "" : "formula.reads", "formula_reads"}, formula.reads},
-                 {{"", whole ? "" : "formula.writes", "formula_writes"}, formula.writes},
-                 {{"", whole ? "" : "formula.peak", "formula_peak"}, peak}});
+  const CellValue peak = counted.peak;
+  return joined(
+      {{{"phase", whole ? "" : "path", "phase"}, whole ? "total" : cost.path},
+       {"reads", counted.io.reads},
+       {"writes", counted.io.writes},
+       {{has_indices ? own("indices") : "", own("index_reads"), "index_reads"},
+        counted.indices.reads},
+       {{"", own("index_writes"), "index_writes"}, counted.indices.writes},
+       {in_json(whole ? "io" : ""), counted.io.io()},
+       bytes_cell(part.plan.problem.word_bytes, counted.io.io(), {own("bytes"), "bytes"}),
+       {in_table("share"), decimals(100 * words / all_words, 1, "%")},
+       {"peak", counted.peak == formula.peak
+                    ? peak
+                    : peak.shown(fmt::format("{} (formula {})", grouped(counted.peak),
+                                             grouped(formula.peak)))},
+       {in_table("peak / M"),
+        decimals(static_cast<double>(counted.peak) / static_cast<double>(level.M), 3)},
+       {{"", own("flops"), "flops"}, flops == kTooMany ? Json() : Json(flops)},
+       {{"", own("elementwise"), "elementwise"}, seconds ? CellValue(elementwise) : absent()},
+       {in_table(seconds ? "formula" : ""), formula.io.io()},
+       {in_table(seconds ? "difference" : ""), difference(counted, formula)},
+       {{seconds ? own("seconds") : "", own("seconds"), "seconds"},
+        seconds ? decimals(*seconds, 4) : absent()}},
+      whole && !of_levels ? total_cells(part) : Cells(),
+      {{of_formula("formula.reads", "formula_reads"), formula.io.reads},
+       {of_formula("formula.writes", "formula_writes"), formula.io.writes},
+       {of_formula("formula.peak", "formula_peak"), formula.peak}});
 }
 
-// A row for each phase, and the last one for the whole part.
-std::vector<Cells> part_rows(const Part& part) {
-  const PhaseCost whole = total(part.formula);
+// A row for each phase, and the last one for the whole part; each ends with `last`.
+std::vector<Cells> level_rows(const Part& part, const Level& level, bool of_levels,
+                              const Cells& last) {
+  const auto seconds = part.counted ? part.counted->seconds : std::nullopt;
   std::vector<Cells> rows;
-  if (const auto& counted = part.counted) {
-    for (std::size_t i = 0; i < part.formula.size(); ++i) {
-      rows.push_back(count_cells(part, counted->phases[i], part.formula[i],
-                                 counted->seconds->phases[i], false));
-    }
-    rows.push_back(count_cells(part, counted->total, whole, counted->seconds->total, true));
-  } else {
-    for (const PhaseCost& cost : part.formula) {
-      rows.push_back(count_cells(part, predicted(cost), cost, std::nullopt, false));
-    }
-    rows.push_back(count_cells(part, predicted(whole), whole, std::nullopt, true));
+  const auto add = [&](const PhaseCounts& counted, const PhaseCost& cost,
+                       const std::optional<double>& its_seconds, bool whole) {
+    rows.push_back(
+        joined(count_cells(part, level, counted, cost, its_seconds, whole, of_levels), last));
+  };
+  for (std::size_t k = 0; k < level.phases.size(); ++k) {
+    add(level.phases[k], (*level.formula)[k],
+        seconds ? std::optional(seconds->phases[k]) : std::nullopt, false);
   }
+  add(level.total, total(*level.formula), seconds ? std::optional(seconds->total) : std::nullopt,
+      true);
   return rows;
 }
 
@@ -166,68 +196,40 @@ Json links_json(const Links& links) {
   return json;
 }
 
-Json words_json(const PhaseCost& cost) {
-  return {{"reads", cost.reads.value()},
-          {"writes", cost.writes.value()},
-          {"io", (cost.reads + cost.writes).value()},
-          {"peak", cost.peak.value()}};
+Json words_json(const IoCount& io, Index peak) {
+  return {{"reads", io.reads}, {"writes", io.writes}, {"io", io.io()}, {"peak", peak}};
 }
 
 // One rank: counted where it ran, and the formulas of the same.
 Json rank_json(const Ranks& ranks, Index rank) {
   const auto at = static_cast<std::size_t>(rank);
   const RankCost& formula = ranks.formula[at];
-  const bool ran = !ranks.counted.empty();
+  const PhaseCounts arena = predicted(total(formula.arena));
   const Links links = ranks.links(rank);
   Json json = {{"rank", rank},
                {"row", rank % ranks.grid.ranks() / ranks.grid.columns},
                {"column", rank % ranks.grid.columns},
                {"pairs", ranks.pairs[at].value()},
-               {"arena", words_json(total(formula.arena))},
+               {"arena", words_json(arena.io, arena.peak)},
                {"links", links_json(links)},
                {"received", received(links, rank).value()},
                {"sent", sent(links, rank).value()},
                {"home", ranks.home(rank).value()}};
-  if (ran) {
+  if (!ranks.counted.empty()) {
     const RankCounts& counts = ranks.counted[at];
-    const PhaseCounts& all = counts.arena.total;
-    json["arena"] = {{"reads", all.io.reads},
-                     {"writes", all.io.writes},
-                     {"io", all.io.io()},
-                     {"peak", all.peak},
-                     {"seconds", counts.arena.seconds->total},
-                     {"seconds_in_links", counts.seconds_in_links}};
-    json["formula"] = {{"arena", words_json(total(formula.arena))},
+    json["formula"] = {{"arena", json.at("arena")},
                        {"received", received(formula.links, rank).value()},
                        {"sent", sent(formula.links, rank).value()},
                        {"home", formula.home.value()}};
+    json["arena"] = words_json(counts.arena.total.io, counts.arena.total.peak);
+    json["arena"].update(
+        {{"seconds", counts.arena.seconds->total}, {"seconds_in_links", counts.seconds_in_links}});
   }
   return json;
 }
 
-Json ranks_json(const Part& part) {
-  const Ranks& ranks = *part.ranks;
-  Json all = Json::array();
-  for (Index rank = 0; rank < ranks.size(); ++rank) {
-    all.push_back(rank_json(ranks, rank));
-  }
-  return {{"grid",
-           {{"rows", ranks.grid.rows},
-            {"columns", ranks.grid.columns},
-            {"sets", ranks.sets},
-            {"groups", key_groups_of(part.plan)},
-            {"ring", ranks.grid.ring}}},
-          {"ranks", std::move(all)},
-          {"largest", rank_json(ranks, ranks.largest())},
-          {"path", ranks.path().value()},
-          {"rank_bounds", rank_bounds_json(beside_rank_bounds(part))}};
-}
-
 // What ranks received, sent and moved, and where that is not what the formulas say.
 std::string to_words_of_ranks(const Part& part) {
-  if (!part.ranks) {
-    return "";
-  }
   const Ranks& ranks = *part.ranks;
   const Index largest = ranks.largest();
   const Links links = ranks.links(largest);
@@ -254,206 +256,22 @@ std::string to_words_of_ranks(const Part& part) {
   return text;
 }
 
-// ---- levels --------------------------------------------------------------------------------
-
-// One level of several: what it counted, where it ran, and its formulas.
-struct LevelOf {
-  Index M;
-  const std::vector<PhaseCost>* formula;
-  const std::vector<PhaseCounts>* phases = nullptr;  // counted
-  const PhaseCounts* total = nullptr;
-
-  [[nodiscard]] PhaseCounts phase(std::size_t which) const {
-    return phases != nullptr ? (*phases)[which] : predicted((*formula)[which]);
+void add_ranks(Description& of, const Part& part) {
+  const Ranks& ranks = *part.ranks;
+  Json all = Json::array();
+  for (Index rank = 0; rank < ranks.size(); ++rank) {
+    all.push_back(rank_json(ranks, rank));
   }
-  [[nodiscard]] PhaseCounts all() const {
-    return total != nullptr ? *total : predicted(redblue::total(*formula));
-  }
-};
-
-// All levels, from the innermost out; of levels of equal words each is the machine's.
-std::vector<LevelOf> levels_of(const Part& part, std::size_t equal) {
-  std::vector<LevelOf> all;
-  for (std::size_t level = 0; level < part.levels.size(); ++level) {
-    const LevelPlan& plan = part.levels[level];
-    all.push_back({plan.M, &plan.phases});
-    if (part.counted) {
-      all.back().phases = &part.counted->inner[level].phases;
-      all.back().total = &part.counted->inner[level].total;
-    }
-  }
-  LevelOf own{part.plan.M, &part.formula};
-  if (part.counted) {
-    own.phases = &part.counted->phases;
-    own.total = &part.counted->total;
-  }
-  all.insert(all.end(), part.levels.empty() ? equal : 1, own);
-  return all;
-}
-
-Json level_words(const Part& part, const PhaseCounts& counted, const PhaseCost& formula) {
-  return json_of({{"reads", counted.io.reads},
-                  {"writes", counted.io.writes},
-                  bytes_cell(part.plan.problem.word_bytes, counted.io.io()),
-                  {"peak", counted.peak},
-                  {in_json("formula.reads"), formula.reads.value()},
-                  {in_json("formula.writes"), formula.writes.value()},
-                  {in_json("formula.peak"), formula.peak.value()}});
-}
-
-// `bound_of(level)` adds what is known of its bound.
-Json levels_json(const Part& part, std::size_t equal,
-                 const std::function<void(std::size_t level, Json& json)>& bound_of) {
-  Json levels = Json::array();
-  for (const LevelOf& level : levels_of(part, equal)) {
-    Json phases = Json::array();
-    for (std::size_t k = 0; k < level.formula->size(); ++k) {
-      Json phase = {{"path", (*level.formula)[k].path}};
-      phase.update(level_words(part, level.phase(k), (*level.formula)[k]));
-      phases.push_back(std::move(phase));
-    }
-    Json sum = level_words(part, level.all(), total(*level.formula));
-    sum["io"] = level.all().io.io();
-    Json json = {{"M", level.M}, {"total", std::move(sum)}, {"phases", std::move(phases)}};
-    bound_of(levels.size(), json);
-    levels.push_back(std::move(json));
-  }
-  return levels;
-}
-
-bool has_levels(const Part& part, std::size_t equal) {
-  return !part.levels.empty() || equal > 1;
-}
-
-// The rows of an inner level, in which operations are the machine's.
-std::vector<Cells> level_rows(const LevelOf& level) {
-  std::vector<Cells> rows;
-  const auto row = [&](const std::string& path, const PhaseCounts& counted, const PhaseCost& cost) {
-    rows.push_back(
-        {{in_table("phase"), path},
-         {"reads", counted.io.reads},
-         {"writes", counted.io.writes},
-         {in_table("share"),
-          decimals(100 * static_cast<double>(counted.io.io()) /
-                       static_cast<double>(std::max<Index>(level.all().io.io(), 1)),
-                   1, "%")},
-         {"peak", counted.peak},
-         {in_table("peak / M"),
-          decimals(static_cast<double>(counted.peak) / static_cast<double>(level.M), 3)}});
-    if (level.total != nullptr) {
-      rows.back().push_back({in_table("formula"), (cost.reads + cost.writes).value()});
-      rows.back().push_back({in_table("difference"), difference(counted, predicted(cost))});
-    }
-  };
-  for (std::size_t k = 0; k < level.formula->size(); ++k) {
-    row((*level.formula)[k].path, level.phase(k), (*level.formula)[k]);
-  }
-  row("total", level.all(), total(*level.formula));
-  return rows;
-}
-
-// The part as that level alone, of which operations are not known.
-Part of_level(const Part& part, std::size_t level) {
-  Part alone = part;
-  alone.formula = part.levels[level].phases;
-  alone.levels.clear();
-  if (alone.counted) {
-    alone.counted->phases = part.counted->inner[level].phases;
-    alone.counted->total = part.counted->inner[level].total;
-  }
-  return alone;
-}
-
-// "8192/262144"; empty for one level.
-std::string M_levels(const Part& part, std::size_t equal) {
-  std::string text;
-  if (has_levels(part, equal)) {
-    for (const LevelOf& level : levels_of(part, equal)) {
-      text += (text.empty() ? "" : "/") + std::to_string(level.M);
-    }
-  }
-  return text;
-}
-
-// What inner levels moved, after the machine's own table.
-std::string levels_text(const Part& part) {
-  std::string text;
-  for (std::size_t level = 0; level < part.levels.size(); ++level) {
-    text += fmt::format("\nlevel {}, M = {} words\n\n{}", level + 1, grouped(part.levels[level].M),
-                        table_of(level_rows(levels_of(part, 1)[level])));
-  }
-  return text;
-}
-
-// The words that each level moved, of all parts.
-MovedWords words_of_levels(const Report& report) {
-  std::vector<Index> words;
-  for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
-    if (part != nullptr) {
-      const std::vector<LevelOf> levels = levels_of(*part, 1);
-      words.resize(levels.size());
-      for (std::size_t k = 0; k < levels.size(); ++k) {
-        words[k] += levels[k].all().io.io();
-      }
-    }
-  }
-  return {std::move(words), report.kernel.plan.problem.word_bytes.value_or(kFloatBytes)};
-}
-
-Json part_json(const Part& part) {
-  std::vector<Cells> rows = part_rows(part);
-  Json sum = json_of(rows.back());
-  rows.pop_back();
-  const PhaseCost formula = total(part.formula);
-  Json json = {{"blocks", blocks_json(part.plan.blocks)},
-               {"phases", json_of(rows)},
-               {"total", std::move(sum)},
-               {"formula",
-                {{"reads", formula.reads.value()},
-                 {"writes", formula.writes.value()},
-                 {"io", (formula.reads + formula.writes).value()},
-                 {"peak", formula.peak.value()}}}};
-  if (part.ranks) {
-    json.update(ranks_json(part));
-  }
-  if (const auto prepare = regrouping(part.plan)) {
-    json["prepare"] = regrouping_json(*prepare);
-  }
-  if (const PhaseCost prepare = preparation(part.formula); !prepare.path.empty()) {
-    json["prepare"] = {{"reads", prepare.reads.value()}, {"writes", prepare.writes.value()}};
-  }
-  return json;
-}
-
-// The problem as it was asked for: of sparse operands, where the kernel takes them as dense ones.
-Problem asked_problem(const Report& report) {
-  const Problem& problem = report.kernel.plan.problem;
-  return report.densified.dense() ? problem : problem.with_sparsity(report.densified);
-}
-
-std::string operands_text(const Report& report) {
-  const Plan& plan = report.kernel.plan;
-  const Problem problem = asked_problem(report);
-  if (problem.sparsity.dense()) {
-    return "";
-  }
-  const Json sparse = sparse_json(plan.pass, problem, report.sparse_sources);
-  std::string text;
-  for (const auto& [name, of] : sparse.items()) {
-    if (of.is_object()) {
-      text += fmt::format(
-          "{}{} {}{}", text.empty() ? "" : ", ", name, grouped(of.at("stored").get<Index>()),
-          of.contains("from") ? fmt::format(" ({})", of.at("from").get<std::string>()) : "");
-    }
-  }
-  return fmt::format(
-      "entries: {}{}\n{}", text,
-      plan.pass == Pass::product
-          ? ""
-          : fmt::format("; {} live pairs", grouped(problem.sparsity.pairs().value())),
-      report.densified.dense()
-          ? ""
-          : "operands densified: the kernel takes A1, X and A2 as dense matrices\n");
+  of.fact("grid", Json{{"rows", ranks.grid.rows},
+                       {"columns", ranks.grid.columns},
+                       {"sets", ranks.sets},
+                       {"groups", key_groups_of(part.plan)},
+                       {"ring", ranks.grid.ring}});
+  of.fact("ranks", all);
+  of.fact("largest", rank_json(ranks, ranks.largest()));
+  of.fact("path", ranks.path().value());
+  of.fact("rank_bounds", rank_bounds_json(beside_rank_bounds(part)));
+  of.text(to_words_of_ranks(part));
 }
 
 // "K, V from bfloat16; Q from float64".
@@ -467,10 +285,6 @@ std::string converted_words(const Report& report) {
     words += fmt::format("{}{} from {}", words.empty() ? "" : "; ", fmt::join(its, ", "), type);
   }
   return words;
-}
-
-std::string title(const Part& part) {
-  return to_string(part.plan, part.team.heads);
 }
 
 // The speed, and the shares of several workers.
@@ -493,145 +307,107 @@ std::string speed(const Part& part) {
   return text;
 }
 
-// The rows, what a pattern takes before, and the speed.
-std::string part_table(const Part& part) {
-  const auto prepare = regrouping(part.plan);
-  return table_of(part_rows(part)) + (prepare ? to_words(*prepare) : "") + speed(part) +
-         to_words_of_ranks(part) + levels_text(part);
-}
-
-// The items of bytes with their titles for people and keys for programs.
-struct Item {
-  const char* title;
-  const char* key;
-  Index StoreBytes::*bytes;
-};
-constexpr Item kItems[] = {{"words", "words", &StoreBytes::words},
-                           {"granules", "whole_granules", &StoreBytes::whole_granules},
-                           {"padding", "padding", &StoreBytes::padding},
-                           {"checksums", "checksums", &StoreBytes::checksums},
-                           {"headers", "headers", &StoreBytes::headers},
-                           {"repeated", "repeated", &StoreBytes::repeated},
-                           {"at hand", "at_hand", &StoreBytes::at_hand}};
-
-Json bytes_json(const StoreBytes& bytes) {
-  Json json = {{"requests", bytes.requests}, {"moved", bytes.moved}};
-  for (const Item& item : kItems) {
-    json[item.key] = bytes.*item.bytes;
-  }
-  return json;
+// Bytes that did not move, because they were at hand, are subtracted in the text.
+Cells bytes_cells(const StoreBytes& bytes) {
+  return {{{"words", "words", ""}, bytes.words},
+          {{"granules", "whole_granules", ""}, bytes.whole_granules},
+          {{"padding", "padding", ""}, bytes.padding},
+          {{"checksums", "checksums", ""}, bytes.checksums},
+          {{"headers", "headers", ""}, bytes.headers},
+          {{"repeated", "repeated", ""}, bytes.repeated},
+          {{"at hand", "at_hand", ""}, CellValue(bytes.at_hand).shown(grouped(-bytes.at_hand))},
+          {{"moved", "moved", ""}, bytes.moved},
+          {{"requests", "requests", ""}, bytes.requests}};
 }
 
 Json traffic_json(const StoreReport::Traffic& all) {
   Json json = Json::object();
   for (const auto& [purpose, traffic] : all) {
-    json[to_string(purpose)] = {{"read", bytes_json(traffic.read)},
-                                {"written", bytes_json(traffic.written)}};
+    json[to_string(purpose)] = {{"read", json_of(bytes_cells(traffic.read))},
+                                {"written", json_of(bytes_cells(traffic.written))}};
   }
   return json;
 }
 
-// Ranks that have checkpoints in a store, and make no requests to it.
-bool of_checkpoints(const StoreReport& store) {
-  return store.engine.empty();
-}
-
-Json store_json(const StoreReport& store) {
-  const auto or_null = [](const auto& text) { return text.empty() ? Json() : Json(text); };
-  Json json = {{"directory", store.directory},
-               {"resumed_at", store.resumed_at ? Json(*store.resumed_at) : Json()},
-               {"resident", store.resident},
-               {"checkpoints", {{"files", store.checkpoints}, {"bytes", store.checkpoint_bytes}}}};
-  if (of_checkpoints(store)) {
-    return json;
-  }
-  json.update({{"engine", store.engine},
-               {"no_uring", or_null(store.no_uring)},
-               {"direct", store.indirect.empty()},
-               {"indirect", or_null(store.indirect)},
-               {"granule", store.granule_bytes},
-               {"depth", store.depth},
-               {"found", store.found},
-               {"bytes", traffic_json(store.traffic)}});
-  for (const StoreReport::OfRank& of_rank : store.ranks) {
-    json["ranks"].push_back({{"bytes", traffic_json(of_rank.traffic)},
-                             {"buffered", of_rank.buffered},
-                             {"resident", of_rank.resident}});
-  }
-  return json;
-}
-
-// What each rank moved, of all purposes.
-std::string to_words(const std::vector<StoreReport::OfRank>& ranks) {
-  Table table;
-  table.add({"rank", "bytes read", "requests", "bytes written", "requests", "words buffered"});
-  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
-    StoreTraffic all;
-    for (const auto& [_, traffic] : ranks[rank].traffic) {
-      all.read += traffic.read;
-      all.written += traffic.written;
-    }
-    table.add({fmt::format("{}", rank), grouped(all.read.moved), grouped(all.read.requests),
-               grouped(all.written.moved), grouped(all.written.requests),
-               grouped(ranks[rank].buffered)});
-  }
-  return "\n" + table.text();
-}
-
-std::string to_words(const StoreReport& store) {
-  Table table;
-  std::vector<std::string> heads = {"bytes of"};
-  for (const Item& item : kItems) {
-    heads.emplace_back(item.title);
-  }
-  heads.insert(heads.end(), {"moved", "requests"});
-  table.add(std::move(heads));
+std::vector<Cells> traffic_rows(const StoreReport& store) {
+  std::vector<Cells> rows;
   for (const auto& [purpose, traffic] : store.traffic) {
     for (const auto& [direction, bytes] :
          {std::pair("read", &traffic.read), std::pair("written", &traffic.written)}) {
-      if (bytes->requests == 0) {
-        continue;
+      if (bytes->requests != 0) {
+        rows.push_back(
+            joined({{in_table("bytes of"), fmt::format("{}, {}", to_string(purpose), direction)}},
+                   bytes_cells(*bytes)));
       }
-      std::vector<std::string> cells = {fmt::format("{}, {}", to_string(purpose), direction)};
-      for (const Item& item : kItems) {
-        // Bytes of the cache did not move, so they are subtracted.
-        const Index sign = item.bytes == &StoreBytes::at_hand ? -1 : 1;
-        cells.push_back(grouped(sign * (bytes->*item.bytes)));
-      }
-      cells.insert(cells.end(), {grouped(bytes->moved), grouped(bytes->requests)});
-      table.add(std::move(cells));
     }
   }
-  std::string text =
-      of_checkpoints(store)
-          ? fmt::format("\ncheckpoints of ranks in {}\n", printable(store.directory))
-          : fmt::format("\non disk in {}: {}{}, {}\n\n", printable(store.directory), store.engine,
-                        store.no_uring.empty() ? "" : " (io_uring: " + store.no_uring + ")",
-                        store.indirect.empty() ? "direct" : "not direct: " + store.indirect);
-  if (!of_checkpoints(store)) {
-    text += table.text();
-  }
-  if (!store.ranks.empty()) {
-    text += to_words(store.ranks);
-  }
-  if (store.resumed_at) {
-    text += of_checkpoints(store)
-                ? fmt::format(
-                      "resumed: all ranks together had done {}, counted once for each stage "
-                      "and each group of keys\n",
-                      counted(*store.resumed_at, "row block"))
-                : fmt::format("gone on from row block {}\n", *store.resumed_at);
-  }
-  if (store.checkpoints > 0) {
-    text += fmt::format("{} checkpoints, {} bytes\n", store.checkpoints,
-                        grouped(store.checkpoint_bytes));
-  }
-  text += fmt::format("{} had at most {} in memory\n",
-                      store.ranks.empty() ? "the process" : "the largest process",
-                      format_bytes(store.resident));
-  return text;
+  return rows;
 }
 
+// What a rank moved, of all purposes.
+Cells rank_cells(Index rank, const StoreReport::OfRank& of) {
+  StoreTraffic all;
+  for (const auto& [_, traffic] : of.traffic) {
+    all.read += traffic.read;
+    all.written += traffic.written;
+  }
+  return {{in_table("rank"), std::to_string(rank)},
+          {in_table("bytes read"), all.read.moved},
+          {in_table("requests"), all.read.requests},
+          {in_table("bytes written"), all.written.moved},
+          {in_table("requests"), all.written.requests},
+          {{"words buffered", "buffered", ""}, of.buffered},
+          {in_json("bytes"), traffic_json(of.traffic)},
+          {in_json("resident"), of.resident}};
+}
+
+Description describe(const StoreReport& store) {
+  const auto or_null = [](const auto& text) { return text.empty() ? Json() : Json(text); };
+  // Ranks may have their checkpoints in a store, and make no requests to it.
+  const bool of_checkpoints = store.engine.empty();
+  Description of;
+  of.fact("directory", store.directory);
+  if (of_checkpoints) {
+    of.say("\ncheckpoints of ranks in {}", printable(store.directory));
+  } else {
+    of.say("\non disk in {}: {}{}, {}\n", printable(store.directory), store.engine,
+           store.no_uring.empty() ? "" : " (io_uring: " + store.no_uring + ")",
+           store.indirect.empty() ? "direct" : "not direct: " + store.indirect);
+    of.facts({{in_json("engine"), store.engine},
+              {in_json("no_uring"), or_null(store.no_uring)},
+              {in_json("direct"), store.indirect.empty()},
+              {in_json("indirect"), or_null(store.indirect)},
+              {in_json("granule"), store.granule_bytes},
+              {in_json("depth"), store.depth},
+              {in_json("found"), store.found},
+              {in_json("bytes"), traffic_json(store.traffic)}});
+    of.table("", traffic_rows(store));
+  }
+  if (!store.ranks.empty()) {
+    of.text("\n");
+    Index rank = 0;
+    of.table(of_checkpoints ? "" : "ranks",
+             rows_of(store.ranks, [&](const auto& its) { return rank_cells(rank++, its); }));
+  }
+  of.fact("resumed_at", store.resumed_at);
+  if (store.resumed_at) {
+    of.text(of_checkpoints
+                ? fmt::format("resumed: all ranks together had done {}, counted once for each "
+                              "stage and each group of keys\n",
+                              counted(*store.resumed_at, "row block"))
+                : fmt::format("gone on from row block {}\n", *store.resumed_at));
+  }
+  of.fact("checkpoints", Json{{"files", store.checkpoints}, {"bytes", store.checkpoint_bytes}});
+  if (store.checkpoints > 0) {
+    of.say("{} checkpoints, {} bytes", store.checkpoints, grouped(store.checkpoint_bytes));
+  }
+  of.fact("resident", store.resident);
+  of.say("{} had at most {} in memory", store.ranks.empty() ? "the process" : "the largest process",
+         format_bytes(store.resident));
+  return of;
+}
+
+// The words of both kernels, unless O and L came with the request.
 std::optional<Index> total_from_nothing(const Report& report) {
   if (!report.from_nothing) {
     return std::nullopt;
@@ -643,6 +419,286 @@ std::optional<Index> total_from_nothing(const Report& report) {
 std::string name_of(const Report& report) {
   const Plan& plan = report.kernel.plan;
   return report.asked == plan.kernel ? plan.kernel : spelled(plan);
+}
+
+// The words that each level moved, of all parts; the machine's level counts as often as `equal`.
+std::vector<Index> moved_at_levels(const Report& report, std::size_t equal) {
+  std::vector<Index> words;
+  for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
+    if (part != nullptr) {
+      const std::vector<Level> levels = levels_of(*part, equal);
+      words.resize(levels.size());
+      for (std::size_t k = 0; k < levels.size(); ++k) {
+        words[k] += levels[k].total.io.io();
+      }
+    }
+  }
+  return words;
+}
+
+MovedWords words_of_levels(const Report& report) {
+  return {moved_at_levels(report, 1), report.kernel.plan.problem.word_bytes.value_or(kFloatBytes)};
+}
+
+// The words of all levels, each at the cost that the request says. Requires: costs.
+double weighted(const Report& report) {
+  const std::vector<Index> words = moved_at_levels(report, report.equal_levels);
+  return std::inner_product(report.word_costs.begin(), report.word_costs.end(), words.begin(), 0.0);
+}
+
+// A bound, the words over it, and with those of the forward kernel. Bounds are of algorithms that
+// may be given O and L, and hold from nothing as well: where the kernel is given those of a forward
+// kernel, both are said.
+struct OverBound {
+  std::optional<Bound> bound;
+  double given = 0, ratio = 0;
+  bool after_forward = false;
+};
+
+OverBound over_bound(const Report& report, const std::optional<Bound>& bound, Index kernel,
+                     Index both) {
+  const double least = bound ? static_cast<double>(bound->words) : 1;
+  return {bound, static_cast<double>(kernel) / least, static_cast<double>(both) / least,
+          report.forward.has_value()};
+}
+
+OverBound over_bound_of_level(const Report& report, std::size_t level) {
+  const bool inner = level < report.kernel.levels.size();
+  const std::vector<std::optional<Bound>>& of_inner = report.level_bounds;
+  return over_bound(report,
+                    !inner                    ? report.bound
+                    : level < of_inner.size() ? of_inner[level]
+                                              : std::nullopt,
+                    levels_of(report.kernel, report.equal_levels)[level].total.io.io(),
+                    moved_at_levels(report, report.equal_levels)[level]);
+}
+
+void add_bound(Description& of, const OverBound& over) {
+  of.fact("lower_bound", over.bound ? bound_json(*over.bound) : Json());
+  of.fact("ratio", over.bound ? Json(over.ratio) : Json());
+  of.fact("ratio_given_OL", over.bound && over.after_forward ? CellValue(over.given) : absent());
+}
+
+std::string times_text(const OverBound& over) {
+  return over.after_forward
+             ? fmt::format("{:.3f} times that given O and L, {:.3f} times from nothing", over.given,
+                           over.ratio)
+             : fmt::format("{:.3f} times that", over.ratio);
+}
+
+// ---- a kernel ------------------------------------------------------------------------------
+
+bool has_levels(const Report& report) {
+  return !report.kernel.levels.empty() || report.equal_levels > 1;
+}
+
+// "8192/262144"
+std::string M_levels(const std::vector<Level>& levels) {
+  std::string text;
+  for (const Level& level : levels) {
+    text += (text.empty() ? "" : "/") + std::to_string(level.M);
+  }
+  return text;
+}
+
+// The cells of CSV after those of a phase.
+Cells last_cells(const Report& report, const std::vector<Level>& levels, std::size_t level) {
+  Cells cells = {{in_csv("operands"), to_cell(report.operands)}};
+  if (has_levels(report)) {
+    cells.push_back({in_csv("M_levels"), M_levels(levels)});
+    cells.push_back({in_csv("level"), static_cast<Index>(level + 1)});
+  }
+  return cells;
+}
+
+// All levels, of which the machine's own is in the text before.
+void add_levels(Description& of, const Report& report, const Part& part) {
+  const std::vector<Level> levels = levels_of(part, report.equal_levels);
+  for (std::size_t k = 0; k < levels.size(); ++k) {
+    const bool inner = k < part.levels.size();
+    Description level;
+    level.fact("M", levels[k].M);
+    if (inner) {
+      level.say("\nlevel {}, M = {} words\n", k + 1, grouped(levels[k].M));
+    }
+    std::vector<Cells> rows = level_rows(part, levels[k], true, last_cells(report, levels, k));
+    if (!inner) {
+      std::ranges::transform(rows, rows.begin(), only_in_json);
+    }
+    level.table("phases", "total", std::move(rows));
+    if (&part == &report.kernel) {
+      add_bound(level, over_bound_of_level(report, k));
+    }
+    of.element("levels", level);
+  }
+}
+
+// What a pattern takes before, once for many calls.
+void add_preparation(Description& of, const Part& part) {
+  if (const auto prepare = regrouping(part.plan)) {
+    of.fact("prepare", regrouping_json(*prepare));
+    of.text(to_words(*prepare));
+  }
+  if (const PhaseCost prepare = preparation(part.formula); !prepare.path.empty()) {
+    of.fact("prepare", regrouping_json({prepare.reads, prepare.writes}));
+  }
+}
+
+// A kernel on one machine or on ranks, with one level of fast memory or several.
+Description describe(const Report& report, const Part& part) {
+  const Plan& plan = part.plan;
+  const std::vector<Level> levels = levels_of(part, 1);
+  const PhaseCounts formula = predicted(total(part.formula));
+  Description of;
+  of.facts(only_in_csv(joined(kernel_cells(spelled(plan), plan.problem.one_head().shape, plan.M),
+                              heads_cells(plan.pass, plan.problem, part.team.heads))));
+  of.fact("blocks", blocks_json(plan.blocks));
+  of.table("phases", "total",
+           level_rows(part, levels.back(), false, last_cells(report, levels, part.levels.size())));
+  of.fact("formula", words_json(formula.io, formula.peak));
+  add_preparation(of, part);
+  of.text(speed(part));
+  if (part.ranks) {
+    add_ranks(of, part);
+  }
+  if (has_levels(report)) {
+    add_levels(of, report, part);
+  }
+  return of;
+}
+
+// ---- the problem ---------------------------------------------------------------------------
+
+// As it was asked for: of sparse operands, also where the kernel takes them as dense ones.
+Problem asked_problem(const Report& report) {
+  const Problem& problem = report.kernel.plan.problem;
+  return report.densified.dense() ? problem : problem.with_sparsity(report.densified);
+}
+
+void add_pattern(Description& of, const Report& report) {
+  const Plan& plan = report.kernel.plan;
+  const Problem problem = asked_problem(report);
+  if (problem.sparsity.dense()) {
+    const Words pairs = problem.one_head().pairs();
+    of.fact("pairs", plan.pass == Pass::product ? absent()
+                     : pairs.overflowed()       ? CellValue(nullptr)
+                                                : CellValue(pairs.value()));
+    return;
+  }
+  std::string text;
+  const Json sparse = sparse_json(plan.pass, problem, report.sparse_sources);
+  for (const auto& [name, operand] : sparse.items()) {
+    if (operand.is_object()) {
+      text += fmt::format(
+          "{}{} {}{}", text.empty() ? "" : ", ", name, grouped(operand.at("stored").get<Index>()),
+          operand.contains("from") ? fmt::format(" ({})", operand.at("from").get<std::string>())
+                                   : "");
+    }
+  }
+  if (plan.pass == Pass::product) {
+    of.say("entries: {}", text);
+  } else {
+    of.fact("pairs", sparse.at("pairs"));
+    of.say("entries: {}; {} live pairs", text, grouped(problem.sparsity.pairs().value()));
+  }
+  if (!report.densified.dense()) {
+    of.fact("densified", true);
+    of.say("operands densified: the kernel takes A1, X and A2 as dense matrices");
+  }
+}
+
+void add_problem(Description& of, const Report& report) {
+  const Plan& plan = report.kernel.plan;
+  const Problem& problem = plan.problem;
+  of.facts(
+      {{in_json("kernel"), name_of(report)},
+       {in_json("given"), report.given},
+       {in_json("n"), problem.queries()},
+       {in_json("m"), problem.shape.m},
+       {in_json("d"), problem.shape.d},
+       {in_json("M"), plan.M},
+       {in_json("problem"), to_string(plan.pass)},
+       {in_json("threads"), report.kernel.team.workers},
+       {in_json("softmax_scale"), problem.inputs == Inputs::plain
+                                      ? CellValue(static_cast<double>(problem.scale()))
+                                      : absent()},
+       {in_json("sharing"),
+        problem.sharing == Sharing::none ? absent() : CellValue(to_string(problem.sharing))},
+       {in_json("asked"), report.asked == name_of(report) ? absent() : CellValue(report.asked)}});
+  of.facts(only_in_json(heads_cells(plan.pass, problem, report.kernel.team.heads)));
+  of.facts(problem_cells(plan.pass, asked_problem(report),
+                         plan.pass == Pass::product ? std::vector<Signature>()
+                                                    : find_kernel(plan.kernel).results(problem),
+                         report.sparse_sources));
+  add_pattern(of, report);
+}
+
+void add_operands(Description& of, const Report& report) {
+  if (report.kernel.counted || report.seed) {
+    of.fact("context.simd", simd_target());
+    of.fact("seed", report.seed);  // null: none came from it
+    of.fact("operands", origins_json(report.operands));
+    of.fact("converted", report.converted.empty() ? absent() : CellValue(report.converted));
+  }
+  if (!report.operands.empty()) {
+    of.say("operands: {}", to_words(report.operands, report.seed));
+  }
+  if (!report.converted.empty()) {
+    of.say("converted to float32: {}", converted_words(report));
+  }
+}
+
+// Bounds, costs and a device, after all words.
+void add_beside(Description& of, const Report& report) {
+  const OverBound over = over_bound(report, report.bound, report.kernel.io(),
+                                    total_from_nothing(report).value_or(report.kernel.io()));
+  add_bound(of, over);
+  if (report.bound) {
+    of.say("\nany algorithm of its kind{} moves at least {} words (bound: {}): {}",
+           report.forward ? ", given O and L or not," : "", grouped(report.bound->words),
+           report.bound->name, times_text(over));
+    if (const PhaseCost prepare = preparation(report.kernel.formula); !prepare.path.empty()) {
+      of.fact("ratio_without_prepare",
+              over.ratio - static_cast<double>((prepare.reads + prepare.writes).value()) /
+                               static_cast<double>(report.bound->words));
+    }
+    for (std::size_t level = 0; level < report.kernel.levels.size(); ++level) {
+      if (const OverBound its = over_bound_of_level(report, level); its.bound) {
+        of.say("level {}: at least {} words (bound: {}): {}", level + 1, grouped(its.bound->words),
+               its.bound->name, times_text(its));
+      }
+    }
+  }
+  if (!report.word_costs.empty()) {
+    Memory memory(report.kernel.plan.M);
+    memory.inner.resize(report.word_costs.size() - 1);
+    memory.word_costs = report.word_costs;
+    of.fact("word_costs", report.word_costs);
+    of.fact("weighted", weighted(report));
+    of.say("words at {}: {:.6g}", costs_text(memory, report.word_costs_from), weighted(report));
+  }
+  if (report.device) {
+    of.member("device", device_figures(*report.device, "words", words_of_levels(report)));
+  }
+}
+
+Json verdict_json(const Verdict& error) {
+  Json json = {{"value", error.error},
+               {"bound", error.bound},
+               {"ok", error.ok},
+               {"expected", error.expected},
+               {"explained", error.explained},
+               {"relative", error.relative},
+               {"output", error.output},
+               {"row", error.row},
+               {"column", error.col}};
+  if (error.head) {
+    json["head"] = *error.head;
+  }
+  if (error.given_off) {
+    json["given_off"] = *error.given_off;
+  }
+  return json;
 }
 
 }  // namespace
@@ -702,288 +758,51 @@ std::string to_cell(const Origins& operands) {
   return cell;
 }
 
-double over_the_bound(const Report& report, Index words) {
-  return static_cast<double>(words) / static_cast<double>(report.bound->words);
-}
-
-// All words moved over those of the bound.
-double ratio(const Report& report) {
-  return over_the_bound(report, total_from_nothing(report).value_or(report.kernel.io()));
-}
-
-// The bound of a level, its words over those, and with those of the forward kernel.
-struct LevelBound {
-  const Bound* bound;
-  double given, ratio;
-};
-LevelBound level_bound(const Report& report, std::size_t level) {
-  const bool inner = level < report.kernel.levels.size();
-  const Bound* bound = nullptr;
-  if (inner && level < report.level_bounds.size() && report.level_bounds[level]) {
-    bound = &*report.level_bounds[level];
-  } else if (!inner && report.bound) {
-    bound = &*report.bound;
+Json origins_json(const Origins& operands) {
+  Json json = Json::object();
+  for (const auto& [name, origin] : operands) {
+    json[name] = to_string(origin);
   }
-  if (bound == nullptr) {
-    return {nullptr, 0, 0};
-  }
-  const auto over = [&](Index words) {
-    return static_cast<double>(words) / static_cast<double>(bound->words);
-  };
-  const Index words = levels_of(report.kernel, report.equal_levels)[level].all().io.io();
-  const Index before =
-      report.forward ? levels_of(*report.forward, report.equal_levels)[level].all().io.io() : 0;
-  return {bound, over(words), over(words + before)};
+  return json;
 }
 
-// Of inner levels, beside those of the machine.
-std::string to_words_of_level_bounds(const Report& report) {
-  std::string text;
-  for (std::size_t level = 0; level < report.kernel.levels.size(); ++level) {
-    const auto [bound, given, over] = level_bound(report, level);
-    if (bound != nullptr) {
-      text += fmt::format(
-          "level {}: at least {} words (bound: {}): {}\n", level + 1, grouped(bound->words),
-          bound->name,
-          report.forward ? fmt::format("{:.3f} times that given O and L, {:.3f} times from nothing",
-                                       given, over)
-                         : fmt::format("{:.3f} times that", over));
-    }
-  }
-  return text;
-}
-
-// The words of all levels, each at the cost that the request says. Requires: costs.
-double weighted(const Report& report) {
-  double sum = 0;
-  for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
-    for (std::size_t level = 0; part != nullptr && level < report.word_costs.size(); ++level) {
-      sum += report.word_costs[level] *
-             static_cast<double>(levels_of(*part, report.equal_levels)[level].all().io.io());
-    }
-  }
-  return sum;
-}
-
-std::string to_words_of_costs(const Report& report) {
-  Memory memory(report.kernel.plan.M);
-  memory.inner.resize(report.word_costs.size() - 1);
-  memory.word_costs = report.word_costs;
-  return fmt::format(
-      "words at {}{}: {:.6g}\n", costs_text(memory),
-      report.word_costs_from.empty() ? "" : fmt::format(" ns ({})", report.word_costs_from),
-      weighted(report));
-}
-
-// The bounds are of algorithms that may be given O and L, and hold from nothing as well: where the
-// kernel is given those of a forward kernel, both are said.
-std::string to_words_of_bound(const Report& report) {
-  const std::string bound = fmt::format("moves at least {} words (bound: {})",
-                                        grouped(report.bound->words), report.bound->name);
-  if (!report.forward) {
-    return fmt::format("any algorithm of its kind {}: {:.3f} times that", bound, ratio(report));
-  }
-  return fmt::format(
-      "any algorithm of its kind, given O and L or not, {}: {:.3f} times that given O and L, "
-      "{:.3f} times from nothing",
-      bound, over_the_bound(report, report.kernel.io()), ratio(report));
-}
-
-std::string to_json(const Report& report) {
+Description describe(const Report& report) {
   const Plan& plan = report.kernel.plan;
-  Json json = {
-      {"schema", kSchema},           {"context", context_json(report.M_from)},
-      {"kernel", name_of(report)},   {"given", report.given},
-      {"n", plan.problem.queries()}, {"m", plan.problem.shape.m},
-      {"d", plan.problem.shape.d},
-  };
-  json.update(json_of(heads_cells(plan.pass, plan.problem, report.kernel.team.heads)));
-  json["M"] = plan.M;
-  if (report.kernel.counted || report.seed) {
-    json["context"]["simd"] = simd_target();
-    json["seed"] = report.seed;  // null: none came from it
-    json["operands"] = Json::object();
-    for (const auto& [name, origin] : report.operands) {
-      json["operands"][name] = to_string(origin);
-    }
-    if (!report.converted.empty()) {
-      json["converted"] = report.converted;
-    }
+  const auto title = [](const Part& part) { return to_string(part.plan, part.team.heads); };
+  Description of = begin_report(
+      fmt::format("{}{}   (all {})", report.asked == name_of(report) ? "" : report.asked + ": ",
+                  title(report.kernel), in_words(plan.problem)),
+      report.M_from, report.inner_from, report.device);
+  if (report.kernel.counted && plan.problem.word_bytes.value_or(kFloatBytes) != kFloatBytes) {
+    of.say("computed in float32; counted in words of {} bytes", *plan.problem.word_bytes);
   }
-  json["problem"] = to_string(plan.pass);
-  if (plan.problem.inputs == Inputs::plain) {
-    json["softmax_scale"] = static_cast<double>(plan.problem.scale());
-  }
-  if (const Problem problem = asked_problem(report); !problem.sparsity.dense()) {
-    json["sparse"] = sparse_json(plan.pass, problem, report.sparse_sources);
-    if (!report.densified.dense()) {
-      json["densified"] = true;
-    }
-    if (json["sparse"].contains("pairs")) {
-      json["pairs"] = json["sparse"]["pairs"];
-    }
-  } else if (plan.pass != Pass::product) {
-    json["mask"] = mask_json(plan.problem);
-    json["pairs"] = json["mask"]["pairs"];
-  }
-  if (plan.pass != Pass::product) {
-    json["wanted"] = wanted_json(find_kernel(plan.kernel).results(plan.problem), plan.problem);
-  }
-  json.update(activation_json(plan.problem));
-  if (plan.problem.sharing != Sharing::none) {
-    json["sharing"] = to_string(plan.problem.sharing);
-  }
-  json["threads"] = report.kernel.team.workers;
-  json.update(part_json(report.kernel));
-  if (has_levels(report.kernel, report.equal_levels)) {
-    json["levels"] =
-        levels_json(report.kernel, report.equal_levels, [&](std::size_t level, Json& of_level) {
-          const auto [bound, given, over] = level_bound(report, level);
-          of_level["lower_bound"] = bound == nullptr ? Json() : bound_json(*bound);
-          of_level["ratio"] = bound == nullptr ? Json() : Json(over);
-          if (bound != nullptr && report.forward) {
-            of_level["ratio_given_OL"] = given;
-          }
-        });
-  }
-  if (!report.word_costs.empty()) {
-    json["word_costs"] = report.word_costs;
-    json["weighted"] = weighted(report);
-  }
-  if (report.forward) {
-    json["forward"] = {{"kernel", spelled(report.forward->plan)}};
-    json["forward"].update(part_json(*report.forward));
-    if (has_levels(*report.forward, report.equal_levels)) {
-      json["forward"]["levels"] =
-          levels_json(*report.forward, report.equal_levels, [](std::size_t, Json&) {});
-    }
+  add_problem(of, report);
+  add_operands(of, report);
+  of.text("\n");
+  of.add(describe(report, report.kernel));
+  if (const Index peak = total(plan.phases).peak.value(); peak > plan.M) {
+    of.say("\nThese blocks do not fit: they need M = {}, {} words more.", grouped(peak),
+           grouped(peak - plan.M));
   }
   if (const auto both = total_from_nothing(report)) {
-    json["total_from_nothing"] = *both;
-  }
-  if (report.device) {
-    json["device"] = device_json(*report.device, words_of_levels(report));
-  }
-  json["lower_bound"] = nullptr;
-  json["ratio"] = nullptr;
-  if (report.bound) {
-    json["lower_bound"] = bound_json(*report.bound);
-    json["ratio"] = ratio(report);
-    if (report.forward) {
-      json["ratio_given_OL"] = over_the_bound(report, report.kernel.io());
-    }
-    if (const PhaseCost prepare = preparation(report.kernel.formula); !prepare.path.empty()) {
-      const Words words = prepare.reads + prepare.writes;
-      json["ratio_without_prepare"] = ratio(report) - static_cast<double>(words.value()) /
-                                                          static_cast<double>(report.bound->words);
-    }
-  }
-  if (report.asked != name_of(report)) {
-    json["asked"] = report.asked;
-  }
-  if (report.error) {
-    const Verdict& error = *report.error;
-    json["error"] = {{"value", error.error},
-                     {"bound", error.bound},
-                     {"ok", error.ok},
-                     {"expected", error.expected},
-                     {"explained", error.explained},
-                     {"relative", error.relative},
-                     {"output", error.output},
-                     {"row", error.row},
-                     {"column", error.col}};
-    if (error.head) {
-      json["error"]["head"] = *error.head;
-    }
-    if (error.given_off) {
-      json["error"]["given_off"] = *error.given_off;
-    }
-  }
-  if (report.store) {
-    json["store"] = store_json(*report.store);
-  }
-  return json.document();
-}
-
-std::string to_csv(const Report& report) {
-  std::vector<Cells> rows;
-  const auto add = [&](const Part& part) {
-    const Plan& plan = part.plan;
-    const Cells head = joined(kernel_cells(spelled(plan), plan.problem.one_head().shape, plan.M),
-                              heads_cells(plan.pass, plan.problem, part.team.heads));
-    const std::string operands = to_cell(report.operands);
-    const std::string all_M = M_levels(part, report.equal_levels);
-    const auto end = [&](std::size_t level) {
-      Cells cells = {{in_csv("operands"), operands}};
-      if (!all_M.empty()) {
-        cells.push_back({in_csv("M_levels"), all_M});
-        cells.push_back({in_csv("level"), static_cast<Index>(level)});
-      }
-      return cells;
-    };
-    for (const Cells& row : part_rows(part)) {
-      rows.push_back(joined(joined(head, row), end(part.levels.size() + 1)));
-    }
-    for (std::size_t level = 0; level < part.levels.size(); ++level) {
-      for (const Cells& row : part_rows(of_level(part, level))) {
-        rows.push_back(joined(joined(head, row), end(level + 1)));
-      }
-    }
-  };
-  add(report.kernel);
-  if (report.forward) {
-    add(*report.forward);
-  }
-  return csv_of(rows);
-}
-
-std::string to_table(const Report& report) {
-  const Plan& plan = report.kernel.plan;
-  std::string text = (report.asked == name_of(report) ? "" : report.asked + ": ") +
-                     fmt::format("{}   (all {})\n", title(report.kernel), in_words(plan.problem));
-  for (const FastMemoryOrigin& from : report.inner_from) {
-    text += to_words(from) + "\n";
-  }
-  if (report.M_from) {
-    text += to_words(*report.M_from) + "\n";
-  }
-  if (report.device) {
-    text += to_words(*report.device) + "\n";
-  }
-  if (report.kernel.counted && plan.problem.word_bytes.value_or(kFloatBytes) != kFloatBytes) {
-    text += fmt::format("computed in float32; counted in words of {} bytes\n",
-                        *plan.problem.word_bytes);
-  }
-  text += operands_text(report);
-  if (!report.operands.empty()) {
-    text += "operands: " + to_words(report.operands, report.seed) + "\n";
-  }
-  if (!report.converted.empty()) {
-    text += "converted to float32: " + converted_words(report) + "\n";
-  }
-  text += "\n" + part_table(report.kernel);
-  const Index peak = total(plan.phases).peak.value();
-  if (peak > plan.M) {
-    text += fmt::format("\nThese blocks do not fit: they need M = {}, {} words more.\n",
-                        grouped(peak), grouped(peak - plan.M));
+    of.fact("total_from_nothing", *both);
   }
   if (report.forward) {
-    text += fmt::format("\nO and L by {}\n\n{}\nfrom nothing: {} words\n", title(*report.forward),
-                        part_table(*report.forward), grouped(*total_from_nothing(report)));
+    Description forward = describe(report, *report.forward);
+    forward.fact("kernel", spelled(report.forward->plan));
+    of.say("\nO and L by {}\n", title(*report.forward));
+    of.member("forward", forward);
+    of.say("\nfrom nothing: {} words", grouped(*total_from_nothing(report)));
   }
-  if (report.bound) {
-    text += "\n" + to_words_of_bound(report) + "\n" + to_words_of_level_bounds(report);
-  }
-  text += report.word_costs.empty() ? "" : to_words_of_costs(report);
-  text += report.device ? figures_text(*report.device, "words", words_of_levels(report)) : "";
+  add_beside(of, report);
   if (report.error) {
-    const Verdict& error = *report.error;
-    text += "\n" + to_words(error) + "\n";
+    of.fact("error", verdict_json(*report.error));
+    of.say("\n{}", to_words(*report.error));
   }
   if (report.store) {
-    text += to_words(*report.store);
+    of.member("store", describe(*report.store));
   }
-  return text;
+  return of;
 }
 
 }  // namespace redblue

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/run/outcome.hpp"
+#include "runtime/text/description.hpp"
 
 namespace redblue {
 
@@ -14,10 +15,10 @@ namespace redblue {
 std::string to_words(const Verdict& verdict);
 // "A1, A2 from files; X made; Y from seed 7".
 std::string to_words(const Origins& operands, const std::optional<std::uint64_t>& seed);
+// {A1: file, A2: file, X: made, Y: seed}
+Json origins_json(const Origins& operands);
 // "A1=file A2=file X=made Y=seed", a cell of CSV.
 std::string to_cell(const Origins& operands);
-std::string to_table(const Report& report);
-std::string to_json(const Report& report);
-std::string to_csv(const Report& report);
+Description describe(const Report& report);
 
 }  // namespace redblue

@@ -12,7 +12,6 @@
 #include "runtime/run/run.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/read_text.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
 
@@ -86,7 +85,7 @@ Cells cells_of(Index ranks, std::string_view what, const Scaling::OnGrid& on) {
           {{"over it", "ratio"}, decimals(on.ratio, 3)}};
 }
 
-std::vector<Cells> rows_of(const Scaling& report) {
+std::vector<Cells> scaling_rows(const Scaling& report) {
   std::vector<Cells> rows;
   for (const auto& [ranks, best, ring] : report.points) {
     rows.push_back(cells_of(ranks, "best grid", best));
@@ -104,7 +103,7 @@ std::vector<Cells> rows_of(const Scaling& report) {
 
 Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, Index most,
                        const std::vector<std::string>& runs) {
-  Scaling report{.kernel = &kernel, .problem = problem, .M = M, .points = {}, .runs = {}};
+  Scaling report{.kernel = &kernel, .problem = problem, .M = M};
   for (const std::string& file : runs) {
     report.runs.push_back(read_run(file, report));
   }
@@ -129,30 +128,19 @@ Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, In
   return report;
 }
 
-std::string to_table(const Scaling& report) {
-  return fmt::format("words of the rank that has most: {}, {}\n\n{}", name_of(report),
-                     sizes_of(report), table_of(rows_of(report)));
-}
-
-std::string to_json(const Scaling& report) {
-  Json json = {{"schema", kSchema}, {"context", context_json(std::nullopt)}};
-  json.update(json_of(kernel_cells(name_of(report), report.problem.shape, report.M)));
-  json["points"] = json_of(rows_of(report));
-  return json.document();
-}
-
-std::string to_csv(const Scaling& report) {
-  return csv_of(rows_of(report));
+Description describe(const Scaling& report) {
+  Description of = begin_report(
+      fmt::format("words of the rank that has most: {}, {}\n", name_of(report), sizes_of(report)));
+  of.facts(only_in_json(kernel_cells(name_of(report), report.problem.shape, report.M)));
+  of.table("points", scaling_rows(report));
+  return of;
 }
 
 Picture scaling_picture(const Scaling& report) {
   Picture picture{
       .title = fmt::format("Words of one rank: {}, {}", name_of(report), sizes_of(report)),
       .x_label = "ranks",
-      .y_label = "words of the links of one rank, as the bound counts them",
-      .caption = {},
-      .data = {},
-      .commands = {}};
+      .y_label = "words of the links of one rank, as the bound counts them"};
   std::string best, ring, bound, runs;
   double least = 0, most = 0;
   Index from = report.points.front().ranks, to = report.points.back().ranks;

@@ -8,6 +8,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/ranks/grid.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/text/gnuplot.hpp"
 
 namespace redblue {
@@ -35,8 +36,8 @@ struct Scaling {
   const Kernel* kernel;
   Problem problem;
   Index M;
-  std::vector<Point> points;
-  std::vector<Run> runs;
+  std::vector<Point> points = {};
+  std::vector<Run> runs = {};
 };
 
 // For 2, 4, 8, ... and `most` ranks. `runs`: files of `redblue run --format json` of this kernel
@@ -46,9 +47,7 @@ struct Scaling {
 Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, Index most,
                        const std::vector<std::string>& runs);
 
-std::string to_table(const Scaling& report);
-std::string to_json(const Scaling& report);
-std::string to_csv(const Scaling& report);
+Description describe(const Scaling& report);
 Picture scaling_picture(const Scaling& report);
 
 }  // namespace redblue

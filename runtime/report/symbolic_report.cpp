@@ -1,6 +1,6 @@
 #include "runtime/report/symbolic_report.hpp"
 
-#include <algorithm>
+#include <array>
 #include <string_view>
 #include <vector>
 
@@ -9,7 +9,6 @@
 
 #include "runtime/report/context.hpp"
 #include "runtime/report/word_width.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/theory/bounds.hpp"
 
 namespace redblue {
@@ -119,11 +118,13 @@ std::string about(const FormulaWriter& writer, const BlockOfM& block) {
                      writer.block_of_M(block));
 }
 
+constexpr std::array kNotations = {std::pair("text", Notation::text),
+                                   std::pair("latex", Notation::latex),
+                                   std::pair("sympy", Notation::sympy)};
+
 Json notations_json(const SymbolicReport& report, const auto& write) {
   Json json = Json::object();
-  for (const auto& [name, notation] : {std::pair("text", Notation::text),
-                                       {"latex", Notation::latex},
-                                       {"sympy", Notation::sympy}}) {
+  for (const auto& [name, notation] : kNotations) {
     json[name] = write(FormulaWriter(report.formula.of, notation));
   }
   return json;
@@ -131,19 +132,85 @@ Json notations_json(const SymbolicReport& report, const auto& write) {
 
 Json phase_json(const SymbolicReport& report, const SymbolicPhase& phase) {
   Json json = {{"path", phase.path}};
-  const auto put = [&](const char* name, const auto& of, const auto& write) {
-    json[name] =
-        of ? notations_json(report, [&](const FormulaWriter& writer) { return write(writer, *of); })
-           : Json();
-  };
-  const auto sum = [](const FormulaWriter& writer, const Polynomial& of) {
-    return writer.sum(writer.terms(of));
-  };
-  put("reads", phase.reads, sum);
-  put("writes", phase.writes, sum);
-  put("peak", phase.peak,
-      [](const FormulaWriter& writer, const auto& of) { return writer.largest(of); });
+  for (const auto& [name, notation] : kNotations) {
+    const FormulaWriter writer(report.formula.of, notation);
+    for (const Line& line : lines_of(phase, writer)) {
+      if (line.terms) {
+        json[line.name][name] = writer.sum(*line.terms);
+      } else {
+        json[line.name] = nullptr;
+      }
+    }
+  }
   return json;
+}
+
+// The terms that are most of the words where n and m are large; and the block, if there is one, in
+// whose place they have M.
+struct Leading {
+  std::vector<LeadingTerm> terms;
+  std::optional<BlockOfM> block;
+};
+std::optional<Leading> leading_of(const SymbolicReport& report) {
+  const auto terms = leading_terms(report.formula);
+  return terms ? std::optional(Leading{*terms, block_of_M(report.formula, *terms, report.plan.M)})
+               : std::nullopt;
+}
+std::string sum_of(const FormulaWriter& writer, const Leading& leading) {
+  return writer.sum(writer.terms(leading.terms));
+}
+std::string sum_in_M(const FormulaWriter& writer, const Leading& leading) {
+  return writer.sum(writer.terms(leading.terms, *leading.block));
+}
+
+void add_leading(Description& of, const SymbolicReport& report) {
+  const std::optional<Leading> leading = leading_of(report);
+  const bool in_M = leading && leading->block;
+  const auto notations = [&](bool there, const auto& write) {
+    return there ? notations_json(report, write) : Json();
+  };
+  of.fact("leading", notations(leading.has_value(), [&](const FormulaWriter& writer) {
+            return sum_of(writer, *leading);
+          }));
+  of.fact("leading_in_M",
+          notations(in_M, [&](const FormulaWriter& writer) { return sum_in_M(writer, *leading); }));
+  of.fact("leading_in_M_with", notations(in_M, [&](const FormulaWriter& writer) {
+            return about(writer, *leading->block);
+          }));
+  if (!leading) {
+    return;
+  }
+  const FormulaWriter writer(report.formula.of, Notation::text);
+  of.say("for n and m large, words: {}", sum_of(writer, *leading));
+  if (in_M) {
+    of.say("  with {}: {}", about(writer, *leading->block), sum_in_M(writer, *leading));
+  }
+  of.say("  {:.1f}% of those of these sizes", 100 * leading_part(report, leading->terms));
+}
+
+std::vector<Cells> phase_rows(const SymbolicReport& report, const SymbolicPhase& phase,
+                              const Texts& where) {
+  const FormulaWriter writer(report.formula.of, Notation::text);
+  const FormulaWriter sympy(report.formula.of, Notation::sympy);
+  const auto cell = [](const FormulaWriter& by, const Line& line) {
+    return line.terms ? CellValue(by.sum(*line.terms)) : CellValue(nullptr);
+  };
+  const std::vector<Line> programs = lines_of(phase, sympy);
+  std::size_t k = 0;
+  return rows_of(lines_of(phase, writer), [&](const Line& line) -> Cells {
+    return {{in_csv("kernel"), spelled(report.plan)},
+            {in_csv("path"), phase.path},
+            {in_csv("metric"), line.name},
+            {in_csv("formula"), cell(writer, line)},
+            {in_csv("sympy"), cell(sympy, programs[k++])},
+            {in_csv("where"), fmt::format("{}", fmt::join(where, ", "))},
+            {in_csv("sizes"), report.is_example ? "example" : "given"},
+            {in_csv("n"), report.plan.problem.shape.n},
+            {in_csv("m"), report.plan.problem.shape.m},
+            {in_csv("d"), report.plan.problem.shape.d},
+            {in_csv("M"), report.plan.M},
+            {in_csv("blocks"), blocks_text(report.plan.blocks)}};
+  });
 }
 
 }  // namespace
@@ -168,8 +235,7 @@ SymbolicReport report_symbolic(const Report& counted) {
   }
   SymbolicReport report = {.plan = plan,
                            .formula = symbolic_formula(find_kernel(plan.kernel), plan),
-                           .M_from = counted.M_from,
-                           .regime = std::nullopt};
+                           .M_from = counted.M_from};
   if (plan.blocks.begin() != plan.blocks.end()) {
     const Shape& shape = plan.problem.shape;
     report.regime = Words(plan.M) < dividing_point(shape)       ? Regime::small
@@ -179,106 +245,44 @@ SymbolicReport report_symbolic(const Report& counted) {
   return report;
 }
 
-std::string to_table(const SymbolicReport& report) {
-  const FormulaWriter writer(report.formula.of, Notation::text);
-  std::string text = fmt::format("{}: reads, writes and peak, {}\n", spelled(report.plan),
-                                 in_words(report.plan.problem));
-  for (const SymbolicPhase& phase : with_total(report.formula)) {
-    text += fmt::format("\n{}\n", phase.path);
-    for (const Line& line : lines_of(phase, writer)) {
-      text += fmt::format(
-          "  {:<6}  {}\n", line.name,
-          line.terms ? wrapped(*line.terms, " ", "\n          ", 90) : std::string(kMissing));
-    }
-  }
-  const Texts where = assumptions(report, writer);
-  text += fmt::format("\nceil(n/B): the blocks of B that n is cut into; peak <= M; of {}{}\n",
-                      kOnlyTheseBlocks,
-                      where.empty() ? "" : "\nwhere " + wrapped(where, ", ", ",\n      ", 90));
-  if (const auto leading = leading_terms(report.formula)) {
-    text += fmt::format("for n and m large, words: {}\n", writer.sum(writer.terms(*leading)));
-    if (const auto block = block_of_M(report.formula, *leading, report.plan.M)) {
-      text += fmt::format("  with {}: {}\n", about(writer, *block),
-                          writer.sum(writer.terms(*leading, *block)));
-    }
-    text +=
-        fmt::format("  {:.1f}% of those of these sizes\n", 100 * leading_part(report, *leading));
-  }
-  text += fmt::format("{}: {}\n", whose_sizes(report), sizes_of_plan(report));
-  return text;
-}
-
-std::string to_json(const SymbolicReport& report) {
+Description describe(const SymbolicReport& report) {
   const Plan& plan = report.plan;
   const Shape& shape = plan.problem.shape;
-  Json json = {{"schema", kSchema},
-               {"context", context_json(report.M_from)},
-               {"kernel", spelled(plan)},
-               {"n", shape.n},
-               {"m", shape.m},
-               {"d", shape.d}};
-  if (shape.dv != shape.d) {
-    json["dv"] = shape.dv;
-  }
-  json["M"] = plan.M;
-  json["sizes"] = report.is_example ? "example" : "given";
-  json["regime"] = report.regime ? Json(to_string(*report.regime)) : Json();
-  json.update(json_of(width_cells(plan.problem)));
-  json["blocks"] = blocks_json(plan.blocks);
+  const FormulaWriter writer(report.formula.of, Notation::text);
+  const Texts where = assumptions(report, writer);
+  Description of = begin_report(
+      fmt::format("{}: reads, writes and peak, {}", spelled(plan), in_words(plan.problem)));
+  of.facts({{in_json("context"), context_json(report.M_from)},
+            {in_json("kernel"), spelled(plan)},
+            {in_json("n"), shape.n},
+            {in_json("m"), shape.m},
+            {in_json("d"), shape.d},
+            {in_json(shape.dv != shape.d ? "dv" : ""), shape.dv},
+            {in_json("M"), plan.M},
+            {in_json("sizes"), report.is_example ? "example" : "given"},
+            {in_json("regime"), report.regime ? Json(to_string(*report.regime)) : Json()},
+            {in_json("blocks"), blocks_json(plan.blocks)},
+            {in_json("total"), phase_json(report, report.formula.total)},
+            {in_json("where"), where}});
+  of.facts(only_in_json(width_cells(plan.problem)));
   Json phases = Json::array();
   for (const SymbolicPhase& phase : report.formula.phases) {
     phases.push_back(phase_json(report, phase));
   }
-  json["phases"] = phases;
-  json["total"] = phase_json(report, report.formula.total);
-  const auto leading = leading_terms(report.formula);
-  const auto block =
-      leading ? block_of_M(report.formula, *leading, plan.M) : std::optional<BlockOfM>();
-  json["leading"] = nullptr;
-  json["leading_in_M"] = nullptr;
-  json["leading_in_M_with"] = nullptr;
-  if (leading) {
-    json["leading"] = notations_json(
-        report, [&](const FormulaWriter& writer) { return writer.sum(writer.terms(*leading)); });
-  }
-  if (block) {
-    json["leading_in_M"] = notations_json(report, [&](const FormulaWriter& writer) {
-      return writer.sum(writer.terms(*leading, *block));
-    });
-    json["leading_in_M_with"] =
-        notations_json(report, [&](const FormulaWriter& writer) { return about(writer, *block); });
-  }
-  json["where"] = assumptions(report, FormulaWriter(report.formula.of, Notation::text));
-  return json.document();
-}
-
-std::string to_csv(const SymbolicReport& report) {
-  const FormulaWriter writer(report.formula.of, Notation::text);
-  const FormulaWriter sympy(report.formula.of, Notation::sympy);
-  const std::string where = fmt::format("{}", fmt::join(assumptions(report, writer), ", "));
-  std::vector<Cells> rows;
+  of.fact("phases", std::move(phases));
   for (const SymbolicPhase& phase : with_total(report.formula)) {
-    const std::vector<Line> lines = lines_of(phase, writer);
-    const std::vector<Line> programs = lines_of(phase, sympy);
-    for (std::size_t k = 0; k < lines.size(); ++k) {
-      const auto cell = [](const FormulaWriter& by, const Line& line) {
-        return line.terms ? CellValue(by.sum(*line.terms)) : CellValue(nullptr);
-      };
-      rows.push_back({{"kernel", spelled(report.plan)},
-                      {"path", phase.path},
-                      {"metric", lines[k].name},
-                      {"formula", cell(writer, lines[k])},
-                      {"sympy", cell(sympy, programs[k])},
-                      {"where", where},
-                      {"sizes", report.is_example ? "example" : "given"},
-                      {"n", report.plan.problem.shape.n},
-                      {"m", report.plan.problem.shape.m},
-                      {"d", report.plan.problem.shape.d},
-                      {"M", report.plan.M},
-                      {"blocks", blocks_text(report.plan.blocks)}});
+    of.say("\n{}", phase.path);
+    for (const Line& line : lines_of(phase, writer)) {
+      of.say("  {:<6}  {}", line.name,
+             line.terms ? wrapped(*line.terms, " ", "\n          ", 90) : std::string(kMissing));
     }
+    of.table("", phase_rows(report, phase, where));
   }
-  return csv_of(rows);
+  of.say("\nceil(n/B): the blocks of B that n is cut into; peak <= M; of {}{}", kOnlyTheseBlocks,
+         where.empty() ? "" : "\nwhere " + wrapped(where, ", ", ",\n      ", 90));
+  add_leading(of, report);
+  of.say("{}: {}", whose_sizes(report), sizes_of_plan(report));
+  return of;
 }
 
 std::string to_latex(const SymbolicReport& report) {
@@ -295,11 +299,11 @@ std::string to_latex(const SymbolicReport& report) {
   std::string text = fmt::format(
       "% {}: words; needs \\usepackage{{amsmath}}\n\\begin{{align*}}\n{}\n\\end{{align*}}\n",
       spelled(report.plan), fmt::join(equations, " \\\\\n"));
-  if (const auto leading = leading_terms(report.formula)) {
-    text += fmt::format("For $n$ and $m$ large: ${}$ words.\n", writer.sum(writer.terms(*leading)));
-    if (const auto block = block_of_M(report.formula, *leading, report.plan.M)) {
-      text += fmt::format("With ${}$: ${}$.\n", about(writer, *block),
-                          writer.sum(writer.terms(*leading, *block)));
+  if (const auto leading = leading_of(report)) {
+    text += fmt::format("For $n$ and $m$ large: ${}$ words.\n", sum_of(writer, *leading));
+    if (leading->block) {
+      text += fmt::format("With ${}$: ${}$.\n", about(writer, *leading->block),
+                          sum_in_M(writer, *leading));
     }
   }
   const Texts where = assumptions(report, writer);
@@ -341,11 +345,11 @@ std::string to_sympy(const SymbolicReport& report) {
     text += fmt::format("    \"{}\": {{\n{}    }},\n", phase.path, dictionary(phase));
   }
   text += fmt::format("}}\ntotal = {{\n{}}}\n", dictionary(report.formula.total));
-  if (const auto leading = leading_terms(report.formula)) {
-    text += fmt::format("leading = {}  # for n and m large\n", writer.sum(writer.terms(*leading)));
-    if (const auto block = block_of_M(report.formula, *leading, report.plan.M)) {
-      text += fmt::format("leading_in_M = {}  # with {}\n",
-                          writer.sum(writer.terms(*leading, *block)), about(writer, *block));
+  if (const auto leading = leading_of(report)) {
+    text += fmt::format("leading = {}  # for n and m large\n", sum_of(writer, *leading));
+    if (leading->block) {
+      text += fmt::format("leading_in_M = {}  # with {}\n", sum_in_M(writer, *leading),
+                          about(writer, *leading->block));
     }
   }
   return text;

@@ -6,6 +6,7 @@
 
 #include "runtime/report/notation.hpp"
 #include "runtime/run/run.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/theory/symbolic.hpp"
 
 namespace redblue {
@@ -13,18 +14,16 @@ namespace redblue {
 struct SymbolicReport {
   Plan plan;  // of the case
   SymbolicFormula formula;
-  std::optional<FastMemoryOrigin> M_from;
-  std::optional<Regime> regime;  // of the plan; nothing where it has no blocks
-  bool is_example = false;       // redblue chose the plan's sizes, for a regime that was asked for
+  std::optional<FastMemoryOrigin> M_from = {};
+  std::optional<Regime> regime = {};  // of the plan; nothing where it has no blocks
+  bool is_example = false;  // redblue chose the plan's sizes, for a regime that was asked for
 };
 
 // Of what `counted` counts. Throws: RequestError where that is more than one kernel in one fast
 // memory, or depends on more than lengths.
 SymbolicReport report_symbolic(const Report& counted);
 
-std::string to_table(const SymbolicReport& report);
-std::string to_json(const SymbolicReport& report);
-std::string to_csv(const SymbolicReport& report);
+Description describe(const SymbolicReport& report);
 // Equations of amsmath; and a program for SymPy.
 std::string to_latex(const SymbolicReport& report);
 std::string to_sympy(const SymbolicReport& report);

@@ -13,6 +13,8 @@
 
 namespace redblue {
 
+class Description;
+
 // Sparse operands: s random entries in each row of A1 and A2, of d columns.
 struct EntryFamily {
   std::string_view name;
@@ -100,8 +102,6 @@ Table1 report_table1(const std::vector<SparseLaw>& laws = sparse_laws());
 
 // "n = 2^26..2^30, d = 2^4..2^6, M = 2^8..2^12 d^2"; "n = 2^13..2^15, s = 4, 8, 12 of d = 16, ..."
 std::string to_words(const FitPoints& grid);
-std::string to_table(const Table1& report);
-std::string to_json(const Table1& report);
-std::string to_csv(const Table1& report);
+Description describe(const Table1& report);
 
 }  // namespace redblue

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -10,7 +9,6 @@
 
 #include "runtime/report/context.hpp"
 #include "runtime/report/table1.hpp"
-#include "runtime/text/cells.hpp"
 
 namespace redblue {
 namespace {
@@ -146,10 +144,17 @@ Cells row_cells(const Row& row) {
   return joined(joined(claim_cells(row), head), joined(width_cells(row), tail));
 }
 
-std::string table_of_rows(const Table1& report, const std::function<bool(const Row&)>& which) {
-  std::vector<Row> rows;
-  std::ranges::copy_if(report.rows, std::back_inserter(rows), which);
-  return rows.empty() ? "" : table_of(rows_of(rows, row_cells)) + "\n";
+void add_rows(Description& of, const Table1& report, const std::function<bool(const Row&)>& which) {
+  std::vector<Cells> rows;
+  for (const Row& row : report.rows) {
+    if (which(row)) {
+      rows.push_back(row_cells(row));
+    }
+  }
+  if (!rows.empty()) {
+    of.table("rows", std::move(rows));
+    of.text("\n");
+  }
 }
 
 }  // namespace
@@ -184,48 +189,36 @@ std::string to_words(const FitPoints& grid) {
                      grid.M_in_squares ? fmt::format(" {}^2", grid.width()) : "");
 }
 
-std::string to_table(const Table1& report) {
-  std::string text = fmt::format(
+Description describe(const Table1& report) {
+  Description of = begin_report(fmt::format(
       "Table 1, by the formulas: words as c n^a d^b M^e; it holds where each exponent is within {} "
-      "of the paper's\n\n",
-      Claim::kTolerance);
-  text += table_of_rows(report, [](const Row& row) { return !of_sparse(row); });
-  text +=
+      "of the paper's\n",
+      Claim::kTolerance));
+  of.fact("tolerance", Claim::kTolerance);
+  add_rows(of, report, [](const Row& row) { return !of_sparse(row); });
+  of.text(
       "Its sparse rows are lower bounds. Our largest proven bound on the words of L is fitted as "
       "c n^a s^b M^e, where each row of A1 and A2 has s random entries. It holds where each "
-      "exponent is within 0.1 of the paper's, that of M in small caches within 0.2\n\n";
-  text += table_of_rows(
-      report, [](const Row& row) { return of_sparse(row) && row.claim.bound == "lower"; });
-  text +=
+      "exponent is within 0.1 of the paper's, that of M in small caches within 0.2\n\n");
+  add_rows(of, report, [](const Row& row) { return of_sparse(row) && row.claim.bound == "lower"; });
+  of.text(
       "The paper claims no upper bound for sparse operands. Words of our kernels beside the law of "
-      "its lower bound\n\n";
-  text += table_of_rows(report, [](const Row& row) { return row.claim.bound == "none"; });
-  for (const FitPoints& grid : grids(report)) {
-    text += fmt::format("{}: {}\n", grid.name, to_words(grid));
-  }
-  text += "each size of a grid: the least, the middle and the largest; m = n\n";
-  text += "off: the most, in octaves, by which the fitted law misses a count\n";
-  text += "times the law: the words over the paper's law with a constant of 1\n";
-  text += "peak/M: where it is over 1, the blocks take more than M words and do not fit\n";
-  text += fmt::format("not as claimed: {}\n", unlike_claimed(report));
-  return text;
-}
-
-std::string to_json(const Table1& report) {
+      "its lower bound\n\n");
+  add_rows(of, report, [](const Row& row) { return row.claim.bound == "none"; });
   Json grids_json = Json::array();
   for (const FitPoints& grid : grids(report)) {
     grids_json.push_back(to_json(grid));
+    of.say("{}: {}", grid.name, to_words(grid));
   }
-  return Json{{"schema", kSchema},
-              {"context", context_json(std::nullopt)},
-              {"tolerance", Claim::kTolerance},
-              {"grids", std::move(grids_json)},
-              {"rows", json_of(rows_of(report.rows, row_cells))}}
-      .document();
-}
-
-std::string to_csv(const Table1& report) {
-  return csv_of(rows_of(report.rows, row_cells));
+  of.fact("grids", std::move(grids_json));
+  of.say(
+      "each size of a grid: the least, the middle and the largest; m = n\n"
+      "off: the most, in octaves, by which the fitted law misses a count\n"
+      "times the law: the words over the paper's law with a constant of 1\n"
+      "peak/M: where it is over 1, the blocks take more than M words and do not fit\n"
+      "not as claimed: {}",
+      unlike_claimed(report));
+  return of;
 }
 
 }  // namespace redblue

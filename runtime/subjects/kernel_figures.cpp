@@ -118,8 +118,7 @@ Curves curves_of(const Slice& slice) {
                         [](const std::string& name) { return name.ends_with("/auto"); });
   for (const std::string& subject : subjects) {
     std::string lines;
-    const Points points =
-        fitting({.over = slice.over, .common = {}, .points = only(slice.points, subject)});
+    const Points points = fitting({.over = slice.over, .points = only(slice.points, subject)});
     for (const Swept* swept : points) {
       const Index at = swept->size(slice.over);
       if (!bounds.contains(at)) {
@@ -248,9 +247,7 @@ Picture figure1_picture(const Slice& slice) {
   Picture picture{.title = "Words of backward passes: " + text_of(slice.common),
                   .x_label = x_label(slice),
                   .y_label = "words moved, read and written",
-                  .caption = {},
-                  .data = curves.data,
-                  .commands = {}};
+                  .data = curves.data};
   const std::string dividing = dividing_line(backward, curves.least, curves.most);
   picture.words_above = !dividing.empty();
   picture.commands = two_plots(curves, dividing);
@@ -303,12 +300,8 @@ Picture roofline_picture(const Points& points) {
         gnuplot_text(fmt::format("{}{:.0f} GF/s (FMA)", of, peak)), read,
         gnuplot_text(fmt::format("{}{:.2g} Gwords/s{}", of, read, of.empty() ? " read" : "")));
   }
-  Picture picture{.title = std::move(title),
-                  .x_label = "words moved for each flop",
-                  .y_label = "GF/s",
-                  .caption = {},
-                  .data = {},
-                  .commands = {}};
+  Picture picture{
+      .title = std::move(title), .x_label = "words moved for each flop", .y_label = "GF/s"};
   picture.commands = fmt::format("set logscale x 10\nset xrange [{}:{}]\n", least / 2, most * 2) +
                      gnuplot_log_tics('x', least / 2, most * 2) +
                      y_range(std::ranges::min(speeds), highest) + "set samples 500\n" + plots;

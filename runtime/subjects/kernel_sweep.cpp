@@ -91,13 +91,7 @@ void add_part(const Part& part, const std::string& prefix, bool timed, Swept& sw
 Swept swept_of(const Point& point, const Report& report,
                const std::optional<double>& words_per_second) {
   const bool timed = words_per_second.has_value();
-  Swept swept{.point = point,
-              .kernel = spelled(report.kernel.plan),
-              .blocks = {},
-              .total = {},
-              .phases = {},
-              .bound = std::nullopt,
-              .speed = std::nullopt};
+  Swept swept{.point = point, .kernel = spelled(report.kernel.plan)};
   for (const auto& [name, size] : report.kernel.plan.blocks) {
     swept.blocks += fmt::format("{}{}={}", swept.blocks.empty() ? "" : " ", name, size);
   }

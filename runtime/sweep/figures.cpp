@@ -71,8 +71,7 @@ Curves curves_of_words(const Slice& slice) {
   std::set<Index> sizes;
   for (const std::string& subject : subjects_of(slice.points)) {
     std::string lines;
-    const Points points =
-        fitting({.over = slice.over, .common = {}, .points = only(slice.points, subject)});
+    const Points points = fitting({.over = slice.over, .points = only(slice.points, subject)});
     for (const Swept* swept : points) {
       const Index at = swept->size(slice.over);
       const Index words = swept->total.counts.io.io();
@@ -206,7 +205,7 @@ std::vector<Differing> differing(const Points& points, const Family& family) {
     for (const auto& [name, value] : swept->point.arguments) {
       auto known = std::ranges::find(found, name, &Differing::name);
       if (known == found.end()) {
-        known = found.insert(found.end(), {.name = name, .values = {}});
+        known = found.insert(found.end(), {.name = name});
       }
       if (std::ranges::find(known->values, to_string(value)) == known->values.end()) {
         known->values.push_back(to_string(value));
@@ -248,9 +247,8 @@ std::vector<Slice> slices(const Points& points, std::string_view over, const Fam
     }
     auto slice = std::ranges::find(found, common, &Slice::common);
     if (slice == found.end()) {
-      slice = found.insert(
-          found.end(),
-          {.over = std::string(over), .common = common, .points = {}, .family = &family});
+      slice = found.insert(found.end(),
+                           {.over = std::string(over), .common = common, .family = &family});
     }
     slice->points.push_back(swept);
   }
@@ -299,9 +297,7 @@ Picture words_picture(const Slice& slice) {
           said.empty() ? "" : ": ", said),
       .x_label = slice.family->axis(slice),
       .y_label = "words moved, read and written",
-      .caption = {},
-      .data = curves.data,
-      .commands = {}};
+      .data = curves.data};
   const std::string marks = slice.family->marks(slice, curves.least, curves.most);
   picture.words_above = !marks.empty();
   picture.commands = x_range(curves.least, curves.most, kMostTics) +
@@ -327,8 +323,7 @@ std::vector<Slice> level_slices(const Points& points, const Family& family) {
     };
     auto slice = std::ranges::find_if(found, same);
     if (slice == found.end()) {
-      slice = found.insert(found.end(),
-                           {.over = "M", .common = common, .points = {}, .family = &family});
+      slice = found.insert(found.end(), {.over = "M", .common = common, .family = &family});
     }
     slice->points.push_back(swept);
   }
@@ -346,9 +341,7 @@ Picture levels_picture(const Slice& slice) {
                                        slice.family->said(slice.common)),
                   .x_label = "M of the level, words",
                   .y_label = "words moved, read and written",
-                  .caption = {},
-                  .data = curves.data,
-                  .commands = {}};
+                  .data = curves.data};
   const std::string marks = slice.family->marks(slice, curves.least, curves.most);
   picture.words_above = !marks.empty();
   picture.commands = curves.most_ratio > 0 ? two_plots(curves, marks)
@@ -403,9 +396,7 @@ Picture phases_picture(const Slice& slice) {
                                        slice.family->said(slice.common)),
                   .x_label = slice.family->axis(slice),
                   .y_label = "words moved, read and written",
-                  .caption = {},
-                  .data = {{"$words", std::move(lines)}},
-                  .commands = {}};
+                  .data = {{"$words", std::move(lines)}}};
   const std::string marks = slice.family->marks(slice, least, most);
   picture.words_above = !marks.empty();
   picture.commands = fmt::format("set grid noxtics\nset yrange [0:{}]\n{}{}{}",

@@ -34,8 +34,8 @@ const Family& plain_family();
 // Points that differ only in their subject and in one size.
 struct Slice {
   std::string over;
-  Arguments common;  // of all points, without the usual ones
-  Points points;
+  Arguments common = {};  // of all points, without the usual ones
+  Points points = {};
   const Family* family = &plain_family();
 };
 
@@ -48,7 +48,7 @@ std::vector<std::string> subjects_of(const Points& points);
 // The arguments that vary, each with its values, without those that go with another.
 struct Differing {
   std::string name;
-  std::vector<std::string> values;
+  std::vector<std::string> values = {};
 };
 std::vector<Differing> differing(const Points& points, const Family& family);
 

@@ -190,7 +190,7 @@ KeptPoints parse_kept(const std::vector<std::string>& lines, const std::string& 
   if (lines.empty()) {
     throw InputError(path + " has no whole line: the sweep that began it continues it");
   }
-  KeptPoints kept{.head = parse_head(lines.front(), place(0)), .points = {}};
+  KeptPoints kept{.head = parse_head(lines.front(), place(0))};
   for (std::size_t k = 1; k < lines.size(); ++k) {
     kept.points.push_back(parse_line(lines[k], place(k)));
   }
@@ -225,13 +225,11 @@ MergedSweep merge(std::vector<SweptPart> parts) {
     std::ranges::for_each(parts, name_processor);
   }
   auto [missing, said] = missing_points(there, holders);
-  MergedSweep merged{
-      .sweep = {.how = first.origin.how,
-                .suite = first.origin.suite,
-                .points = {},
-                .missing = std::move(missing)},
-      .head = {.origin = first.origin, .part = {}, .context = context_on(first, machines)},
-      .missing = std::move(said)};
+  MergedSweep merged{.sweep = {.how = first.origin.how,
+                               .suite = first.origin.suite,
+                               .missing = std::move(missing)},
+                     .head = {.origin = first.origin, .context = context_on(first, machines)},
+                     .missing = std::move(said)};
   for (std::size_t k = 0; k < holders.size(); ++k) {
     std::vector<Held> held;
     for (const std::size_t p : holders[k]) {

@@ -15,7 +15,7 @@ inline constexpr const char* kTimed = "time";  // `how` of suites whose points a
 
 struct KeptHead {
   SuiteOrigin origin;
-  SuitePart part;
+  SuitePart part = {};
   std::string context;  // as sweep_context() has it
 };
 std::string to_line(const KeptHead& head);
@@ -25,7 +25,7 @@ std::string differing(const KeptHead& found, const KeptHead& head);
 
 struct KeptPoints {
   KeptHead head;
-  std::vector<Swept> points;
+  std::vector<Swept> points = {};
 };
 // Throws: InputError with `path` and the line; for a first line that is no head, too.
 KeptPoints parse_kept(const std::vector<std::string>& lines, const std::string& path);

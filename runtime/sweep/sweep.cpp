@@ -180,13 +180,7 @@ Arguments sizes_and_texts_of(const JsonField& field) {
 
 Swept swept_of(const JsonField& field) {
   Swept swept{.point = {field["subject"].text(), sizes_and_texts_of(field["arguments"])},
-              .kernel = {},
-              .blocks = {},
-              .fits = field["fits"].yes(),
-              .total = {},
-              .phases = {},
-              .bound = std::nullopt,
-              .speed = std::nullopt};
+              .fits = field["fits"].yes()};
   if (!swept.fits) {
     swept.failed = field.has("failed") && field["failed"].yes();
     swept.why = field.has("why") ? field["why"].text() : "";
@@ -247,16 +241,7 @@ Swept parse_line(std::string_view line, const std::string& place) {
 }
 
 Swept nothing_swept(const Point& point, bool failed, const std::string& why) {
-  return {.point = point,
-          .kernel = {},
-          .blocks = {},
-          .fits = false,
-          .failed = failed,
-          .why = printable(why),
-          .total = {},
-          .phases = {},
-          .bound = std::nullopt,
-          .speed = std::nullopt};
+  return {.point = point, .fits = false, .failed = failed, .why = printable(why)};
 }
 
 SweptPhase predicted_phase(const PhaseCost& cost) {
@@ -273,13 +258,7 @@ SweptPhase predicted_phase(const PhaseCost& cost) {
 
 Swept swept_of(const Point& point, const std::optional<RunCounts>& counted,
                const std::optional<std::vector<PhaseCost>>& formula) {
-  Swept swept{.point = point,
-              .kernel = point.subject,
-              .blocks = {},
-              .total = {},
-              .phases = {},
-              .bound = std::nullopt,
-              .speed = std::nullopt};
+  Swept swept{.point = point, .kernel = point.subject};
   // A phase without a name would be taken for the total.
   const auto named = [](std::string path) { return path.empty() ? kOutside : std::move(path); };
   if (formula) {
@@ -420,7 +399,7 @@ Sweep parse_sweep(std::string_view text, const std::string& place) {
     throw InputError(fmt::format("{} has schema {}; this program reads {}: sweep again", place,
                                  in_short(schema), kSchema));
   }
-  Sweep sweep{.how = document["how"].text(), .suite = document["suite"].text(), .points = {}};
+  Sweep sweep{.how = document["how"].text(), .suite = document["suite"].text()};
   const JsonField context = document["context"];
   sweep.context = facts_of(context);
   sweep.program = context.has(kProgram) ? context[kProgram].text() : "";

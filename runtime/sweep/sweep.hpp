@@ -55,17 +55,17 @@ struct Speed {
 };
 
 struct Swept {
-  Point point;           // with complete arguments
-  std::string kernel;    // that ran; differs from the subject's name for auto
-  std::string blocks;    // "Br=64 Bc=8"
-  bool fits = true;      // in M, and runs; if not, only `failed` and `why` are set
-  bool failed = false;   // does not run at any M
-  std::string why = {};  // the reason for not fitting, or for failing
-  SweptPhase total;
-  std::vector<SweptPhase> phases;
-  std::optional<Index> bound;          // the largest proven bound for algorithms of its kind
+  Point point;              // with complete arguments
+  std::string kernel = {};  // that ran; differs from the subject's name for auto
+  std::string blocks = {};  // "Br=64 Bc=8"
+  bool fits = true;         // in M, and runs; if not, only `failed` and `why` are set
+  bool failed = false;      // does not run at any M
+  std::string why = {};     // the reason for not fitting, or for failing
+  SweptPhase total = {};
+  std::vector<SweptPhase> phases = {};
+  std::optional<Index> bound = {};     // the largest proven bound for algorithms of its kind
   std::vector<SweptLevel> inner = {};  // levels, from the innermost out
-  std::optional<Speed> speed;
+  std::optional<Speed> speed = {};
   // Of the machine that took the times; only if a sweep has times of several machines.
   std::optional<std::string> processor = std::nullopt;
 
@@ -97,7 +97,7 @@ inline constexpr const char* kProgram = "program";
 struct Sweep {
   std::string how;    // run, count, time
   std::string suite;  // its text
-  std::vector<Swept> points;
+  std::vector<Swept> points = {};
   SuitePart part = {};                    // that the points are
   std::vector<std::string> missing = {};  // the names of points that no merged part had
   // Facts about the build and the machine, as names and texts; only in a parsed sweep, as is the

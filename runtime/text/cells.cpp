@@ -46,6 +46,14 @@ std::vector<std::string> present(const Cells& cells, std::string CellNames::*nam
   return found;
 }
 
+template <class Names>
+Cells renamed(Cells cells, const Names& names_of) {
+  for (auto& [names, value] : cells) {
+    names = names_of(names);
+  }
+  return cells;
+}
+
 std::string line_of(const std::vector<std::string>& texts) {
   return fmt::format("{}\n", fmt::join(texts, ","));
 }
@@ -77,9 +85,19 @@ CellValue decimals(const std::optional<double>& value, int digits, std::string_v
   return CellValue(value).shown(value ? fmt::format("{:.{}f}{}", *value, digits, unit) : unknown);
 }
 
+std::optional<double> quotient(const std::optional<Index>& a, const std::optional<Index>& b) {
+  return a && b ? std::optional(static_cast<double>(*a) / static_cast<double>(*b)) : std::nullopt;
+}
+
 CellValue always_quoted(std::string_view text) {
   CellValue value = text;
   value.quoted = true;
+  return value;
+}
+
+CellValue to_the_left(std::string_view text) {
+  CellValue value = text;
+  value.left = true;
   return value;
 }
 
@@ -89,15 +107,38 @@ CellValue absent() {
   return value;
 }
 
-Cells joined(Cells cells, const Cells& more) {
-  cells.insert(cells.end(), more.begin(), more.end());
+Cells joined(Cells cells, const Cells& more, const Cells& third, const Cells& fourth) {
+  for (const Cells* each : {&more, &third, &fourth}) {
+    cells.insert(cells.end(), each->begin(), each->end());
+  }
   return cells;
 }
 
+Cells only_in_table(Cells cells) {
+  return renamed(std::move(cells), [](const CellNames& old) { return in_table(old.title); });
+}
+Cells only_in_json(Cells cells) {
+  return renamed(std::move(cells), [](const CellNames& old) { return in_json(old.key); });
+}
+Cells only_in_csv(Cells cells) {
+  return renamed(std::move(cells), [](const CellNames& old) { return in_csv(old.column); });
+}
+Cells not_in_csv(Cells cells) {
+  return renamed(std::move(cells),
+                 [](const CellNames& old) { return CellNames(old.title, old.key, ""); });
+}
+
 std::string table_of(const std::vector<Cells>& rows) {
+  const auto title = [](const Cell& cell) { return cell.names.title; };
   Table table;
-  table.add(
-      present(rows.front(), &CellNames::title, [](const Cell& cell) { return cell.names.title; }));
+  table.add(present(rows.front(), &CellNames::title, title));
+  std::size_t column = 0;
+  for (const Cell& cell : rows.front()) {
+    if (cell.value.left) {
+      table.align_left(column);
+    }
+    column += cell.names.title.empty() ? 0 : 1;
+  }
   for (const Cells& cells : rows) {
     table.add(
         present(cells, &CellNames::title, [](const Cell& cell) { return for_people(cell.value); }));

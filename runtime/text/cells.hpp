@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "memsim/words.hpp"
 #include "runtime/text/json.hpp"
 
 namespace redblue {
@@ -47,6 +48,7 @@ struct CellValue {
   bool reworded = false;
   bool quoted = false;  // always in quotes in CSV
   bool absent = false;  // no member in JSON, nothing in CSV
+  bool left = false;    // the column of the table is aligned to the left
 
   template <class T>
   requires std::constructible_from<Json, T> CellValue(T&& value) : json(std::forward<T>(value)) {}
@@ -55,7 +57,11 @@ struct CellValue {
 // People see `digits` digits after the point and the unit, or `unknown` for null.
 CellValue decimals(const std::optional<double>& value, int digits, std::string_view unit = "",
                    const char* unknown = "-");
+// a / b, where both are known.
+std::optional<double> quotient(const std::optional<Index>& a, const std::optional<Index>& b);
 CellValue always_quoted(std::string_view text);
+// In a column that is aligned to the left.
+CellValue to_the_left(std::string_view text);
 // No value in this row. People see "-".
 CellValue absent();
 
@@ -64,7 +70,12 @@ struct Cell {
   CellValue value;
 };
 using Cells = std::vector<Cell>;
-Cells joined(Cells cells, const Cells& more);
+Cells joined(Cells cells, const Cells& more, const Cells& third = {}, const Cells& fourth = {});
+// Without their names in the other forms.
+Cells only_in_table(Cells cells);
+Cells only_in_json(Cells cells);
+Cells only_in_csv(Cells cells);
+Cells not_in_csv(Cells cells);
 // The cells of each thing, as `cells_of` makes them.
 template <class Things, class CellsOf>
 std::vector<Cells> rows_of(const Things& things, const CellsOf& cells_of) {

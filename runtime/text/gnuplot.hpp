@@ -31,12 +31,12 @@ inline constexpr double kPlotRight = 0.8;
 struct Picture {
   std::string title;             // without one the plot is higher
   std::string x_label, y_label;  // with their units
-  std::string caption;           // the command that made it, below the plot; may be empty
+  std::string caption = {};      // the command that made it, below the plot; may be empty
   // Blocks of data by name ("$columns"): lines of numbers.
-  std::vector<std::pair<std::string, std::string>> data;
+  std::vector<std::pair<std::string, std::string>> data = {};
   // Gnuplot's commands beyond the common look; the last one plots. Line type k >= 1 has the k-th
   // colour, dash type and point type.
-  std::string commands;
+  std::string commands = {};
   bool words_above = false;  // the commands set a line of text above the plot
 };
 

@@ -32,9 +32,10 @@ std::string csv_cell(const std::string& text, bool always) {
   return quoted + '"';
 }
 
-void Table::add(std::vector<std::string> cells) {
+void Table::add(std::vector<std::string> cells, const std::string& note) {
   std::ranges::transform(cells, cells.begin(), printable);
   lines_.push_back(std::move(cells));
+  notes_.push_back(note.empty() ? "" : "  " + printable(note));
 }
 
 std::string Table::text() const {
@@ -45,11 +46,15 @@ std::string Table::text() const {
     }
   }
   std::string text;
-  for (const auto& cells : lines_) {
-    text += fmt::format("{:<{}}", cells[0], widths[0]);
-    for (std::size_t i = 1; i < cells.size(); ++i) {
-      text += fmt::format("  {:>{}}", cells[i], widths[i]);
+  for (std::size_t line = 0; line < lines_.size(); ++line) {
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      const std::string& cell = lines_[line][i];
+      text += i == 0 ? "" : "  ";
+      text += left_.contains(i) ? fmt::format("{:<{}}", cell, widths[i])
+                                : fmt::format("{:>{}}", cell, widths[i]);
     }
+    text += notes_[line];
+    text.resize(text.find_last_not_of(' ') + 1);  // where last cells are empty
     text += "\n";
   }
   return text;

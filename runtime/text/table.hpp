@@ -1,7 +1,9 @@
 #pragma once
-// Tables for people: lines of cells. The first column is aligned to the left, all others to the
+// Tables for people: lines of cells. The first column is aligned to the left, the others to the
 // right. Characters that would break a line or control a terminal are escaped.
 
+#include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,11 +23,15 @@ std::string csv_cell(const std::string& text, bool always = false);
 class Table {
  public:
   // Requires: as many cells as in the first line.
-  void add(std::vector<std::string> cells);
+  // The note, a sentence, follows the cells and is no column.
+  void add(std::vector<std::string> cells, const std::string& note = "");
+  void align_left(std::size_t column) { left_.insert(column); }
   [[nodiscard]] std::string text() const;
 
  private:
   std::vector<std::vector<std::string>> lines_;
+  std::vector<std::string> notes_;
+  std::set<std::size_t> left_ = {0};
 };
 
 }  // namespace redblue

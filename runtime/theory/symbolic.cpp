@@ -498,7 +498,7 @@ SymbolicFormula symbolic_formula(const Kernel& kernel, const Plan& plan) {
   const Counts counts(of);
   std::mt19937_64 random(1);
   const std::vector<Which> relevant_to = relevant(of, counts, random);
-  SymbolicFormula formula{.of = of, .phases = {}, .total = {}};
+  SymbolicFormula formula{.of = of};
   for (std::size_t k = 0; k < plan.phases.size(); ++k) {
     const auto find = [&](std::size_t metric, const auto& how) {
       const std::size_t number = k * kMetrics.size() + metric;
@@ -579,7 +579,7 @@ std::optional<BlockOfM> block_of_M(const SymbolicFormula& formula,
       const Index words = term.coefficient * value(term.factors, of.sizes());
       if (2 * words > M && std::ranges::any_of(term.factors, is_block) &&
           std::ranges::none_of(term.factors, is_other)) {
-        BlockOfM found{.block = block, .lengths = {}};
+        BlockOfM found{.block = block};
         for (const Atom& atom : term.factors) {
           if (!is_block(atom)) {
             found.lengths.push_back(atom.of);

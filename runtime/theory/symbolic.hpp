@@ -28,8 +28,8 @@ Index value(const std::vector<Polynomial>& peak, const Sizes& sizes);
 
 struct SymbolicFormula {
   FormulaCase of;  // with the conditions of all phases
-  std::vector<SymbolicPhase> phases;
-  SymbolicPhase total;
+  std::vector<SymbolicPhase> phases = {};
+  SymbolicPhase total = {};
 };
 
 // Requires: a dense problem of one head without a mask, and a plan of one level of fast memory.
@@ -50,7 +50,7 @@ std::optional<std::vector<LeadingTerm>> leading_terms(const SymbolicFormula& for
 struct BlockOfM {
   std::size_t block = 0;
   Index coefficient = 0;
-  std::vector<std::size_t> lengths;
+  std::vector<std::size_t> lengths = {};
   bool squared = false;
 };
 // Nothing where several blocks are in the leading terms, or none, or no term is most of M.

@@ -100,10 +100,7 @@ Picture occupancy_picture(const Occupancy& occupancy, const FollowedRun& run) {
       .title = fmt::format("Fast memory of {}: {}, at most {} of M = {} words", run.kernel,
                            sizes_text(run), grouped(occupancy.peak()), grouped(run.M)),
       .x_label = "words moved, read and written",
-      .y_label = "words in fast memory, by tile",
-      .caption = {},
-      .data = {},
-      .commands = {}};
+      .y_label = "words in fast memory, by tile"};
   const bool far_above = run.M / kFarAbove > occupancy.peak();
   const Index top = far_above ? occupancy.peak() : run.M;
   const std::string M_line =

@@ -3,6 +3,7 @@
 #include "runtime/report/calibration.hpp"
 
 #include "runtime/system/input_error.hpp"
+#include "runtime/text/description.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace redblue::fuzz {

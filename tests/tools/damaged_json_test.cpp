@@ -22,6 +22,7 @@
 #include "runtime/text/gnuplot.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/report_forms.hpp"
 #include "tools/gate/suite.hpp"
 
 namespace redblue {

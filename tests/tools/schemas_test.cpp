@@ -16,6 +16,7 @@
 #include "runtime/observe/topology.hpp"
 #include "runtime/report/table1.hpp"
 #include "tests/support/cli.hpp"
+#include "tests/support/report_forms.hpp"
 #include "tests/support/small_table1.hpp"
 
 #define VALIJSON_USE_EXCEPTIONS 1

@@ -11,6 +11,7 @@
 
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
+#include "tests/support/report_forms.hpp"
 #include "tests/support/small_table1.hpp"
 
 namespace redblue {

@@ -32,6 +32,7 @@
 #include "runtime/system/memory.hpp"
 #include "runtime/system/sanitized.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/sizes.hpp"

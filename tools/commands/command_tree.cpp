@@ -22,11 +22,7 @@ CommandOption described(const CLI::Option& option) {
 }
 
 CommandTree described(const CLI::App& app, std::vector<std::string> path) {
-  CommandTree tree{.path = std::move(path),
-                   .help = app.get_description(),
-                   .arguments = {},
-                   .options = {},
-                   .subcommands = {}};
+  CommandTree tree{.path = std::move(path), .help = app.get_description()};
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
       tree.arguments.push_back({.name = option->get_name(true),

@@ -26,9 +26,9 @@ struct CommandArgument {
 struct CommandTree {
   std::vector<std::string> path;  // the program, and names of subcommands
   std::string help;
-  std::vector<CommandArgument> arguments;
-  std::vector<CommandOption> options;
-  std::vector<CommandTree> subcommands;
+  std::vector<CommandArgument> arguments = {};
+  std::vector<CommandOption> options = {};
+  std::vector<CommandTree> subcommands = {};
 };
 
 CommandTree command_tree(const std::string& name, const std::string& description,

@@ -13,7 +13,6 @@
 #include "runtime/report/context.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/system/memory.hpp"
-#include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/options/machine.hpp"
@@ -40,55 +39,6 @@ std::vector<BuildPart> parts() {
           {"mpi", "REDBLUE_WITH_MPI", mpi_version()}};
 }
 
-Json topology_json(const Topology& topology) {
-  if (!topology.unavailable.empty()) {
-    return {{"unavailable", topology.unavailable}};
-  }
-  const bool cores = !topology.cores.empty();
-  return {{"source", topology.source},
-          {"this_system", topology.this_system},
-          {"model", topology.model},
-          {"cores", cores ? Json(topology.cores.size()) : Json()},
-          {"units", cores ? Json(topology.units()) : Json()},
-          {"pinning", topology.unpinnable.empty() ? "available" : topology.unpinnable},
-          {"caches", caches_json(topology)}};
-}
-
-Json counters_json(const Counters& counters) {
-  if (!counters.unavailable().empty()) {
-    return {{"unavailable", counters.unavailable()}};
-  }
-  Json events = Json::array();
-  for (const CounterEvent& event : counters.events()) {
-    events.push_back(event.name);
-  }
-  Json json = {{"events", std::move(events)}};
-  if (!counters.incomplete().empty()) {
-    json["incomplete"] = counters.incomplete();
-  }
-  return json;
-}
-
-std::string info_json(const Topology& topology, const Counters& counters) {
-  Json json = {{"schema", 1},
-               {"redblue", build_info::kVersion},
-               {"compiler", build_info::kCompiler},
-               {"build_type", build_info::kBuildType},
-               {"system", build_info::kSystem},
-               {"word", "float32"},
-               {"kernels", all_kernel_names().size()},
-               {"simd", {{"in_use", simd_target()}, {"available", simd_targets()}}},
-               {"memory_available_bytes", memory_available()},
-               {"topology", topology_json(topology)},
-               {"counters", counters_json(counters)}};
-  for (const BuildPart& part : parts()) {
-    json["parts"][part.name] =
-        part.version ? Json{{"version", *part.version}}
-                     : Json{{"unavailable", fmt::format("built with {}=OFF", part.option)}};
-  }
-  return json.document();
-}
-
 // "512.0 KiB, lines of 64 bytes, 8 ways, 2 of them, each for 1 core". Of unlike caches the first.
 std::string words(const std::vector<Cache>& caches) {
   if (caches.empty()) {
@@ -109,40 +59,82 @@ std::string words(const std::vector<Cache>& caches) {
   return text + (alike < caches.size() ? "; others differ (--format json)" : "");
 }
 
-std::string info_text(const Topology& topology, const Counters& counters) {
-  std::string text = fmt::format(
-      "redblue           {}\ncompiler          {}, {}\nsystem            {}\n"
-      "word              float32, 4 bytes\nkernels           {}\nmemory available  {}\n",
-      build_info::kVersion, build_info::kCompiler, build_info::kBuildType, build_info::kSystem,
-      all_kernel_names().size(), format_bytes(memory_available()));
-  const auto line = [&](std::string_view name, std::string_view what) {
-    text += fmt::format("{:<16}  {}\n", name, what);
-  };
-  line("simd", fmt::format("{}, of {}", simd_target(), fmt::join(simd_targets(), ", ")));
-  if (!topology.unavailable.empty()) {
-    line("topology", "unavailable: " + topology.unavailable);
-  } else {
-    line("topology", topology.source);
-    line("processor", topology.model.value_or("unknown"));
-    line("cores", topology.cores.empty() ? "unknown"
-                                         : fmt::format("{}, with {} processing units",
-                                                       topology.cores.size(), topology.units()));
-    line("pinning", topology.unpinnable.empty() ? "available" : "no: " + topology.unpinnable);
-    for (const CacheLevel level : kCacheLevels) {
-      line(to_string(level), words(topology.caches[static_cast<std::size_t>(level)]));
+// What is known as a member of JSON and as a line, each of which may be left out.
+class Facts {
+ public:
+  void add(std::string_view key, const CellValue& value, std::string_view title,
+           std::string_view text) {
+    of.fact(key, value);
+    if (!title.empty()) {
+      of.say("{:<16}  {}", title, text);
     }
   }
-  std::string events;
-  for (const CounterEvent& event : counters.events()) {
-    events += (events.empty() ? "" : ", ") + event.name;
+  Description of;
+};
+
+void add_topology(Facts& facts, const Topology& topology) {
+  if (!topology.unavailable.empty()) {
+    facts.add("topology.unavailable", topology.unavailable, "topology",
+              "unavailable: " + topology.unavailable);
+    return;
   }
-  line("counters", !counters.unavailable().empty() ? "unavailable: " + counters.unavailable()
-                   : counters.incomplete().empty() ? events
-                                                   : events + "; without " + counters.incomplete());
+  const bool cores = !topology.cores.empty(), pins = topology.unpinnable.empty();
+  facts.of.fact("topology.this_system", topology.this_system);
+  facts.of.fact("topology.units", cores ? Json(topology.units()) : Json());
+  facts.of.fact("topology.caches", caches_json(topology));
+  facts.add("topology.source", topology.source, "topology", topology.source);
+  facts.add("topology.model", topology.model, "processor", topology.model.value_or("unknown"));
+  facts.add(
+      "topology.cores", cores ? Json(topology.cores.size()) : Json(), "cores",
+      cores ? fmt::format("{}, with {} processing units", topology.cores.size(), topology.units())
+            : "unknown");
+  facts.add("topology.pinning", pins ? "available" : topology.unpinnable, "pinning",
+            pins ? "available" : "no: " + topology.unpinnable);
+  for (const CacheLevel level : kCacheLevels) {
+    facts.of.say("{:<16}  {}", to_string(level),
+                 words(topology.caches[static_cast<std::size_t>(level)]));
+  }
+}
+
+void add_counters(Facts& facts, const Counters& counters) {
+  if (!counters.unavailable().empty()) {
+    facts.add("counters.unavailable", counters.unavailable(), "counters",
+              "unavailable: " + counters.unavailable());
+    return;
+  }
+  std::vector<std::string> events;
+  std::ranges::transform(counters.events(), std::back_inserter(events), &CounterEvent::name);
+  const std::string text = fmt::format("{}", fmt::join(events, ", "));
+  const std::string& incomplete = counters.incomplete();
+  facts.of.fact(incomplete.empty() ? "" : "counters.incomplete", incomplete);
+  facts.add("counters.events", events, "counters",
+            incomplete.empty() ? text : text + "; without " + incomplete);
+}
+
+Description info(const Topology& topology, const Counters& counters) {
+  Facts facts;
+  facts.of.fact("schema", 1);
+  facts.add("redblue", build_info::kVersion, "redblue", build_info::kVersion);
+  facts.of.fact("build_type", build_info::kBuildType);
+  facts.add("compiler", build_info::kCompiler, "compiler",
+            fmt::format("{}, {}", build_info::kCompiler, build_info::kBuildType));
+  facts.add("system", build_info::kSystem, "system", build_info::kSystem);
+  facts.add("word", "float32", "word", "float32, 4 bytes");
+  facts.add("kernels", all_kernel_names().size(), "kernels",
+            std::to_string(all_kernel_names().size()));
+  facts.add("memory_available_bytes", memory_available(), "memory available",
+            format_bytes(memory_available()));
+  facts.add("simd", Json{{"in_use", simd_target()}, {"available", simd_targets()}}, "simd",
+            fmt::format("{}, of {}", simd_target(), fmt::join(simd_targets(), ", ")));
+  add_topology(facts, topology);
+  add_counters(facts, counters);
   for (const BuildPart& part : parts()) {
-    line(part.name, part.version.value_or(fmt::format("no: built with {}=OFF", part.option)));
+    const std::string without = fmt::format("built with {}=OFF", part.option);
+    facts.add(fmt::format("parts.{}", part.name),
+              part.version ? Json{{"version", *part.version}} : Json{{"unavailable", without}},
+              part.name, part.version.value_or("no: " + without));
   }
-  return text;
+  return facts.of;
 }
 
 }  // namespace
@@ -156,8 +148,9 @@ Action add_info(CLI::App& app) {
     simd->apply();
     const Topology topology = machine_topology();
     const Counters counters = machine_counters(topology, counter_names());
-    const auto text = [&] { return info_text(topology, counters); };
-    print(chosen, text, text, [&] { return info_json(topology, counters); });
+    const Description of = info(topology, counters);
+    const auto text = [&] { return to_table(of); };
+    print(chosen, text, text, [&] { return json_of(of).document(); });
     return 0;
   };
 }

@@ -10,7 +10,6 @@
 #include "runtime/report/as_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/device_figures.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
@@ -38,21 +37,6 @@ std::optional<Index> least_M(const KernelName& name, const Shape& shape) {
              : std::optional(name.kernel->least_M(Problem(shape, name.sharing)));
 }
 
-std::string list_text(const std::optional<Shape>& shape) {
-  const auto line = [&](const auto& name, const auto& given, const auto& returns, const auto& least,
-                        const auto& summary) {
-    return fmt::format("{:<29} {:<24} {:<17} {}{}\n", name, given, returns,
-                       shape ? fmt::format("{:>14}  ", least) : "", summary);
-  };
-  std::string text = line("kernel", "given", "returns", "least M", "summary");
-  for (const KernelName& name : all_kernel_names()) {
-    const std::optional<Index> least = shape ? least_M(name, *shape) : std::nullopt;
-    text += line(name.text(), in_words(name.given()), in_words(name.results()),
-                 least ? fmt::format("{}", *least) : "-", name.summary());
-  }
-  return text;
-}
-
 // The properties by which programs choose kernels.
 Json axes_of(const KernelName& name) {
   const Kernel& kernel = *name.kernel;
@@ -66,30 +50,31 @@ Json axes_of(const KernelName& name) {
   return axes;
 }
 
-// What programs get, a row a kernel.
-std::vector<Cells> list_rows(const std::optional<Shape>& shape) {
-  return rows_of(all_kernel_names(), [&](const KernelName& name) {
-    const Kernel& kernel = *name.kernel;
-    Cells cells = {
-        {{"", "name", "kernel"}, name.text()},
-        {in_json("given"), names(name.given())},
-        {in_csv("given"), in_words(name.given())},
-        {in_json("returns"), names(name.results())},
-        {in_csv("returns"), in_words(name.results())},
-        {in_json("axes"), axes_of(name)},
-        {in_json("kernel"), kernel.name},
-        {in_json("threads"), kernel.schedule.split.has_value()},
-        {in_json("prefetch"), kernel.streams_keys()},
-        {in_json("sparse"), kernel.takes_sparse},
-        {in_json("activations"), kernel.takes_activations},
-        {in_json("masks"), kernel.takes_causal ? Json("causal") : Json(kernel.takes_masks)},
-        {in_json("summary"), name.summary()}};
-    if (shape) {
-      cells.push_back({in_json_and_csv("least_M"), least_M(name, *shape)});
-    }
-    cells.push_back({in_csv("summary"), always_quoted(name.summary())});
-    return cells;
-  });
+Description list_of(const std::optional<Shape>& shape) {
+  Description of;
+  of.fact("schema", kSchema);
+  of.table(
+      "kernels", rows_of(all_kernel_names(), [&](const KernelName& name) -> Cells {
+        const Kernel& kernel = *name.kernel;
+        return {{{"kernel", "name", "kernel"}, name.text()},
+                {in_json("given"), names(name.given())},
+                {{"given", "", "given"}, to_the_left(in_words(name.given()))},
+                {in_json("returns"), names(name.results())},
+                {{"returns", "", "returns"}, to_the_left(in_words(name.results()))},
+                {in_json("axes"), axes_of(name)},
+                {in_json("kernel"), kernel.name},
+                {in_json("threads"), kernel.schedule.split.has_value()},
+                {in_json("prefetch"), kernel.streams_keys()},
+                {in_json("sparse"), kernel.takes_sparse},
+                {in_json("activations"), kernel.takes_activations},
+                {in_json("masks"), kernel.takes_causal ? Json("causal") : Json(kernel.takes_masks)},
+                {in_json("summary"), name.summary()},
+                {shape ? CellNames("least M", "least_M") : "",
+                 shape ? least_M(name, *shape) : std::nullopt},
+                {in_table("summary"), to_the_left(name.summary())},
+                {in_csv("summary"), always_quoted(name.summary())}};
+      }));
+  return of;
 }
 
 }  // namespace
@@ -122,18 +107,7 @@ Action add_list(CLI::App& app) {
         throw UsageError(fmt::format("{} {}: {} lists no kernels, whose least M it is for",
                                      given->from, given->text, *from));
       }
-      const auto print_list = [&](const char* key, const auto& all) {
-        print(
-            format, [&] { return list_table(all); }, [&] { return list_csv(all); },
-            [&] {
-              return Json{{"schema", kSchema}, {key, list_json(all)}}.document();
-            });
-      };
-      if (devices_from) {
-        print_list("devices", devices());
-      } else {
-        print_list("as", known_schedules());
-      }
+      devices_from ? print(devices(), format) : print(known_schedules(), format);
       return 0;
     }
     std::optional<Shape> shape;
@@ -147,11 +121,7 @@ Action add_list(CLI::App& app) {
                                    : request.d ? "--n is"
                                                : "these are"));
     }
-    print(
-        format, [&] { return list_text(shape); }, [&] { return csv_of(list_rows(shape)); },
-        [&] {
-          return Json{{"schema", kSchema}, {"kernels", json_of(list_rows(shape))}}.document();
-        });
+    print(list_of(shape), format);
     return 0;
   };
 }

@@ -3,7 +3,6 @@
 #include <array>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +15,6 @@
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
-#include "runtime/text/json.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/inputs.hpp"
 #include "tools/cli/print.hpp"
@@ -120,20 +118,23 @@ Action check(CLI::App& app) {
                              : fmt::format("{}: {}", moves_name.string(), illegal.what()));
       }
     }();
-    if (format == Format::json) {
-      const Json json = {
-          {"schema", kSchema},          {"game", to_string(rules.game())}, {"M", M},
-          {"vertices", graph.size()},   {"moves", std::ssize(moves)},      {"reads", played.reads},
-          {"writes", played.writes},    {"words", played.words()},         {"red", played.red},
-          {"computed", played.computed}};
-      print(json.document());
-    } else {
-      print(fmt::format(
-          "legal: {} words ({} read, {} written) in {} moves, at most {} of M = {} "
-          "red, {} vertices computed\n",
-          grouped(played.words()), grouped(played.reads), grouped(played.writes),
-          grouped(std::ssize(moves)), grouped(played.red), grouped(M), grouped(played.computed)));
-    }
+    Description of;
+    of.facts({{in_json("schema"), kSchema},
+              {in_json("game"), to_string(rules.game())},
+              {in_json("M"), M},
+              {in_json("vertices"), graph.size()},
+              {in_json("moves"), std::ssize(moves)},
+              {in_json("reads"), played.reads},
+              {in_json("writes"), played.writes},
+              {in_json("words"), played.words()},
+              {in_json("red"), played.red},
+              {in_json("computed"), played.computed}});
+    of.say(
+        "legal: {} words ({} read, {} written) in {} moves, at most {} of M = {} red, {} vertices "
+        "computed",
+        grouped(played.words()), grouped(played.reads), grouped(played.writes),
+        grouped(std::ssize(moves)), grouped(played.red), grouped(M), grouped(played.computed));
+    print(of, format);
     return 0;
   };
 }

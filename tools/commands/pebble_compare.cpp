@@ -8,8 +8,6 @@
 #include "runtime/pebble/optimum.hpp"
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
-#include "runtime/text/cells.hpp"
-#include "runtime/text/json.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/theory/planner.hpp"
 
@@ -117,8 +115,8 @@ std::string reasons(const std::vector<Compared>& rows, const Optima& optima,
 
 }  // namespace
 
-std::string comparison_of(const Task& task, std::optional<std::pair<Index, Index>> range,
-                          const SolveLimits& limits, Format format) {
+Description comparison_of(const Task& task, std::optional<std::pair<Index, Index>> range,
+                          const SolveLimits& limits) {
   if (!range) {
     constexpr Index kFewest = 3;  // a product of two words, and a sum
     const Index first = least_M(task).value_or(kFewest);
@@ -130,26 +128,24 @@ std::string comparison_of(const Task& task, std::optional<std::pair<Index, Index
     rows.push_back(compared(task, optimum));
   }
   drop_equal_rows(rows);
-  const std::vector<Cells> cells = rows_of(rows, compared_cells);
-  if (format == Format::json) {
-    const Json json = {{"schema", kSchema},
-                       {"problem", to_string(task.pass)},
-                       {"n", task.problem.shape.n},
-                       {"m", task.problem.shape.m},
-                       {"d", task.problem.shape.d},
-                       {"dv", task.problem.shape.dv},
-                       {"given", is_backward(task.pass) ? Json(to_string(task.known)) : Json()},
-                       {"wanted", task.problem.wanted.text()},
-                       {"mask", mask_json(task.problem)},
-                       {"game", to_string(Game::fma)},
-                       {"graphs", all.graphs},
-                       {"too_large", all.too_large},
-                       {"why", all.why},
-                       {"comparison", json_of(cells)}};
-    return json.document();
-  }
-  return fmt::format("{}   (reads + writes, in words)\n\n{}{}", to_words(task, "M"),
-                     table_of(cells), reasons(rows, all, limits));
+  Description of;
+  of.facts({{in_json("schema"), kSchema},
+            {in_json("problem"), to_string(task.pass)},
+            {in_json("n"), task.problem.shape.n},
+            {in_json("m"), task.problem.shape.m},
+            {in_json("d"), task.problem.shape.d},
+            {in_json("dv"), task.problem.shape.dv},
+            {in_json("given"), is_backward(task.pass) ? Json(to_string(task.known)) : Json()},
+            {in_json("wanted"), task.problem.wanted.text()},
+            {in_json("mask"), mask_json(task.problem)},
+            {in_json("game"), to_string(Game::fma)},
+            {in_json("graphs"), all.graphs},
+            {in_json("too_large"), all.too_large},
+            {in_json("why"), all.why}});
+  of.say("{}   (reads + writes, in words)\n", to_words(task, "M"));
+  of.table("comparison", rows_of(rows, compared_cells));
+  of.text(reasons(rows, all, limits));
+  return of;
 }
 
 }  // namespace redblue

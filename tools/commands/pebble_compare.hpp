@@ -3,18 +3,17 @@
 // fewest words of its games, and the kernel of the fewest words that plays such a game.
 
 #include <optional>
-#include <string>
 #include <utility>
 
 #include "runtime/pebble/solve.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/theory/bounds.hpp"
-#include "tools/cli/command.hpp"
 
 namespace redblue {
 
 // For M from the first to the last; where they are left out, from the least M to the one from which
 // on nothing moves fewer words. Requires: as optima(). Throws: as lower_bounds().
-std::string comparison_of(const Task& task, std::optional<std::pair<Index, Index>> range,
-                          const SolveLimits& limits, Format format);
+Description comparison_of(const Task& task, std::optional<std::pair<Index, Index>> range,
+                          const SolveLimits& limits);
 
 }  // namespace redblue

@@ -2,12 +2,10 @@
 
 #include "tools/commands/pebble_run.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -21,8 +19,6 @@
 #include "runtime/report/context.hpp"
 #include "runtime/run/run.hpp"
 #include "runtime/system/whole_file.hpp"
-#include "runtime/text/cells.hpp"
-#include "runtime/text/json.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/trace/referee.hpp"
 #include "tools/cli/print.hpp"
@@ -185,43 +181,34 @@ int run(const RunOptions& options) {
   const std::vector<Cells> pieces = rows_of_pieces(pieces_of(pebbling, strict, T));
   const Json two_step = all.backward ? Json(is_two_step(pebbling)) : Json();
   write_files();
-  switch (format) {
-    case Format::csv:
-      print(csv_of(pieces));
-      return 0;
-    case Format::json: {
-      const Json json = {{"schema", kSchema},
-                         {"kernel", all.kernel},
-                         {"game", to_string(game)},
-                         {"words", of.words()},
-                         {"counted", all.counted.io.reads + all.counted.io.writes},
-                         {"peak", all.counted.peak},
-                         {"red", of.red},
-                         {"vertices", pebbling.dag.size()},
-                         {"by_hand", pebbling.by_hand},
-                         {"unused", pebbling.unused},
-                         {"kind", {{"two_step", two_step}, {"made_twice", pebbling.made_twice()}}},
-                         {"T", T},
-                         {"pieces", json_of(pieces)}};
-      print(json.document());
-      return 0;
-    }
-    case Format::table:
-      break;
-  }
-  print(fmt::format(
+  Description report;
+  report.facts({{in_json("schema"), kSchema},
+                {in_json("kernel"), all.kernel},
+                {in_json("game"), to_string(game)},
+                {in_json("words"), of.words()},
+                {in_json("counted"), all.counted.io.io()},
+                {in_json("peak"), all.counted.peak},
+                {in_json("red"), of.red},
+                {in_json("vertices"), pebbling.dag.size()},
+                {in_json("by_hand"), pebbling.by_hand},
+                {in_json("unused"), pebbling.unused},
+                {in_json("kind.two_step"), two_step},
+                {in_json("kind.made_twice"), pebbling.made_twice()},
+                {in_json("T"), T}});
+  report.say(
       "{} as a game ({}): {} words ({} read, {} written), at most {} red; the machine's peak is "
       "{}\n"
       "{} vertices, {} made twice{}\n"
-      "{} by cuts after {} words\n\n",
+      "{} by cuts after {} words\n",
       all.kernel, to_string(game), grouped(of.words()), grouped(of.reads), grouped(of.writes),
       grouped(of.red), grouped(all.counted.peak), grouped(pebbling.dag.size()),
       grouped(pebbling.made_twice()),
       !all.backward          ? ""
       : two_step.get<bool>() ? "; two-step"
                              : "; not two-step: sums over some keys or queries go into g",
-      counted(std::ssize(pieces), "piece"), grouped(T)));
-  print(table_of(pieces));
+      counted(std::ssize(pieces), "piece"), grouped(T));
+  report.table("pieces", pieces);
+  print(report, format);
   return 0;
 }
 

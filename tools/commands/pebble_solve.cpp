@@ -18,7 +18,6 @@
 #include "runtime/pebble/terms.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/system/whole_file.hpp"
-#include "runtime/text/json.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/inputs.hpp"
 #include "tools/cli/interruption.hpp"
@@ -153,39 +152,30 @@ Index least_M(const std::string& name, const Rules& rules) {
   }
 }
 
-Json json_of(const Rules& rules, const std::vector<Solution>& solutions) {
-  Json list = Json::array();
-  for (const Solution& solution : solutions) {
-    Json item = {{"M", solution.M},
-                 {"lower", solution.lower},
-                 {"upper", solution.upper},
-                 {"exact", solution.exact()},
-                 {"states", solution.states}};
-    list.push_back(std::move(item));
-  }
-  return {{"schema", kSchema},
-          {"game", to_string(rules.game())},
-          {"vertices", rules.dag().size()},
-          {"solutions", std::move(list)}};
-}
-
-std::string table_of(const std::vector<Solution>& solutions) {
-  Table table;
-  table.add({"M", "words", "states"});
-  for (const Solution& solution : solutions) {
-    table.add({grouped(solution.M),
-               solution.exact()
-                   ? grouped(solution.upper)
-                   : fmt::format("{} to {}", grouped(solution.lower), grouped(solution.upper)),
-               grouped(solution.states)});
-  }
-  return table.text();
+Description describe(const Rules& rules, const std::vector<Solution>& solutions) {
+  Description of;
+  of.facts({{in_json("schema"), kSchema},
+            {in_json("game"), to_string(rules.game())},
+            {in_json("vertices"), rules.dag().size()}});
+  of.table("solutions", rows_of(solutions, [](const Solution& solution) -> Cells {
+             const auto& [lower, upper] = std::pair(solution.lower, solution.upper);
+             const bool exact = solution.exact();
+             return {
+                 {{"M", "M", ""}, solution.M},
+                 {in_json("lower"), lower},
+                 {in_json("upper"), upper},
+                 {in_json("exact"), exact},
+                 {in_table("words"),
+                  exact ? grouped(upper) : fmt::format("{} to {}", grouped(lower), grouped(upper))},
+                 {{"states", "states", ""}, solution.states}};
+           }));
+  return of;
 }
 
 int compare(const SolveOptions& options, const std::string& flag) {
   const Task task = options.graph.task(options.problem.get(), flag);
   const auto range = options.range_if_given(least_M(task).value_or(1), Game::fma);
-  print(comparison_of(task, range, options.limits(), options.format()));
+  print(comparison_of(task, range, options.limits()), options.format());
   return 0;
 }
 
@@ -213,11 +203,7 @@ int run(const SolveOptions& options) {
   if (targets.moves && is_standard_output(*targets.moves)) {
     return 0;
   }
-  if (format == Format::json) {
-    print(json_of(rules, solutions).document());
-  } else {
-    print(table_of(solutions));
-  }
+  print(describe(rules, solutions), format);
   return 0;
 }
 

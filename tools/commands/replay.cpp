@@ -54,8 +54,7 @@ class ReplayOptions {
   [[nodiscard]] ReplayReport replayed() const {
     if (const auto from = from_.get()) {
       refuse_beside_trace(app_, from->from);
-      return {.replayed = replay(parse_dinero(read_text(from->text), input_name(from->text))),
-              .at = {}};
+      return {.replayed = replay(parse_dinero(read_text(from->text), input_name(from->text)))};
     }
     if (app_.get_option("kernel")->count() == 0) {
       throw UsageError(
@@ -69,8 +68,13 @@ class ReplayOptions {
     }
     Request request;
     problem_.fill(request);
+<<<<<<< HEAD
     ReplayReport report{
         .replayed = {}, .at = {}, .kernel = accesses_of(request, unit), .unit = unit};
+=======
+    inputs_.fill(request);
+    ReplayReport report{.replayed = {}, .kernel = accesses_of(request, unit), .unit = unit};
+>>>>>>> h-reports
     report.replayed = replay(report.kernel->accesses);
     return report;
   }

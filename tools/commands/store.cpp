@@ -16,7 +16,6 @@
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/store_rows.hpp"
 #include "runtime/system/whole_file.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/sizes.hpp"
 #include "runtime/text/table.hpp"
@@ -124,14 +123,12 @@ Cells matrix_cells(const std::string& name, const StoredMatrix& matrix) {
 int info(const Path& directory, const Texts& asked, Format format) {
   check_directory(directory);
   Store store(directory);
-  const std::vector<Cells> rows = rows_of(chosen(store, asked), [&](const std::string& name) {
-    return matrix_cells(name, *store.open(file_of(name))->matrix());
-  });
-  print(
-      format, [&] { return table_of(rows); }, [&] { return csv_of(rows); },
-      [&] {
-        return Json{{"schema", kSchema}, {"matrices", json_of(rows)}}.document();
-      });
+  Description of;
+  of.fact("schema", kSchema);
+  of.table("matrices", rows_of(chosen(store, asked), [&](const std::string& name) {
+             return matrix_cells(name, *store.open(file_of(name))->matrix());
+           }));
+  print(of, format);
   return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "runtime/text/description.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 

@@ -207,8 +207,7 @@ void check_budgets(const RecordedPoint& recorded) {
 
 // What a part of a suite is a part of.
 RecordedPart recorded_part(const Suite& suite, const SuitePart& part) {
-  SuiteOrigin origin{
-      .how = suite.how, .suite = {}, .program = program_fingerprint(), .points = {}, .files = {}};
+  SuiteOrigin origin{.how = suite.how, .program = program_fingerprint()};
   for (const SuitePoint& point : suite.points) {
     const Subject& subject = *point.subject;
     origin.points.push_back(to_string(Point{subject.name, brief(subject, point.arguments)}));
@@ -227,7 +226,7 @@ RecordedPart recorded_part(const Suite& suite, const SuitePart& part) {
 // Of a part of the suite, that part.
 Recording record_suite(const Suite& suite, const std::optional<SuitePart>& part, unsigned jobs) {
   const std::vector<std::size_t> asked = points_of(part.value_or(SuitePart()), suite.points.size());
-  Recording recording{.how = how_of(suite.how), .points = {}};
+  Recording recording{.how = how_of(suite.how)};
   if (part) {
     recording.part = recorded_part(suite, *part);
   }
@@ -258,8 +257,7 @@ Arguments arguments_of(const Point& point, const Subject& subject,
 Compared check_point(const RecordedPoint& before, const std::filesystem::path& directory, How how,
                      const std::vector<Subject>& subjects,
                      const std::vector<Tolerance>& tolerances) {
-  Compared compared{
-      .point = before.point, .before = before, .now = std::nullopt, .differences = {}};
+  Compared compared{.point = before.point, .before = before};
   Arguments arguments;
   try {
     const Subject* subject = nullptr;
@@ -408,8 +406,7 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     if (by) {
       changed.emplace(path);
     }
-    Comparison comparison{
-        .before = name, .now = "this program", .how = baseline.how, .points = {}, .part = part};
+    Comparison comparison{.before = name, .now = "this program", .how = baseline.how, .part = part};
     const std::vector<std::size_t> asked = points_of(part, baseline.points.size());
     comparison.points.resize(asked.size());
     const std::vector<Subject> subjects = subjects_of();

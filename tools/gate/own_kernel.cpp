@@ -8,8 +8,12 @@
 #include <fmt/ranges.h>
 
 #include "runtime/gate/comparison.hpp"
+<<<<<<< HEAD
 #include "runtime/text/cells.hpp"
 #include "runtime/text/sizes.hpp"
+=======
+#include "runtime/text/description.hpp"
+>>>>>>> h-reports
 #include "tools/cli/frame.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/gate/gate.hpp"
@@ -31,88 +35,63 @@ struct OwnReport {
   [[nodiscard]] std::string why_not() const {
     return why_not_in(point.arguments["M"], predicted(*formula));
   }
-  // Calls `row` for each phase and then the total, with a name, the counts (without a run, those of
-  // the formula), and the formula's counts of it.
-  template <class Row>
-  void each_row(const Row& row) const {
-    const std::optional<RunCounts> said =
-        formula ? std::optional(predicted(*formula)) : std::nullopt;
-    const RunCounts& shown = counted ? *counted : *said;
-    for (const PhaseCounts& phase : shown.phases) {
-      const auto same = said ? std::ranges::find(said->phases, phase.path, &PhaseCounts::path)
-                             : std::vector<PhaseCounts>::const_iterator();
-      row(phase.path, phase, said && same != said->phases.end() ? &*same : nullptr);
-    }
-    if (counted && said) {  // phases of the formula that the run did not enter
-      for (const PhaseCounts& phase : said->phases) {
-        if (std::ranges::find(shown.phases, phase.path, &PhaseCounts::path) == shown.phases.end()) {
-          row(phase.path, PhaseCounts{.path = phase.path, .io = {}, .operations = {}}, &phase);
-        }
-      }
-    }
-    row("total", shown.total, said ? &said->total : nullptr);
-  }
 };
 
-// A row a phase, and last the total, which has no path in JSON and what only it knows.
+// A row for each phase, and last for the total. `shown` are the counts, without a run those of the
+// formula; and what the formula says of the same, if it does.
 std::vector<Cells> own_rows(const OwnReport& report) {
-  const bool both = report.counted && report.formula;
+  const auto said = report.formula ? std::optional(predicted(*report.formula)) : std::nullopt;
+  const RunCounts& shown = report.counted ? *report.counted : *said;
+  const bool counted = report.counted.has_value(), both = counted && said;
   std::vector<Cells> rows;
-  report.each_row([&](const std::string& name, const PhaseCounts& phase, const PhaseCounts* said) {
-    Cells cells = {
-        {{"phase", "path", "phase"}, CellValue(name).shown(name.empty() ? kOutside : name)},
-        {"reads", phase.io.reads},
-        {"writes", phase.io.writes},
-        {"peak", phase.peak}};
-    if (report.counted) {
-      cells.push_back({in_json("flops"), phase.operations.flops});
-      cells.push_back({in_json("elementwise"), phase.operations.elementwise});
+  const auto add = [&](const std::string& name, const PhaseCounts& phase,
+                       const PhaseCounts* known) {
+    const PhaseCounts formula = known != nullptr ? *known : PhaseCounts();
+    const bool whole = &phase == &shown.total;
+    const auto of_formula = [&](const char* key) { return in_json(known != nullptr ? key : ""); };
+    rows.push_back(
+        {{{"phase", whole ? "" : "path", "phase"},
+          CellValue(name).shown(name.empty() ? kOutside : name)},
+         {"reads", phase.io.reads},
+         {"writes", phase.io.writes},
+         {in_json(whole ? "io" : ""), phase.io.io()},
+         {"peak", phase.peak},
+         {in_json(counted ? "flops" : ""), phase.operations.flops},
+         {in_json(counted ? "elementwise" : ""), phase.operations.elementwise},
+         {of_formula("formula.reads"), formula.io.reads},
+         {of_formula("formula.writes"), formula.io.writes},
+         {of_formula("formula.peak"), formula.peak},
+         {in_table(both ? "formula" : ""), known != nullptr ? Json(formula.io.io()) : Json()},
+         {in_table(both ? "difference" : ""), phase.io.io() - formula.io.io()}});
+  };
+  const auto find = [](const std::vector<PhaseCounts>& phases, const std::string& path) {
+    const auto found = std::ranges::find(phases, path, &PhaseCounts::path);
+    return found == phases.end() ? nullptr : &*found;
+  };
+  for (const PhaseCounts& phase : shown.phases) {
+    add(phase.path, phase, said ? find(said->phases, phase.path) : nullptr);
+  }
+  if (both) {
+    for (const PhaseCounts& phase : said->phases) {  // those that the run did not enter
+      if (find(shown.phases, phase.path) == nullptr) {
+        add(phase.path, PhaseCounts{.path = phase.path, .io = {}, .operations = {}}, &phase);
+      }
     }
-    if (said != nullptr) {
-      cells.push_back({in_json("formula.reads"), said->io.reads});
-      cells.push_back({in_json("formula.writes"), said->io.writes});
-      cells.push_back({in_json("formula.peak"), said->peak});
-    }
-    if (both) {
-      const Index io = said == nullptr ? 0 : said->io.io();
-      cells.push_back({in_table("formula"), said == nullptr ? Json() : Json(io)});
-      cells.push_back({in_table("difference"), phase.io.io() - io});
-    }
-    rows.push_back(std::move(cells));
-  });
+  }
+  add("total", shown.total, said ? &said->total : nullptr);
   return rows;
 }
 
-std::string to_table(const OwnReport& report) {
-  return fmt::format("{}   (all in words)\n\n{}", to_string(report.point),
-                     table_of(own_rows(report)));
-}
-
-std::string to_json(const OwnReport& report) {
-  Json json = {{"schema", kOwnSchema}, {"kernel", report.point.subject}};
+Description describe(const OwnReport& report) {
+  Description of;
+  of.say("{}   (all in words)\n", to_string(report.point));
+  of.facts({{in_json("schema"), kOwnSchema}, {in_json_and_csv("kernel"), report.point.subject}});
   for (const auto& [name, value] : report.point.arguments) {
-    json[name] = std::get<Index>(value);
+    of.facts({{in_json_and_csv(name), std::get<Index>(value)}});
   }
-  if (!report.counted) {
-    json["fits"] = report.why_not().empty();
-  }
-  std::vector<Cells> phases = own_rows(report);
-  Cells total = std::move(phases.back());
-  phases.pop_back();
-  total.front().names.key = "";
-  const auto words = [&](std::size_t k) { return total[k].value.json.get<Index>(); };
-  total.push_back({in_json("io"), words(1) + words(2)});
-  json["phases"] = json_of(phases);
-  json["total"] = json_of(total);
-  return json.document();
-}
-
-std::string to_csv(const OwnReport& report) {
-  Cells point = {{in_csv("kernel"), report.point.subject}};
-  for (const auto& [name, value] : report.point.arguments) {
-    point.push_back({in_csv(name), std::get<Index>(value)});
-  }
-  return csv_of(rows_of(own_rows(report), [&](const Cells& row) { return joined(point, row); }));
+  of.fact(report.counted ? "" : "fits", report.counted ? Json() : Json(report.why_not().empty()));
+  of.table("phases", "total", own_rows(report));
+  return of;
 }
 
 struct RunOptions {
@@ -143,7 +122,7 @@ Action add_own_run(CLI::App& app) {
         report.formula = subject->formula(arguments);
       }
     });
-    print(report, format);
+    print(describe(report), format);
     const std::vector<Difference> off = off_formula(*subject, arguments, report);
     if (!off.empty()) {
       say(fmt::format("{}: from its formula to its run, {}: one of the two is wrong",
@@ -166,7 +145,7 @@ Action add_own_count(CLI::App& app) {
     }
     OwnReport report{{subject->name, arguments}, std::nullopt, std::nullopt};
     naming(report.point, [&] { report.formula = subject->formula(arguments); });
-    print(report, format);
+    print(describe(report), format);
     if (const std::string why = report.why_not(); !why.empty()) {
       say(fmt::format("{}: {}: take a larger M", to_string(report.point), why));
       return 1;

@@ -140,8 +140,6 @@ ReplayReport replayed(Machine& machine, const FollowedRun& run,
     throw std::runtime_error("it moves no words: there is nothing to replay");
   }
   ReplayReport report{
-      .replayed = {},
-      .at = {},
       .kernel = TouchedRun{.run = run,
                            .moved = counts.total,
                            .phases = counts.phases,

@@ -97,8 +97,7 @@ Slice SliceOptions::slice(const Points& points) const {
   for (const std::string& axis : axes) {
     const std::vector<Slice> found = slices(points, axis, family());
     if (found.size() <= 1) {
-      return found.empty() ? Slice{.over = axis, .common = {}, .points = {}, .family = &family()}
-                           : found.front();
+      return found.empty() ? Slice{.over = axis, .family = &family()} : found.front();
     }
     // The example names a slice with the most points.
     const Slice& most = *std::ranges::max_element(

@@ -7,7 +7,7 @@
 namespace redblue {
 
 PointLines lines_of_recording(const NamedText& from, const Recording& recording) {
-  PointLines found{.file = from.file, .lines = {}};
+  PointLines found{.file = from.file};
   if (!is_standard_input(from.file)) {
     const std::vector<std::size_t> lines = entry_lines(from.text);
     if (lines.size() != recording.points.size()) {
@@ -29,7 +29,7 @@ std::vector<PointLines> lines_of_check(const NamedText& from, const Recording& b
         read_suite(given->text, subjects,
                    {std::string(to_string(How::run)), std::string(to_string(How::count))});
     const std::vector<std::size_t> lines = entry_lines(asked.text);
-    PointLines found{.file = given->text, .lines = {}};
+    PointLines found{.file = given->text};
     for (const SuitePoint& point : asked.points) {
       if (point.entry < lines.size()) {
         found.lines.emplace(key_of({point.subject->name, brief(*point.subject, point.arguments)}),

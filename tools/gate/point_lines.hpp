@@ -19,7 +19,7 @@ struct NamedText {
 
 struct PointLines {
   std::string file;
-  std::map<PointKey, std::size_t> lines;
+  std::map<PointKey, std::size_t> lines = {};
 };
 
 // The lines of a recording's points; none of standard input, which nobody can open.

@@ -440,7 +440,7 @@ Suite again(const Recording& recording, const std::string& file,
   if (recording.points.empty()) {
     throw InputError(input_name(file) + " is a part without points: there is nothing to do");
   }
-  Suite suite{.how = std::string(to_string(recording.how)), .points = {}};
+  Suite suite{.how = std::string(to_string(recording.how))};
   for (const RecordedPoint& recorded : recording.points) {
     try {
       const Subject& subject = find_subject(subjects, recorded.point.subject);
@@ -520,7 +520,7 @@ Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
           fmt::format("{}: {}: a suite has \"how\" and \"points\"", path, in_short(key)));
     }
   }
-  Suite suite{.how = hows.front(), .points = {}, .text = text};
+  Suite suite{.how = hows.front(), .text = text};
   if (document.contains("how")) {
     const Json& how = document.at("how");
     if (std::ranges::none_of(hows, [&](const std::string& known) { return how == known; })) {

@@ -30,7 +30,7 @@ struct SuitePoint {
 
 struct Suite {
   std::string how;                      // by default "run", or the first that is allowed
-  std::vector<SuitePoint> points;       // each once
+  std::vector<SuitePoint> points = {};  // each once
   std::string text = {};                // of the file
   std::vector<std::string> notes = {};  // for a person: kernels that were left out
 };

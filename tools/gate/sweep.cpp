@@ -43,11 +43,7 @@ namespace {
 
 // What the points of a suite come from.
 SuiteOrigin origin_of(const Suite& suite) {
-  SuiteOrigin origin{.how = suite.how,
-                     .suite = suite.text,
-                     .program = program_fingerprint(),
-                     .points = {},
-                     .files = {}};
+  SuiteOrigin origin{.how = suite.how, .suite = suite.text, .program = program_fingerprint()};
   for (const SuitePoint& point : suite.points) {
     origin.points.push_back(to_string(Point{point.subject->name, point.arguments}));
     if (point.subject->fingerprints) {
@@ -215,7 +211,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
   } catch (const Interrupted&) {
     throw Interrupted(ending());
   }
-  Sweep sweep{.how = suite.how, .suite = suite.text, .points = {}, .part = part};
+  Sweep sweep{.how = suite.how, .suite = suite.text, .part = part};
   for (std::optional<Swept>& swept : points) {
     sweep.points.push_back(std::move(*swept));
   }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "runtime/text/description.hpp"
 #include "runtime/text/gnuplot.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"

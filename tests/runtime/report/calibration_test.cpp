@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/system/npy.hpp"
+#include "runtime/text/description.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/temporary_directory.hpp"
 

@@ -16,6 +16,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/run/rules.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/theory/bounds.hpp"
 #include "tests/kernels/contract.hpp"
 #include "tests/support/small_table1.hpp"

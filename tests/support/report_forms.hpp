@@ -1,0 +1,16 @@
+#pragma once
+// The forms of reports, for tests whose Json is not redblue's.
+
+#include <string>
+
+namespace redblue {
+
+struct Calibration;
+struct Table1;
+
+std::string to_json(const Calibration& calibration);
+std::string to_table(const Table1& report);
+std::string to_json(const Table1& report);
+std::string to_csv(const Table1& report);
+
+}  // namespace redblue
