@@ -241,6 +241,20 @@ Description describe(const History& history, const History::Line& line) {
   return of;
 }
 
+// The axes of points from `least` to `most`, at so many commits.
+std::string history_axes(std::size_t commits, double least, double most, bool one) {
+  const double room = std::max(1.0, 0.08 * (most - least));
+  std::string commands = fmt::format("set xrange [{}:{}]\nset yrange [{}:{}]\n", -0.3,
+                                     static_cast<double>(commits) - 0.7, least - room, most + room);
+  commands += one ? gnuplot_tics('y', static_cast<Index>(most + room),
+                                 static_cast<Index>(std::max(0.0, least - room)))
+                  : fmt::format(
+                        "set ytics nomirror out format '%+g%%'\nset rmargin at screen {}\nset key "
+                        "at screen {}, graph 1 left top font ',{}'\n",
+                        kNarrowRight, kNarrowRight + 0.005, kSmallFont);
+  return commands;
+}
+
 }  // namespace
 
 Description describe(const History& history) {
@@ -340,17 +354,7 @@ Picture history_picture(const History& history) {
   if (!marks.empty()) {
     draw(marks, "points pointtype 6 pointsize 1.6 linewidth 1.5 linecolor rgb 'black'", "accepted");
   }
-  const double room = std::max(1.0, 0.08 * (most - least));
-  picture.commands =
-      fmt::format("set xrange [{}:{}]\nset yrange [{}:{}]\n", -0.3,
-                  static_cast<double>(history.commits.size()) - 0.7, least - room, most + room);
-  picture.commands +=
-      one ? gnuplot_tics('y', static_cast<Index>(most + room),
-                         static_cast<Index>(std::max(0.0, least - room)))
-          : fmt::format(
-                "set ytics nomirror out format '%+g%%'\nset rmargin at screen {}\nset key "
-                "at screen {}, graph 1 left top font ',{}'\n",
-                kNarrowRight, kNarrowRight + 0.005, kSmallFont);
+  picture.commands = history_axes(history.commits.size(), least, most, one);
   picture.commands += commit_tics(history.commits) + reason_labels(history) + plot + "\n";
   return picture;
 }
