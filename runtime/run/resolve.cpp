@@ -226,7 +226,7 @@ namespace {
 
 // "--M 8192,262144", or "--device mine".
 std::string levels_text(const Request& request) {
-  const std::string said = request.said("M");
+  const std::string said = request.said(request.device ? "device" : "M");
   return request.device ? fmt::format("{} {}", said, request.device->name)
                         : fmt::format("{} {},{}", said, fmt::join(request.inner, ","), request.M);
 }
