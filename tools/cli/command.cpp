@@ -1,6 +1,5 @@
 #include "tools/cli/command.hpp"
 
-#include <algorithm>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -8,22 +7,12 @@
 #include "runtime/system/build_info.hpp"
 #include "runtime/text/shell_word.hpp"
 #include "runtime/text/sizes.hpp"
-#include "tools/cli/caller.hpp"
 
 namespace redblue {
 namespace {
 
 std::string flag_of(const CLI::Option& option) {
   return "--" + option.get_lnames().front();
-}
-
-// As the caller has it: a person types --kv-heads, a program has a keyword kv_heads.
-std::string spelled(std::string flag) {
-  if (caller() != nullptr) {
-    flag.erase(0, 2);
-    std::ranges::replace(flag, '-', '_');
-  }
-  return flag;
 }
 
 }  // namespace
@@ -44,10 +33,6 @@ TextOption::TextOption(CLI::App& app, const std::string& flags, const std::strin
   if (!group.empty()) {
     option_->group(std::string(group));
   }
-}
-
-std::string TextOption::flag() const {
-  return spelled(flag_);
 }
 
 std::optional<Given> TextOption::get() const {
@@ -93,7 +78,7 @@ std::optional<std::string> Switch::from() const {
   if (option_->results().back() != "true") {
     throw UsageError(flag_of(*option_) + " takes no value");
   }
-  return spelled(flag_of(*option_));
+  return flag_of(*option_);
 }
 
 Argument::Argument(CLI::App& app, const std::string& name, const std::string& help)
