@@ -1,7 +1,7 @@
 #pragma once
 // The options of a kernel's run: which kernel and problem, how much fast memory, where operands
 // are. One table has them all, and one parser makes a Request of what a person gave. The command
-// spells a key as a flag, `--kv-heads`; suites, Python and C++ spell it `kv_heads`.
+// spells a key as a flag, `--kv-heads`; suites and C++ spell it `kv_heads`.
 
 #include <map>
 #include <optional>
