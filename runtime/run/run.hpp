@@ -28,9 +28,6 @@
 
 namespace redblue {
 
-// A request that cannot be met. The message is one line with the culprit and the remedy.
-using RequestError = UsageError;
-
 // How a front end spells the key of an option, in messages: --kv-heads or kv_heads.
 enum class Spelling { flag, key };
 std::string spelled(std::string_view key, Spelling spelling);
@@ -140,7 +137,7 @@ struct Request {
   std::function<void()> stop = nullptr;
 };
 
-// Counts from the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.
+// Counts from the formulas alone. Throws: UsageError, FastMemoryTooSmall, CountOverflow.
 Report count(const Request& request);
 
 // What a caller attaches to a run. Hooks are for one thread and one head.

@@ -477,6 +477,21 @@ TEST_F(Command, BlocksOfOnesOwn) {
   }
 }
 
+// `run` takes each option of the table but those of problems without a kernel; its help has each
+// with its type and its line.
+TEST_F(Command, RunTakesTheTableOfOptions) {
+  const std::string help = data("run --help");
+  for (const Option& option : options()) {
+    const std::string flag = spelled(option.key, Spelling::flag);
+    const bool of_run = option.key != "kernel" && option.key != "problem" && option.key != "given";
+    EXPECT_EQ(help.find("\n  " + flag + " ") != std::string::npos, of_run) << flag;
+    if (of_run) {
+      EXPECT_NE(help.find(option.help()), std::string::npos) << flag;
+      EXPECT_NE(help.find(std::string(option.type)), std::string::npos) << flag;
+    }
+  }
+}
+
 // A variable that was set for something else, and forgotten, changes nothing.
 TEST_F(Command, TheEnvironmentChangesNoCount) {
   const std::string count = "count backward/small --n 40 --m 30 --d 5 --M 300 --format json";

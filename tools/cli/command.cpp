@@ -1,7 +1,5 @@
 #include "tools/cli/command.hpp"
 
-#include <sstream>
-
 #include <CLI/CLI.hpp>
 
 #include "runtime/system/build_info.hpp"
@@ -36,12 +34,7 @@ TextOption::TextOption(CLI::App& app, const std::string& flags, const std::strin
 }
 
 std::optional<Given> TextOption::get() const {
-  const std::vector<Given> given = all();
-  if (given.size() > 1) {
-    throw UsageError(flag() + " is given " + std::to_string(given.size()) +
-                     " times; once is enough");
-  }
-  return given.empty() ? std::nullopt : std::optional(given.front());
+  return at_most_one(all());
 }
 
 std::vector<Given> TextOption::all() const {
@@ -53,14 +46,7 @@ std::vector<Given> TextOption::all() const {
 }
 
 std::vector<Given> TextOption::items() const {
-  std::vector<Given> items;
-  for (const Given& given : all()) {
-    std::istringstream list(given.text + ',');  // so that an empty last item counts
-    for (std::string text; std::getline(list, text, ',');) {
-      items.push_back({text, given.from});
-    }
-  }
-  return items;
+  return between_commas(all());
 }
 
 Switch::Switch(CLI::App& app, const std::string& flag, const std::string& help,

@@ -1,6 +1,7 @@
-// redblue plan: the kernel that moves the fewest words, or takes the least time, and how near the
-// others come; with --cache, the better of the paper's two algorithms for each device; with
-// --loops, the loop nest of one kernel's plan; with --ranks, the grids of so many ranks for one.
+// redblue plan: all kernels for a problem, the best first, by words or by time.
+//   --cache: the better of the paper's two algorithms, for each device.
+//   --loops: the loop nest of one kernel.
+//   --ranks: the grids of a number of ranks, for one kernel.
 
 #include <cctype>
 #include <memory>
@@ -41,7 +42,7 @@ void add_levels(const Device& device, std::vector<PlannedMemory>& memories) {
   }
 }
 
-// Sizes, devices, or "all" of those that are known.
+// Reads sizes and devices. "all" means every known device.
 std::vector<PlannedMemory> memories_of(const TextOption& option) {
   std::vector<PlannedMemory> found;
   for (const Given& given : option.items()) {
@@ -90,7 +91,7 @@ NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective
   return report;
 }
 
-// Of all kernels that solve a task, or of one of them.
+// A plan of all kernels that solve a task, or of the kernel `only`.
 PlanReport plan_of(const Task& task, const Request& request, bool by_time,
                    std::string_view only = {}) {
   PlanReport report =
@@ -119,7 +120,7 @@ PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options,
   return plan_of(task, request, by_time, spelled(name.kernel->name, problem.sharing));
 }
 
-// Of messages, too, unless the command line has their costs.
+// The rates of this machine. Costs of messages on the command line replace the measured ones.
 Rates rates_with_links(const std::optional<LinkCosts>& links) {
   Rates rates = machine_rates();
   if (links) {
@@ -158,7 +159,7 @@ GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
   return report;
 }
 
-// Rows of other kernels are beside those of all kernels: not where something else is asked for.
+// --as adds rows to the plan of all kernels, and to no other report.
 void refuse_beside_all(const Given& as, const std::string& other) {
   if (!other.empty()) {
     throw UsageError(fmt::format("{} {}: it is beside a plan of all kernels: leave out {}", as.from,

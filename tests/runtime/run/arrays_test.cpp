@@ -108,7 +108,7 @@ TEST(Arrays, AreTheOnlySource) {
   request.kernel = "forward/rows";
   request.n = kN;
   request.make["X"] = parse_rule("identity");
-  EXPECT_EQ(thrown<RequestError>([&] { run(request); }),
+  EXPECT_EQ(thrown<UsageError>([&] { run(request); }),
             "--make X=identity: X is an array, too: give one of them");
 }
 

@@ -106,7 +106,7 @@ TEST(Run, AHookIsAroundItsPart) {
 TEST(Experiment, WhatIsThrownForWhat) {
   Request request = request_for("backward/small");
   request.n.reset();
-  expect_throw<RequestError>(request, "--n is missing", true);
+  expect_throw<UsageError>(request, "--n is missing", true);
 
   request = request_for("backward/small");
   request.M = 4;
@@ -121,12 +121,12 @@ TEST(Experiment, WhatIsThrownForWhat) {
 
   request = request_for("backward/small");
   request.blocks["C"] = 3;
-  expect_throw<RequestError>(request, "backward/small has B", true);
+  expect_throw<UsageError>(request, "backward/small has B", true);
 
   request = request_for("backward/small");
   request.blocks["B"] = 1000;
   request.M = 20;
-  expect_throw<RequestError>(request, "words more than M = 20", true);
+  expect_throw<UsageError>(request, "words more than M = 20", true);
 
   request = request_for("backward/small");
   request.in["A1"] = "/no/such/file.npy";
