@@ -1,7 +1,7 @@
 #pragma once
 // The report of `redblue curve`: the words of each kernel against M or a length, by formulas. Each
-// point has two lower bounds, one for every algorithm and one for the kernel's class. The report can
-// also name the least M for a given number of words.
+// point has two lower bounds, one for every algorithm and one for the kernel's class. The report
+// can also name the least M for a given number of words.
 
 #include <optional>
 #include <string>

@@ -22,7 +22,8 @@ class TaskOptions {
   };
   [[nodiscard]] Task task_at(const Sizes& sizes, Request& request) const;
   // The problem of the kernel that `said` names: an option, or the kernel's own name. `shows`
-  // names the report, which is for one head. The request receives M and its origin. Throws: UsageError.
+  // names the report, which is for one head. The request receives M and its origin.
+  // Throws: UsageError.
   [[nodiscard]] Problem problem_of(const std::string& said, const char* shows,
                                    const KernelName& kernel, Request& request) const;
   // A backward task for each width that --d lists. Without --n, n is this one. M is left to fill
