@@ -404,7 +404,7 @@ constexpr Index kMostRanks = Index{1} << 14;
 Request::OnRanks& ranks_of(const Filling& to) {
   std::optional<Request::OnRanks>& on = to.request.on_ranks;
   if (!on) {
-    on.emplace();
+    on = Request::OnRanks{};
   }
   on->said = to.settings.said(to.key);
   return *on;
