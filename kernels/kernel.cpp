@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/attention.hpp"
+#include "kernels/balanced.hpp"
 #include "kernels/masked.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
@@ -116,6 +117,7 @@ void check_levels(const Kernel& kernel, const Problem& problem, const Memory& me
     throw ShapeMismatch("with inner levels the prefetch is 1, not " +
                         std::to_string(memory.prefetch));
   }
+  require(memory.multiple == 1, "with inner levels blocks are in multiples of 1");
   for (std::size_t level = 0; level < memory.inner.size(); ++level) {
     const Index next = level + 1 < memory.inner.size() ? memory.inner[level + 1] : memory.M;
     require(memory.inner[level] > 0 && memory.inner[level] < next,
@@ -186,6 +188,11 @@ void refuse_activation(Activation activation) {
   throw ShapeMismatch(std::string(to_string(activation)) + " is no function of a score alone");
 }
 
+std::string_view to_string(Objective objective) {
+  constexpr std::string_view kNames[] = {"words", "balanced", "time"};
+  return kNames[static_cast<std::size_t>(objective)];
+}
+
 std::string_view to_string(Pass pass) {
   switch (pass) {
     case Pass::product:
@@ -218,12 +225,16 @@ SlowMatrix& Operands::out(std::string_view name) const {
   return by_name(returned_, name);
 }
 
-Blocks Kernel::blocks(const Problem& problem, const Memory& memory, Objective objective) const {
+Blocks Kernel::blocks(const Problem& problem, const Memory& memory, Objective objective,
+                      double share) const {
   check_problem(*this, problem, memory.M);
   check_levels(*this, problem, memory);
   require(memory.prefetch > 0, "a prefetch is at least 1");
   check_prefetch(*this, problem, memory.prefetch);
-  return fitting.fit(with_inputs(problem), memory, objective);
+  const Blocks blocks = objective == Objective::balanced
+                            ? fastest_within(*this, problem, memory, share)
+                            : fitting.fit(with_inputs(problem), memory, objective);
+  return memory.multiple > 1 ? in_multiples(*this, problem, memory, blocks) : blocks;
 }
 
 std::vector<Signature> Kernel::given(Sharing sharing, Activation activation) const {
@@ -376,7 +387,7 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, Objective object
   }
   if (total(fitted.phases).peak > Words(memory.M)) {
     refuse(memory.M, "",
-           memory.inner.empty() ? least_M(problem, memory.prefetch)
+           memory.inner.empty() ? least_M(problem, memory.prefetch, memory.multiple)
                                 : total(fitted.phases).peak.value());
   }
   return fitted;
@@ -399,9 +410,11 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, const Blocks& bl
   return plan;
 }
 
-Index Kernel::least_M(const Problem& problem, Index prefetch) const {
+Index Kernel::least_M(const Problem& problem, Index prefetch, Index multiple) const {
   check_problem(*this, problem, 1);
-  return total(formula.cost(with_inputs(problem), blocks(problem, {1, prefetch}, Objective::words)))
+  Memory least{1, prefetch};
+  least.multiple = multiple;
+  return total(formula.cost(with_inputs(problem), blocks(problem, least, Objective::words)))
       .peak.value();
 }
 

@@ -40,7 +40,7 @@ Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOp
   }
   settings.add("sharing", std::string(to_string(problem.sharing)));
   settings.add("activation", std::string(to_string(problem.activation)));
-  settings.add("objective", options.objective == Objective::time ? "time" : "words");
+  settings.add("objective", std::string(to_string(options.objective)));
   if (const auto c = problem.softmax_scale) {
     settings.add("softmax_scale", fmt::format("{}", *c));
   }

@@ -307,6 +307,7 @@ void fill_sharing(const Filling& to) {
 
 void fill_objective(const Filling& to) {
   constexpr std::array kObjectives = {Named<Objective>("words", Objective::words),
+                                      Named<Objective>("balanced", Objective::balanced),
                                       Named<Objective>("time", Objective::time)};
   to.request.objective = choose(to.one(), kObjectives);
   if (to.request.objective == Objective::time && find_auto(to.request.kernel) != nullptr) {
@@ -401,10 +402,10 @@ void fill_resume(const Filling& to) {
 constexpr Index kMostRanks = Index{1} << 14;
 
 // Those of the request, or new ones.
-Request::OnRanks& ranks_of(const Filling& to) {
-  std::optional<Request::OnRanks>& on = to.request.on_ranks;
+OnRanks& ranks_of(const Filling& to) {
+  std::optional<OnRanks>& on = to.request.on_ranks;
   if (!on) {
-    on = Request::OnRanks{};
+    on.emplace();
   }
   on->said = to.settings.said(to.key);
   return *on;
@@ -433,7 +434,7 @@ void fill_grid(const Filling& to) {
     refuse_above_most(size, " is");
     return size;
   };
-  Request::OnRanks& on = ranks_of(to);
+  OnRanks& on = ranks_of(to);
   on.grid = Grid{side(sides.substr(0, cross)), side(sides.substr(cross + 1))};
   on.ranks = on.grid->ranks();
   refuse_above_most(on.ranks, " ranks are");
@@ -458,7 +459,7 @@ void fill_ring(const Filling& to) {
     throw UsageError(fmt::format("{}: how many ranks? Give {} Px1 or {} P, too", said,
                                  to.settings.said("grid"), to.settings.said("ranks")));
   }
-  Request::OnRanks& on = *to.request.on_ranks;
+  OnRanks& on = *to.request.on_ranks;
   if (on.grid && (on.grid->columns > 1 || on.groups > 0)) {
     throw UsageError(fmt::format(
         "{}: {} {}{}: a ring has one column and one group of keys: give {}x1", said, on.said,
@@ -491,7 +492,7 @@ void check_ranks_given(const Settings& settings, Request& request) {
   if (!request.on_ranks) {
     return;
   }
-  Request::OnRanks& on = *request.on_ranks;
+  OnRanks& on = *request.on_ranks;
   const auto ranks = settings.one("ranks");
   if (on.transport != nullptr) {
     if (ranks && on.ranks != on.transport->size()) {
@@ -602,7 +603,13 @@ const TableRow kRows[] = {
       "what a word costs at each of several levels, the innermost first, as 1,4,100, which plans "
       "make least; or calibrated; as much as the level has words"},
      fill_word_costs},
-    {{"objective", "words|time", plan, "what blocks, and auto, make least; words"}, fill_objective},
+    {{"objective", "words|balanced|time", plan,
+      "what blocks, and auto, make least: words; time; or balanced: time, with at most 5% more "
+      "than "
+      "the fewest words, which is what count and run take; words elsewhere"},
+     fill_objective},
+    {{"multiple", "NUMBER", plan, "block sizes are multiples of this, or the whole extent; 1"},
+     fill_size<&Request::multiple>},
     {{"blocks", "SIZES", plan,
       "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's", kRepeats},
      fill_blocks},

@@ -157,7 +157,7 @@ class RanksHome final : public OperandHome {
   using TakeRows = std::function<void(const Signature& result, std::span<const float> words)>;
   void collect(const TakeRows& take);
 
-  const Request::OnRanks& on_;
+  const OnRanks& on_;
   const Report* report_ = nullptr;
   const Readers* readers_ = nullptr;
   std::mutex mutex_;  // of what ranks of this process share

@@ -721,8 +721,8 @@ struct OnGrid {
   Index groups;
 };
 OnGrid grid_of(const Request& request, const Kernel& kernel, const Problem& problem) {
-  const Request::OnRanks& on = *request.on_ranks;
-  const Memory memory{request.M, request.prefetch};
+  const OnRanks& on = *request.on_ranks;
+  const Memory memory = request.memory_of_plan();
   const Grid grid = on.grid
                         ? *on.grid
                         : best_grid(kernel, problem, memory, request.objective, on.ranks / on.sets);
@@ -733,7 +733,7 @@ OnGrid grid_of(const Request& request, const Kernel& kernel, const Problem& prob
 // be, or as grids of the request make of the ranks. Throws: UsageError.
 Request in_sets(const Request& request, Index heads) {
   Request same = request;
-  Request::OnRanks& on = *same.on_ranks;
+  OnRanks& on = *same.on_ranks;
   on.sets = on.grid ? on.ranks / on.grid->ranks() : std::gcd(on.ranks, heads);
   if (heads % on.sets != 0) {
     throw UsageError(
@@ -748,7 +748,7 @@ Request in_sets(const Request& request, Index heads) {
 
 // Throws: UsageError for what ranks do not do.
 void check_ranks(const Request& request, const Kernel& kernel, const RequestedProblem& asked) {
-  const Request::OnRanks& on = *request.on_ranks;
+  const OnRanks& on = *request.on_ranks;
   const std::string said = on.said;
   if (!runs_on_grid(kernel)) {
     throw UsageError(fmt::format("{}: {} does not run on ranks; {} do", said, request.who(),
@@ -955,56 +955,30 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
   return {.workers = request.threads, .heads = heads};
 }
 
-// The forward kernels that are tried for O and L, in this order. With shared keys they are kernels
-// that take these; of sparse operands the first is that of the same schedule.
-std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& problem) {
-  using Names = std::vector<std::string_view>;
-  if (kernel.takes_sparse) {
-    Names names;
-    for (const Kernel& maker : sparse_kernels()) {
-      if (maker.pass == Pass::forward) {
-        names.push_back(maker.name);
-      }
-    }
-    const std::string_view schedule = kernel.name.substr(kernel.name.find('/'));
-    std::stable_partition(names.begin(), names.end(),
-                          [&](std::string_view name) { return name.ends_with(schedule); });
-    return names;
-  }
-  Names names = forward_of(kernel.pass) == Pass::attention
-                    ? Names{"attention/rows", "attention/tiles"}
-                : problem.sharing != Sharing::none || !problem.mask.full()
-                    ? Names{"forward/rows", "forward/tiles"}
-                    : Names{"forward/flash", "forward/small", "forward/tiles"};
-  if (!problem.mask.full()) {
-    std::erase_if(names, [](std::string_view name) { return !find_kernel(name).takes_masks; });
-  }
-  return names;
+// The task of the forward pass that makes O and L for a kernel.
+Task forward_task_of(const Request& request, const Kernel& kernel, const Problem& problem) {
+  Task task = forward_task(task_of(kernel, problem, request.M));
+  task.memory.multiple = request.multiple;
+  return task;
 }
 
-// The one of them that fits in the least M, after that M.
-std::pair<Index, std::string_view> least_forward(const Kernel& kernel, const Problem& problem) {
-  std::pair<Index, std::string_view> least{std::numeric_limits<Index>::max(), ""};
-  for (const std::string_view name : forwards_of(kernel, problem)) {
-    least = std::min(least, {find_kernel(name).least_M(problem.wanting_all()), name});
-  }
-  return least;
-}
-
-Plan forward_plan(const Kernel& kernel, const Problem& problem, Index M) {
-  const std::vector<std::string_view> names = forwards_of(kernel, problem);
-  const auto fitting = std::ranges::find_if(names, [&](std::string_view name) {
-    return M >= find_kernel(name).least_M(problem.wanting_all());
-  });
-  if (fitting == names.end()) {
-    const auto [least, name] = least_forward(kernel, problem);
+// The planner's choice for it, of kernels that take operands as this one does.
+Plan forward_plan(const Request& request, const Kernel& kernel, const Problem& problem, Index M) {
+  Task task = forward_task_of(request, kernel, problem);
+  task.memory.M = M;
+  const std::vector<Choice> makers = choices(task, {.objective = request.objective,
+                                                    .rates = request.rates_if_timed(),
+                                                    .shared_only = true,
+                                                    .densified = false});
+  if (makers.empty()) {
+    const LeastMemory least = least_memory(task);
     throw FastMemoryTooSmall(
         fmt::format("{} takes O and L, and {} makes them in no less than M = {} words: give them, "
                     "or more M",
-                    spelled(kernel.name, problem.sharing), spelled(name, problem.sharing), least),
-        least);
+                    spelled(kernel.name, problem.sharing), least.kernel, least.M),
+        least.M);
   }
-  return find_kernel(*fitting).plan(problem.wanting_all(), M);
+  return makers.front().plan;
 }
 
 // The same where the kernel takes O and L, which nobody gives, in the M that the request allows.
@@ -1030,8 +1004,8 @@ std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
     }
     return plan_of(same, forward, problem.wanting_all());
   }
-  const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, problem) : 0;
-  return forward_plan(kernel, problem, std::max(request.M, least));
+  const Index least = request.forward_in_more_M ? least_M_of_forward(request, kernel, problem) : 0;
+  return forward_plan(request, kernel, problem, std::max(request.M, least));
 }
 
 // A kernel's plan, and the plan of the forward kernel that makes O and L for it.
@@ -1049,6 +1023,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
                                  request.who()));
   }
   Task task = task_of(*requested_kernel(request).kernel, asked.problem, request.M);
+  task.memory.multiple = request.multiple;
   const bool starts_from_forward = has_forward || request.forward_in_more_M;
   task.known = starts_from_forward ? Known::O_and_L : Known::nothing;
   const Index heads = asked.kv_heads();
@@ -1078,7 +1053,8 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   if (request.prefetch > 1) {
     refuse_unless("prefetch", [](const Kernel& kernel) { return kernel.streams_keys(); });
   }
-  const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
+  const Goal goal{.objective = request.objective,
+                  .rates = request.rates_if_timed(),
                   .workers = shared ? request.threads : std::min(request.threads, heads),
                   .shared_only = true,
                   .densified = densify,
@@ -1087,7 +1063,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
     const Kernel& kernel = find_kernel(plan.kernel);
     return request.prefetch > 1 && kernel.streams_keys() &&
                    kernel.least_M(plan.problem, request.prefetch) <= request.M
-               ? kernel.plan(plan.problem, {request.M, request.prefetch}, request.objective)
+               ? kernel.plan(plan.problem, request.memory_of_plan(), request.objective)
                : std::move(plan);
   };
   for (Choice& choice : choices(task, goal)) {
@@ -1123,10 +1099,11 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
         kernel.takes(problem.mask) && kernel.takes(problem.activation) &&
         kernel.can_return(problem) && (problem.sharing == Sharing::none || kernel.shares_keys);
     if (does) {
-      const Index own = kernel.least_M(problem, request.prefetch);
+      const Index own = kernel.least_M(problem, request.prefetch, request.multiple);
       const bool makes = kernel.needs_forward(problem.activation) && !starts_from_forward;
       least = std::min(
-          least, {makes ? std::max(own, least_M_of_forward(kernel, problem)) : own, kernel.name});
+          least,
+          {makes ? std::max(own, least_M_of_forward(request, kernel, problem)) : own, kernel.name});
     }
   }
   throw FastMemoryTooSmall(
@@ -1153,7 +1130,8 @@ Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bo
   task.known = has_forward || request.forward_in_more_M ? Known::O_and_L : Known::nothing;
   const Index heads = asked.kv_heads();
   const bool shared = request.threads > 1 && heads == 1;
-  const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
+  const Goal goal{.objective = request.objective,
+                  .rates = request.rates_if_timed(),
                   .workers = shared ? request.threads : std::min(request.threads, heads),
                   .shared_only = true};
   for (Choice& choice : choices(task, goal)) {
@@ -1212,6 +1190,10 @@ void check_levels(const Request& request, const Kernel& kernel) {
     throw UsageError(fmt::format("{} {}: with several levels, {}, keys come one block at a time",
                                  request.said("prefetch"), request.prefetch, said));
   }
+  if (request.multiple > 1) {
+    throw UsageError(fmt::format("{} {}: blocks of several levels, {}, are of any sizes: give one",
+                                 request.said("multiple"), request.multiple, said));
+  }
   if (request.on_ranks) {
     throw UsageError(
         fmt::format("{}: ranks have one level of fast memory each: give one size", said));
@@ -1232,8 +1214,8 @@ void check_pass_has_levels(const Request& request, Pass pass) {
   }
 }
 
-Index least_M_of_forward(const Kernel& kernel, const Problem& problem) {
-  return least_forward(kernel, problem).first;
+Index least_M_of_forward(const Request& request, const Kernel& kernel, const Problem& problem) {
+  return least_memory(forward_task_of(request, kernel, problem)).M;
 }
 
 Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_forward) {
@@ -1256,6 +1238,8 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
     }
   }
   report.asked = request.kernel;
+  report.objective = request.objective;
+  report.multiple = request.multiple;
   const Plan* const forward = plans.forward ? &*plans.forward : nullptr;
   std::optional<Grid> grid;
   if (request.on_ranks) {

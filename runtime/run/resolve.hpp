@@ -81,7 +81,7 @@ void check_levels(const Request& request, const Kernel& kernel);
 // Throws: UsageError for several levels of fast memory where no kernel of this pass has them.
 void check_pass_has_levels(const Request& request, Pass pass);
 // The least M in which a forward pass for this kernel fits.
-Index least_M_of_forward(const Kernel& kernel, const Problem& problem);
+Index least_M_of_forward(const Request& request, const Kernel& kernel, const Problem& problem);
 
 Readers open_inputs(const Request& request, const KernelName& kernel);
 // Throws: UsageError where the request makes an operand by a rule that is not among these

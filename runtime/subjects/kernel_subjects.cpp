@@ -288,7 +288,7 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
     };
   }
   for (const std::string_view key :
-       {"softmax_scale", "wanted", "word", "sums", "objective", "blocks"}) {
+       {"softmax_scale", "wanted", "word", "sums", "objective", "multiple", "blocks"}) {
     made.parameters.push_back({.name = std::string(key),
                                .help = option(key).help(),
                                .is_text = true,
@@ -447,7 +447,7 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
       const Problem problem = problem_of(requested_kernel(request), request);
       const Index least = kernel.least_M(problem, prefetch_of(arguments));
       return kernel.needs_forward(problem.activation) && !given_forward(arguments)
-                 ? std::max(least, least_M_of_forward(kernel, problem))
+                 ? std::max(least, least_M_of_forward(request, kernel, problem))
                  : least;
     };
     subjects.back().declined = [&kernel, name](const Arguments& arguments) -> std::string {

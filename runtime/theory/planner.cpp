@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/balanced.hpp"
 #include "memsim/errors.hpp"
 
 namespace redblue {
@@ -64,10 +65,54 @@ std::optional<double> seconds(const Choice& choice, const Task& task, const Goal
     return std::nullopt;
   }
   const auto of = [&](const Plan& plan) {
-    return has_levels ? seconds_of_words(plan, task, *goal.rates) : seconds(plan, *goal.rates);
+    if (has_levels) {
+      return seconds_of_words(plan, task, *goal.rates);
+    }
+    // The rates are those of the blocks of least time.
+    const double usual = seconds(plan, *goal.rates);
+    return goal.objective == Objective::balanced ? usual * narrowness(plan.blocks) : usual;
   };
   const double own = of(choice.plan) / static_cast<double>(goal.workers);
   return choice.forward ? of(*choice.forward) + own : own;
+}
+
+// The words by which choices are compared.
+double measured(const Choice& choice, const Task& task) {
+  if (choice.levels.empty()) {
+    return static_cast<double>(choice.words.value());
+  }
+  std::vector<Words> moved;
+  for (const LevelChoice& level : choice.levels) {
+    moved.push_back(level.words());
+  }
+  return task.memory.weighted(moved);
+}
+
+void count_words(Choice& choice, const Task& task) {
+  choice.words =
+      (choice.forward ? io(choice.plan) + io(*choice.forward) : io(choice.plan)) * task.heads;
+  if (!task.memory.inner.empty()) {
+    choice.levels = levels_of(choice, task);
+  }
+}
+
+// Bounds, and the time by the goal's rates.
+void judge(Choice& choice, const std::vector<std::vector<Bound>>& bounds, const Task& task,
+           const Goal& goal) {
+  if (goal.rates != nullptr) {
+    if (const auto of_head = seconds(choice, task, goal)) {
+      choice.seconds = static_cast<double>(task.heads) * *of_head;
+    }
+  }
+  const Schedule schedule = schedule_of(choice.plan);
+  choice.bound = largest(bounds.back(), schedule);
+  if (!choice.levels.empty()) {
+    for (std::size_t level = 0; level < choice.levels.size(); ++level) {
+      choice.levels[level].bound = largest(bounds[level], schedule);
+    }
+    choice.weighted = measured(choice, task);
+    choice.weighted_bound = weighted_bound(task.memory, bounds, schedule);
+  }
 }
 
 // The choices among the kernels of such operands as the task has, sparse or dense ones.
@@ -88,14 +133,6 @@ void sort(std::vector<Choice>& choices) {
   });
 }
 
-// The forward pass before such a task, where nobody gives it O and L.
-Task forward_task(const Task& task) {
-  Task before = task;
-  before.pass = forward_of(task.pass);
-  before.problem = task.problem.wanting_all();
-  return before;
-}
-
 Found choices_of_kind(const Task& task, const Goal& goal);
 
 // The plan that makes O and L for the task's kernels that take them.
@@ -103,8 +140,9 @@ std::optional<Plan> forward_of(const Task& task, const Goal& goal, bool& overflo
   if (!is_backward(task.pass) || task.known != Known::nothing || !task.problem.normalised()) {
     return std::nullopt;
   }
-  Found makers =
-      choices_of_kind(forward_task(task), {.rates = goal.rates, .shared_only = goal.shared_only});
+  Found makers = choices_of_kind(
+      forward_task(task),
+      {.objective = goal.objective, .rates = goal.rates, .shared_only = goal.shared_only});
   overflowed = overflowed || (makers.choices.empty() && makers.overflowed);
   if (makers.choices.empty()) {
     return std::nullopt;  // a kernel without a forward pass may move fewer
@@ -140,15 +178,10 @@ Found choices_of_kind(const Task& task, const Goal& goal) {
     }
     try {
       Choice choice{.plan = kernel.plan(with_sharing(task.problem, name.sharing),
-                                        without_prefetch(task.memory),
-                                        goal.rates == nullptr ? Objective::words : Objective::time),
+                                        without_prefetch(task.memory), goal.objective),
                     .forward = needs_forward ? forward : std::nullopt,
                     .words = 0};
-      choice.words =
-          (needs_forward ? io(choice.plan) + io(*forward) : io(choice.plan)) * task.heads;
-      if (!task.memory.inner.empty()) {
-        choice.levels = levels_of(choice, task);
-      }
+      count_words(choice, task);
       if (overflows(choice)) {  // the next kernel may move fewer
         found.overflowed = true;
         continue;
@@ -161,22 +194,7 @@ Found choices_of_kind(const Task& task, const Goal& goal) {
   if (!found.choices.empty()) {
     const std::vector<std::vector<Bound>> bounds = bounds_of_levels(task);
     for (Choice& choice : found.choices) {
-      if (goal.rates != nullptr) {
-        if (const auto of_head = seconds(choice, task, goal)) {
-          choice.seconds = static_cast<double>(task.heads) * *of_head;
-        }
-      }
-      const Schedule schedule = schedule_of(choice.plan);
-      choice.bound = largest(bounds.back(), schedule);
-      if (!choice.levels.empty()) {
-        std::vector<Words> moved;
-        for (std::size_t level = 0; level < choice.levels.size(); ++level) {
-          choice.levels[level].bound = largest(bounds[level], schedule);
-          moved.push_back(choice.levels[level].words());
-        }
-        choice.weighted = task.memory.weighted(moved);
-        choice.weighted_bound = weighted_bound(task.memory, bounds, schedule);
-      }
+      judge(choice, bounds, task, goal);
     }
   }
   return found;
@@ -196,7 +214,8 @@ LeastMemory least_of_kind(const Task& task) {
     const Kernel& kernel = *name.kernel;
     const bool needs = forward && kernel.needs_forward(task.problem.activation);
     try {
-      const Index own = kernel.least_M(with_sharing(task.problem, name.sharing));
+      const Index own =
+          kernel.least_M(with_sharing(task.problem, name.sharing), 1, task.memory.multiple);
       if (const Index M = std::max(own, needs ? makes : 0); M < least.M) {
         least = {M, name.text()};
       }
@@ -219,7 +238,7 @@ bool has_too_many_pairs(const Sparsity& sparsity) {
 std::optional<Bound> bound_above(const std::vector<Choice>& sparse, const Task& task,
                                  const Task& dense, const Goal& goal) {
   const Sparsity& sparsity = task.problem.sparsity;
-  if (goal.densified_in_any_case || goal.rates != nullptr || sparse.empty() ||
+  if (goal.densified_in_any_case || goal.objective == Objective::time || sparse.empty() ||
       !needs_mask(sparsity) || sparsity.pairs() <= Words(kMostPlannedPairs)) {
     return std::nullopt;
   }
@@ -236,13 +255,23 @@ bool densifies(const Task& task) {
   return !sparsity.dense() && task.pass != Pass::logsumexp && !has_too_many_pairs(sparsity);
 }
 
+Task forward_task(const Task& task) {
+  Task before = task;
+  before.pass = forward_of(task.pass);
+  before.problem = task.problem.wanting_all();
+  return before;
+}
+
 Task densified(const Task& task) {
   Task dense = task;
   dense.problem = task.problem.densified();
   return dense;
 }
 
-std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<LeftOut>* left_out) {
+namespace {
+
+std::vector<Choice> choices_of_one_aim(const Task& task, const Goal& goal,
+                                       std::optional<LeftOut>* left_out) {
   Found found = choices_of_kind(task, goal);
   const std::optional<Task> dense =
       goal.densified && densifies(task) ? std::optional(densified(task)) : std::nullopt;
@@ -265,6 +294,105 @@ std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<Le
   }
   sort(found.choices);
   return std::move(found.choices);
+}
+
+// Makes the choices of fewest words faster, as far as their kernel may move more words.
+class Balance {
+ public:
+  // Requires: at least one choice of fewest words.
+  Balance(const Task& task, const Goal& goal, const std::vector<Choice>& fewest)
+      : task_(task), goal_(goal) {
+    least_ = measured(fewest.front(), task);
+    for (const Choice& choice : fewest) {
+      least_ = std::min(least_, measured(choice, task));
+    }
+  }
+
+  [[nodiscard]] bool near(const Choice& choice) const {
+    return measured(choice, task_) <= kBalancedShare * least_;
+  }
+
+  // A choice that is near stays so.
+  void make_faster(Choice& choice) {
+    OfKind& of = of_kind(choice.densified);
+    Choice faster = choice;
+    double share = kBalancedShare;
+    if (choice.forward) {
+      if (of.makers.empty()) {
+        of.makers = choices(forward_task(of.task), {.objective = Objective::balanced,
+                                                    .rates = goal_.rates,
+                                                    .shared_only = goal_.shared_only,
+                                                    .densified = false});
+      }
+      faster.forward = of.makers.front().plan;
+    }
+    if (near(choice)) {
+      count_words(faster, of.task);
+      const double own = measured(without_forward(choice), of.task);
+      const double others = measured(faster, of.task) - own;
+      share = (kBalancedShare * least_ - others) / own;
+    }
+    if (share < 1) {
+      judge(choice, of.bounds, of.task, goal_);
+      return;
+    }
+    const Kernel& kernel = find_kernel(choice.plan.kernel);
+    const Memory memory = without_prefetch(task_.memory);
+    const Problem& problem = choice.plan.problem;
+    faster.plan =
+        kernel.plan(problem, memory, kernel.blocks(problem, memory, Objective::balanced, share));
+    count_words(faster, of.task);
+    judge(faster, of.bounds, of.task, goal_);
+    choice = std::move(faster);
+  }
+
+ private:
+  struct OfKind {  // of sparse operands as they are, or densified
+    Task task;
+    std::vector<std::vector<Bound>> bounds;
+    std::vector<Choice> makers = {};  // of O and L
+  };
+  Choice without_forward(Choice choice) const {
+    choice.forward.reset();
+    count_words(choice, task_);
+    return choice;
+  }
+  OfKind& of_kind(bool dense) {
+    std::optional<OfKind>& of = dense ? dense_ : own_;
+    if (!of) {
+      of = OfKind{.task = dense ? densified(task_) : task_, .bounds = {}};
+      of->bounds = bounds_of_levels(of->task);
+    }
+    return *of;
+  }
+
+  const Task& task_;
+  const Goal& goal_;
+  double least_;
+  std::optional<OfKind> own_ = {}, dense_ = {};
+};
+
+}  // namespace
+
+std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<LeftOut>* left_out) {
+  if (goal.objective != Objective::balanced) {
+    return choices_of_one_aim(task, goal, left_out);
+  }
+  Goal words = goal;
+  words.objective = Objective::words;
+  words.rates = nullptr;
+  std::vector<Choice> found = choices_of_one_aim(task, words, left_out);
+  if (found.empty()) {
+    return found;
+  }
+  Balance balance(task, goal, found);
+  for (Choice& choice : found) {
+    balance.make_faster(choice);
+  }
+  const auto others = std::ranges::stable_partition(
+      found, [&](const Choice& choice) { return balance.near(choice); });
+  std::ranges::stable_sort(found.begin(), others.begin(), {}, &Choice::seconds);
+  return found;
 }
 
 std::vector<std::string> kernels_of_one_level(const Task& task) {

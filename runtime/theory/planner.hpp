@@ -44,7 +44,8 @@ Words flops(const Choice& choice);  // of both passes and one head
 
 // The order of the choices.
 struct Goal {
-  const Rates* rates = nullptr;  // least time by these; null: fewest words
+  Objective objective = Objective::words;
+  const Rates* rates = nullptr;  // by which a time is estimated; null: fewest words
   // Workers share the kernel; the forward pass runs on one.
   Index workers = 1;
   // If the task shares keys: only kernels, the forward one too, that read them once.
@@ -79,7 +80,9 @@ Task densified(const Task& task);
 // The choices, best first. A kernel that reads the keys for values is a choice only if the task has
 // them as one matrix, and one that takes no masks only without one. A kernel that takes O and L
 // counts, from nothing, with the kernel that makes them. Of equal words, fewer flops come first.
-// For least time plans have the blocks of least time, with which rates are measured. Empty if
+// For least time plans have the blocks of least time, with which rates are measured. Balanced, the
+// choices that move at most 5% above the fewest words come first, those of the least time first;
+// their blocks use up these 5%. Empty if
 // nothing fits. No plan prefetches, whatever the task's memory says. Throws: ShapeMismatch for
 // extents below 1; CountOverflow if the words of all kernels that fit pass 63 bits.
 //
@@ -107,6 +110,8 @@ struct LeastMemory {
   bool densified = false;
 };
 LeastMemory least_memory(const Task& task);
+// The task of the forward pass that makes O and L for this one.
+Task forward_task(const Task& task);
 
 // The task of a kernel with this problem: its results, what it is given, what it reads as one.
 Task task_of(const Kernel& kernel, const Problem& problem, Index M);

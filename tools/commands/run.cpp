@@ -49,8 +49,9 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
   return [options, transport, arrays] {
     Request request;
     request.arrays = arrays;
+    request.objective = arrays == nullptr ? Objective::balanced : Objective::time;
     if (transport != nullptr) {
-      Request::OnRanks& on = request.on_ranks.emplace();
+      OnRanks& on = request.on_ranks.emplace();
       on.said = "mpirun";
       on.transport = transport;
     }

@@ -62,9 +62,10 @@ Keys with(Keys keys, const Keys& others) {
 
 ProblemOptions::ProblemOptions(CLI::App& app, const Keys& others)
     : kernel_(app, "kernel", option("kernel").help()),
-      table_(app, with({"n", "m", "d", "dv", "mask", "activation", "softmax_scale", "sharing",
-                        "wanted", "M", "device", "threads", "prefetch", "objective", "blocks"},
-                       others)) {}
+      table_(app,
+             with({"n", "m", "d", "dv", "mask", "activation", "softmax_scale", "sharing", "wanted",
+                   "M", "device", "threads", "prefetch", "objective", "multiple", "blocks"},
+                  others)) {}
 
 void ProblemOptions::fill(Request& request) const {
   if (!kernel_.get()) {

@@ -238,12 +238,12 @@ TEST(Planner, LeastTimeByTheRates) {
   std::mt19937_64 random(6);
   for (int trial = 0; trial < (kSanitized ? 200 : 1000); ++trial) {
     const Task task = random_task(random, 3000);
-    const std::vector<Choice> found = choices(task, {.rates = &rates});
+    const std::vector<Choice> found = choices(task, {.objective = Objective::time, .rates = &rates});
     EXPECT_EQ(found.size(), choices(task).size());
     EXPECT_TRUE(std::ranges::is_sorted(found, {}, &Choice::seconds));
     Task before = task;
     before.pass = forward_of(task.pass);
-    const std::vector<Choice> makers = choices(before, {.rates = &rates});
+    const std::vector<Choice> makers = choices(before, {.objective = Objective::time, .rates = &rates});
     for (const Choice& choice : found) {
       const Plan& plan = choice.plan;
       EXPECT_EQ(
@@ -272,10 +272,10 @@ TEST(Planner, RatesDecide) {
     for (const TestedKernel& kernel : tested_kernels()) {
       rates.kernels.push_back({std::string(kernel.name), {{0.01, kernel.name == fast ? 1 : 100.}}});
     }
-    const Choice alone = choices(task, {.rates = &rates}).front();
+    const Choice alone = choices(task, {.objective = Objective::time, .rates = &rates}).front();
     EXPECT_EQ(alone.plan.kernel, fast);
     const double own = seconds(alone.plan, rates);
-    const auto all = choices(task, {.rates = &rates, .workers = 2});
+    const auto all = choices(task, {.objective = Objective::time, .rates = &rates, .workers = 2});
     const auto two = std::ranges::find(all, fast, [](const Choice& c) { return c.plan.kernel; });
     EXPECT_DOUBLE_EQ(*alone.seconds - *two->seconds, own / 2);
   }
