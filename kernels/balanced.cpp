@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/fit.hpp"
@@ -45,7 +46,9 @@ class Counted {
   [[nodiscard]] bool fits(const Blocks& blocks) const { return of(blocks).peak <= Words(M_); }
   [[nodiscard]] double words(const Blocks& blocks) const {
     const PhaseCost all = of(blocks);
-    return static_cast<double>((all.reads + all.writes).value());
+    const Words sum = all.reads + all.writes;
+    return sum.overflowed() ? std::numeric_limits<double>::infinity()
+                            : static_cast<double>(sum.value());
   }
   // Sets this block to the largest size that fits beside the others, from `least` to `most`, in
   // steps.
@@ -82,6 +85,12 @@ class Counted {
 };
 
 constexpr std::string_view kResident = "resident";
+
+// A number of keys or columns that stay in fast memory.
+bool stays(std::string_view block) {
+  return block == kResident || block == kKept;
+}
+
 constexpr Index kVector = 16;
 
 // Without the lanes of a last vector that is less than an eighth of the size.
@@ -107,7 +116,7 @@ class Way {
   Way(const Counted& counted, const Blocks& fewest, const Blocks& fastest)
       : counted_(counted), fewest_(fewest) {
     for (const auto& [name, size] : fewest) {
-      const bool moves = is_of_scores(name) || name == kResident || name == kKept;
+      const bool moves = is_of_scores(name) || stays(name);
       const Index fast = fastest.contains(name) ? fastest[name] : name == kKept ? 1 : size;
       if (!moves || fast == size) {
         continue;
@@ -127,41 +136,41 @@ class Way {
     });
   }
 
-  // The place of each phase, as far along as `most` words allow: first of all phases together.
+  // Each phase as far along as its share of what `most` words allow beyond the fewest, one after
+  // the other, and then as far as all of it allows.
   [[nodiscard]] Blocks farthest(double most) const {
-    std::vector<double> places(phases_.size(), 0.0);
-    Blocks best = at(places);
-    if (counted_.words(best) > most || !counted_.fits(best)) {
-      return fewest_;
-    }
-    const auto try_places = [&](const std::vector<double>& tried) {
-      Blocks blocks = at(tried);
-      if (counted_.words(blocks) > most || !counted_.fits(blocks)) {
+    std::vector<double> places(phases_.size(), kNotBegun);
+    Blocks best = fewest_;
+    double limit = most;
+    const auto go = [&](double& place, double to) {
+      const double from = std::exchange(place, to);
+      Blocks blocks = at(places);
+      if (!counted_.fits(blocks) || counted_.words(blocks) > limit || !is_wider(blocks, best)) {
+        place = from;
         return false;
       }
       best = std::move(blocks);
-      places = tried;
       return true;
     };
-    const auto bisect = [&](double from, const auto& places_at) {
+    const auto go_far = [&](double& place) {
       constexpr int kHalvings = 5;
-      double reached = from, beyond = 1;
+      if (place == 1 || go(place, 1)) {
+        return;
+      }
+      go(place, std::max(place, 0.0));
+      double reached = std::max(place, 0.0), beyond = 1;
       for (int i = 0; i < kHalvings; ++i) {
         const double middle = (reached + beyond) / 2;
-        (try_places(places_at(middle)) ? reached : beyond) = middle;
+        (go(place, middle) ? reached : beyond) = middle;
       }
     };
-    bisect(0, [&](double place) { return std::vector<double>(phases_.size(), place); });
-    for (std::size_t phase = 0; phases_.size() > 1 && phase < phases_.size(); ++phase) {
-      const auto alone = [&](double place) {
-        std::vector<double> tried = places;
-        tried[phase] = place;
-        return tried;
-      };
-      if (!try_places(alone(1))) {
-        bisect(places[phase], alone);
-      }
+    for (std::size_t phase = 0; phase < places.size(); ++phase) {
+      const double now = counted_.words(best);
+      limit = now + (most - now) / static_cast<double>(places.size() - phase);
+      go_far(places[phase]);
     }
+    limit = most;
+    std::ranges::for_each(places, go_far);
     return best;
   }
 
@@ -171,24 +180,37 @@ class Way {
     Index few, fast;
   };
 
+  static constexpr double kNotBegun = -1;
+
+  [[nodiscard]] bool is_wider(const Blocks& blocks, const Blocks& than) const {
+    return std::ranges::any_of(steps_, [&](const Step& step) {
+      return step.few < step.fast && blocks[step.name] > than[step.name];
+    });
+  }
+
   [[nodiscard]] Blocks at(const std::vector<double>& places) const {
     Blocks blocks = fewest_;
+    std::vector<Step> begun;
     for (const Step& step : steps_) {
-      const auto phase = std::ranges::find(phases_, phase_of(step.name)) - phases_.begin();
+      const auto phase = static_cast<std::size_t>(std::ranges::find(phases_, phase_of(step.name)) -
+                                                  phases_.begin());
+      if (places[phase] == kNotBegun) {
+        continue;
+      }
+      begun.push_back(step);
       const double few = std::log(static_cast<double>(step.few));
       const double fast = std::log(static_cast<double>(step.fast));
-      const auto size = static_cast<Index>(
-          std::exp(std::lerp(few, fast, places[static_cast<std::size_t>(phase)])) + 0.5);
+      const auto size = static_cast<Index>(std::exp(std::lerp(few, fast, places[phase])) + 0.5);
       blocks.set(step.name, size);
     }
     // What shrinks is as large as it can be, and then as small as it can be for the same words.
-    for (const Step& step : steps_) {
+    for (const Step& step : begun) {
       if (step.few > step.fast) {
         counted_.grow(blocks, step.name, blocks[step.name], step.few);
         counted_.shrink(blocks, step.name, step.fast);
       }
     }
-    for (const Step& step : steps_) {
+    for (const Step& step : begun) {
       if (step.few < step.fast) {
         counted_.grow(blocks, step.name, blocks[step.name], step.fast);
         blocks.set(step.name, in_vectors(blocks[step.name]));
@@ -245,34 +267,43 @@ double narrowness(const Blocks& blocks) {
 Blocks in_multiples(const Kernel& kernel, const Problem& problem, const Memory& memory,
                     const Blocks& blocks) {
   constexpr Index kRoomForAll = Index{1} << 50;
+  const Memory smallest{1, memory.prefetch};
   const Counted counted(kernel, problem, memory.M);
   const Blocks whole = kernel.blocks(problem, kRoomForAll, Objective::words);
   const auto rounded = [&](std::string_view name, Index size) {
     const Index multiple = std::max(size / memory.multiple, Index{1}) * memory.multiple;
-    const bool is_whole = whole.contains(name) && whole[name] <= std::max(size, memory.multiple);
+    const bool is_whole =
+        whole.contains(name) && (whole[name] == size || whole[name] < memory.multiple);
     return is_whole ? whole[name] : multiple;
   };
-  // Each size shrunk to such a part of itself.
-  const auto shrunk = [&](double part) {
-    Blocks smaller = blocks;
-    for (const auto& [name, size] : blocks) {
+  // Each size shrunk to such a part of itself, and what stays.
+  const auto shrunk = [&](const Blocks& of, double part) {
+    Blocks smaller = of;
+    for (const auto& [name, size] : of) {
+      const auto less = static_cast<Index>(static_cast<double>(size) * part);
       if (is_size(name)) {
-        smaller.set(name, rounded(name, static_cast<Index>(static_cast<double>(size) * part)));
+        smaller.set(name, rounded(name, less));
+      } else if (stays(name)) {
+        smaller.set(name, std::max(less, Index{1}));
       }
     }
     return smaller;
   };
-  constexpr Index kParts = 256;
-  const Index parts = largest(kParts, [&](Index tried) {
-    return counted.fits(shrunk(static_cast<double>(tried) / kParts));
-  });
-  Blocks best = shrunk(static_cast<double>(parts) / kParts);
+  constexpr double kParts = 256;
+  const auto fitting = [&](Index parts) {
+    return counted.fits(shrunk(blocks, static_cast<double>(parts) / kParts));
+  };
+  const Index parts = largest(static_cast<Index>(kParts), fitting);
+  Blocks best = fitting(parts) ? shrunk(blocks, static_cast<double>(parts) / kParts)
+                               : shrunk(kernel.blocks(problem, smallest, Objective::words), 0);
   if (!counted.fits(best)) {
-    best = shrunk(0);
+    return best;
   }
-  for (const auto& [name, size] : blocks) {
-    if (is_size(name)) {
-      counted.grow(best, name, best[name], rounded(name, size), memory.multiple);
+  for (const auto& [name, size] : Blocks(best)) {
+    if (blocks.contains(name) && is_size(name)) {
+      counted.grow(best, name, size, rounded(name, blocks[name]), memory.multiple);
+    } else if (blocks.contains(name) && stays(name)) {
+      counted.grow(best, name, size, blocks[name]);
     }
   }
   return best;

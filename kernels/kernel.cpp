@@ -1,6 +1,7 @@
 #include "kernels/kernel.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -471,31 +472,44 @@ std::vector<Signature> given_of(const Plan& plan) {
   return find_kernel(plan.kernel).given(plan.problem);
 }
 
+namespace {
+
+// All that a list has, and then those that share keys once more.
+std::vector<KernelName> names_in(const KernelList& list, std::string_view prefix) {
+  std::vector<KernelName> names;
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    if (list.name(k).starts_with(prefix)) {
+      names.push_back({&list[k], Sharing::none});
+    }
+  }
+  for (std::size_t k = 0, once = names.size(); k < once; ++k) {
+    if (names[k].kernel->shares_keys) {
+      names.push_back({names[k].kernel, Sharing::kv});
+    }
+  }
+  return names;
+}
+
+std::vector<KernelName> all_names(std::string_view prefix) {
+  std::vector<KernelName> names = names_in(kernels(), prefix);
+  std::ranges::move(names_in(sparse_kernels(), prefix), std::back_inserter(names));
+  return names;
+}
+
+}  // namespace
+
 const std::vector<KernelName>& kernel_names() {
-  static const std::vector<KernelName> all = [] {
-    std::vector<KernelName> names;
-    for (const Kernel& kernel : kernels()) {
-      names.push_back({&kernel, Sharing::none});
-    }
-    for (const Kernel& kernel : kernels()) {
-      if (kernel.shares_keys) {
-        names.push_back({&kernel, Sharing::kv});
-      }
-    }
-    return names;
-  }();
+  static const std::vector<KernelName> all = names_in(kernels(), "");
   return all;
 }
 
 const std::vector<KernelName>& all_kernel_names() {
-  static const std::vector<KernelName> all = [] {
-    std::vector<KernelName> names = kernel_names();
-    for (const Kernel& kernel : sparse_kernels()) {
-      names.push_back({&kernel, Sharing::none});
-    }
-    return names;
-  }();
+  static const std::vector<KernelName> all = all_names("");
   return all;
+}
+
+std::vector<KernelName> all_kernel_names_of(Pass pass) {
+  return all_names(pass == Pass::product ? "matmul/" : std::string(to_string(pass)) + "/");
 }
 
 std::optional<KernelName> parse_kernel_name(std::string_view text) {

@@ -407,6 +407,7 @@ class KernelList {
   [[nodiscard]] Iterator end() const { return {*this, size()}; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] const Kernel& operator[](std::size_t place) const;
+  [[nodiscard]] std::string_view name(std::size_t place) const { return entries_[place].name; }
   // The kernel of this name, or null.
   [[nodiscard]] const Kernel* find(std::string_view name) const;
 
@@ -449,6 +450,8 @@ std::vector<Signature> given_of(const Plan& plan);
 const std::vector<KernelName>& kernel_names();
 // The same, then the kernels for sparse operands.
 const std::vector<KernelName>& all_kernel_names();
+// Those of one pass, in the same order. Other kernels are not made.
+std::vector<KernelName> all_kernel_names_of(Pass pass);
 // Nothing if this is no spelling of a kernel.
 std::optional<KernelName> parse_kernel_name(std::string_view text);
 

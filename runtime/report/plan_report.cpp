@@ -76,7 +76,8 @@ std::string reason(const PlanReport& report) {
     return beginning + "; no other kernel fits";
   }
   const Choice& next = report.choices[1];
-  if (best.seconds) {
+  // A faster one comes later only where it moves too many words.
+  if (best.seconds && *next.seconds >= *best.seconds) {
     return fmt::format("{}; {}, the next, takes {:.3f} times as long", beginning, to_words(next),
                        *next.seconds / *best.seconds);
   }

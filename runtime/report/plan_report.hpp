@@ -19,7 +19,7 @@ struct PlanReport {
   Task task;
   std::optional<FastMemoryOrigin> M_from = {};  // set if M is a share of a cache
   std::vector<Choice> choices = {};
-  Bound bound;                 // of every algorithm
+  Bound bound;  // of every algorithm
   Objective objective = Objective::words;
   std::optional<Rates> rates;  // set if times are known
   std::optional<LeftOut> left_out = std::nullopt;

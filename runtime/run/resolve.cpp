@@ -955,23 +955,26 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
   return {.workers = request.threads, .heads = heads};
 }
 
-// The task of the forward pass that makes O and L for a kernel.
-Task forward_task_of(const Request& request, const Kernel& kernel, const Problem& problem) {
-  Task task = forward_task(task_of(kernel, problem, request.M));
-  task.memory.multiple = request.multiple;
-  return task;
-}
+// The forward pass that makes O and L for a kernel, by kernels that take operands as this one does.
+struct ForwardPass {
+  ForwardPass(const Request& request, const Kernel& kernel, const Problem& problem)
+      : task(forward_task(task_of(kernel, problem, request.M))),
+        goal{.objective = request.objective,
+             .rates = request.rates_if_timed(),
+             .shared_only = true,
+             .densified = false} {
+    task.memory.multiple = request.multiple;
+  }
+  Task task;
+  Goal goal;
+};
 
-// The planner's choice for it, of kernels that take operands as this one does.
 Plan forward_plan(const Request& request, const Kernel& kernel, const Problem& problem, Index M) {
-  Task task = forward_task_of(request, kernel, problem);
-  task.memory.M = M;
-  const std::vector<Choice> makers = choices(task, {.objective = request.objective,
-                                                    .rates = request.rates_if_timed(),
-                                                    .shared_only = true,
-                                                    .densified = false});
+  ForwardPass pass(request, kernel, problem);
+  pass.task.memory.M = M;
+  const std::vector<Choice> makers = choices(pass.task, pass.goal);
   if (makers.empty()) {
-    const LeastMemory least = least_memory(task);
+    const LeastMemory least = least_memory(pass.task, pass.goal);
     throw FastMemoryTooSmall(
         fmt::format("{} takes O and L, and {} makes them in no less than M = {} words: give them, "
                     "or more M",
@@ -1058,7 +1061,12 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
                   .workers = shared ? request.threads : std::min(request.threads, heads),
                   .shared_only = true,
                   .densified = densify,
-                  .densified_in_any_case = must_split || request.prefetch > 1};
+                  .densified_in_any_case = must_split || request.prefetch > 1,
+                  .admits = [&](const Kernel& kernel) {
+                    return (!must_split || splits(kernel)) &&
+                           (request.prefetch == 1 || kernel.streams_keys()) &&
+                           (!request.on_ranks || runs_on_grid(kernel));
+                  }};
   const auto ahead = [&](Plan plan) {
     const Kernel& kernel = find_kernel(plan.kernel);
     return request.prefetch > 1 && kernel.streams_keys() &&
@@ -1069,9 +1077,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   for (Choice& choice : choices(task, goal)) {
     Plan plan = ahead(std::move(choice.plan));
     const Kernel& kernel = find_kernel(plan.kernel);
-    const bool does = (!must_split || splits(kernel)) &&
-                      (request.prefetch == 1 || plan.blocks.contains(kPrefetch)) &&
-                      (!request.on_ranks || runs_on_grid(kernel));
+    const bool does = request.prefetch == 1 || plan.blocks.contains(kPrefetch);
     if (does && request.on_ranks) {
       Plan on_grid = plan_of(request, kernel, plan.problem);
       return {std::move(on_grid),
@@ -1215,7 +1221,8 @@ void check_pass_has_levels(const Request& request, Pass pass) {
 }
 
 Index least_M_of_forward(const Request& request, const Kernel& kernel, const Problem& problem) {
-  return least_memory(forward_task_of(request, kernel, problem)).M;
+  const ForwardPass pass(request, kernel, problem);
+  return least_memory(pass.task, pass.goal).M;
 }
 
 Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_forward) {

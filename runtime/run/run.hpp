@@ -102,9 +102,9 @@ struct Request {
   [[nodiscard]] const Rates* rates_if_timed() const {
     return objective == Objective::words ? nullptr : &rates;
   }
-  Index multiple = 1;             // that block sizes are, where an extent is as large
-  Index threads = 1;              // each with M words
-  Index prefetch = 1;             // blocks of keys in fast memory at a time
+  Index multiple = 1;  // that block sizes are, where an extent is as large
+  Index threads = 1;   // each with M words
+  Index prefetch = 1;  // blocks of keys in fast memory at a time
   // Block sizes that replace those of the plan; or the paper's block sizes.
   std::map<std::string, Index> blocks;
   bool printed_blocks = false;

@@ -155,7 +155,7 @@ bool solves_in_one_level(const KernelName& name, const Task& task, const Goal& g
   const Kernel& kernel = *name.kernel;
   const Problem& problem = task.problem;
   return kernel.pass == task.pass && (goal.only.empty() || name.text() == goal.only) &&
-         kernel.takes_sparse != problem.sparsity.dense() &&
+         (!goal.admits || goal.admits(kernel)) && kernel.takes_sparse != problem.sparsity.dense() &&
          (name.sharing == Sharing::none || problem.sharing != Sharing::none) &&
          (!goal.shared_only || name.sharing == problem.sharing) && kernel.takes(problem.mask) &&
          kernel.takes(problem.activation) && kernel.can_return(problem);
@@ -169,7 +169,7 @@ bool solves(const KernelName& name, const Task& task, const Goal& goal) {
 Found choices_of_kind(const Task& task, const Goal& goal) {
   Found found;
   const std::optional<Plan> forward = forward_of(task, goal, found.overflowed);
-  for (const KernelName& name : all_kernel_names()) {
+  for (const KernelName& name : all_kernel_names_of(task.pass)) {
     const Kernel& kernel = *name.kernel;
     const bool needs_forward =
         kernel.needs_forward(task.problem.activation) && task.known == Known::nothing;
@@ -200,15 +200,15 @@ Found choices_of_kind(const Task& task, const Goal& goal) {
   return found;
 }
 
-LeastMemory least_of_kind(const Task& task) {
+LeastMemory least_of_kind(const Task& task, const Goal& goal) {
   const bool forward = is_backward(task.pass) && task.known == Known::nothing;
   Index makes = 0;
   if (forward && task.problem.normalised()) {
-    makes = least_of_kind(forward_task(task)).M;
+    makes = least_of_kind(forward_task(task), goal).M;
   }
   LeastMemory least;
-  for (const KernelName& name : all_kernel_names()) {
-    if (!solves(name, task, {})) {
+  for (const KernelName& name : all_kernel_names_of(task.pass)) {
+    if (!solves(name, task, goal)) {
       continue;
     }
     const Kernel& kernel = *name.kernel;
@@ -296,7 +296,7 @@ std::vector<Choice> choices_of_one_aim(const Task& task, const Goal& goal,
   return std::move(found.choices);
 }
 
-// Makes the choices of fewest words faster, as far as their kernel may move more words.
+// Makes choices of fewest words faster, as far as they may move more words.
 class Balance {
  public:
   // Requires: at least one choice of fewest words.
@@ -312,51 +312,35 @@ class Balance {
     return measured(choice, task_) <= kBalancedShare * least_;
   }
 
-  // A choice that is near stays so.
+  // Requires: a choice that is near. It stays so.
   void make_faster(Choice& choice) {
     OfKind& of = of_kind(choice.densified);
-    Choice faster = choice;
-    double share = kBalancedShare;
-    if (choice.forward) {
-      if (of.makers.empty()) {
-        of.makers = choices(forward_task(of.task), {.objective = Objective::balanced,
-                                                    .rates = goal_.rates,
-                                                    .shared_only = goal_.shared_only,
-                                                    .densified = false});
-      }
-      faster.forward = of.makers.front().plan;
+    const auto words_of = [&](const Plan& plan) {
+      Choice alone{.plan = plan, .forward = std::nullopt, .words = 0};
+      count_words(alone, of.task);
+      return measured(alone, of.task);
+    };
+    const double before = choice.forward ? words_of(*forward_of(of)) : 0;
+    const double share = (kBalancedShare * least_ - before) / words_of(choice.plan);
+    if (share >= 1) {
+      const Memory memory = without_prefetch(task_.memory);
+      const Problem& problem = choice.plan.problem;
+      const Kernel& kernel = find_kernel(choice.plan.kernel);
+      choice.plan =
+          kernel.plan(problem, memory, kernel.blocks(problem, memory, Objective::balanced, share));
+      choice.forward = choice.forward ? of.forward : std::nullopt;
+      count_words(choice, of.task);
     }
-    if (near(choice)) {
-      count_words(faster, of.task);
-      const double own = measured(without_forward(choice), of.task);
-      const double others = measured(faster, of.task) - own;
-      share = (kBalancedShare * least_ - others) / own;
-    }
-    if (share < 1) {
-      judge(choice, of.bounds, of.task, goal_);
-      return;
-    }
-    const Kernel& kernel = find_kernel(choice.plan.kernel);
-    const Memory memory = without_prefetch(task_.memory);
-    const Problem& problem = choice.plan.problem;
-    faster.plan =
-        kernel.plan(problem, memory, kernel.blocks(problem, memory, Objective::balanced, share));
-    count_words(faster, of.task);
-    judge(faster, of.bounds, of.task, goal_);
-    choice = std::move(faster);
+    judge(choice, of.bounds, of.task, goal_);
   }
 
  private:
   struct OfKind {  // of sparse operands as they are, or densified
     Task task;
     std::vector<std::vector<Bound>> bounds;
-    std::vector<Choice> makers = {};  // of O and L
+    std::optional<Plan> forward = {};
   };
-  Choice without_forward(Choice choice) const {
-    choice.forward.reset();
-    count_words(choice, task_);
-    return choice;
-  }
+
   OfKind& of_kind(bool dense) {
     std::optional<OfKind>& of = dense ? dense_ : own_;
     if (!of) {
@@ -364,6 +348,17 @@ class Balance {
       of->bounds = bounds_of_levels(of->task);
     }
     return *of;
+  }
+  const std::optional<Plan>& forward_of(OfKind& of) const {
+    if (!of.forward) {
+      of.forward = choices(forward_task(of.task), {.objective = Objective::balanced,
+                                                   .rates = goal_.rates,
+                                                   .shared_only = goal_.shared_only,
+                                                   .densified = false})
+                       .front()
+                       .plan;
+    }
+    return of.forward;
   }
 
   const Task& task_;
@@ -380,24 +375,22 @@ std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<Le
   }
   Goal words = goal;
   words.objective = Objective::words;
-  words.rates = nullptr;
   std::vector<Choice> found = choices_of_one_aim(task, words, left_out);
   if (found.empty()) {
     return found;
   }
   Balance balance(task, goal, found);
-  for (Choice& choice : found) {
-    balance.make_faster(choice);
-  }
   const auto others = std::ranges::stable_partition(
       found, [&](const Choice& choice) { return balance.near(choice); });
+  std::for_each(found.begin(), others.begin(),
+                [&](Choice& choice) { balance.make_faster(choice); });
   std::ranges::stable_sort(found.begin(), others.begin(), {}, &Choice::seconds);
   return found;
 }
 
 std::vector<std::string> kernels_of_one_level(const Task& task) {
   std::vector<std::string> names;
-  for (const KernelName& name : all_kernel_names()) {
+  for (const KernelName& name : all_kernel_names_of(task.pass)) {
     if (solves_in_one_level(name, task, {}) && !name.kernel->has_levels()) {
       names.push_back(name.text());
     }
@@ -406,7 +399,7 @@ std::vector<std::string> kernels_of_one_level(const Task& task) {
 }
 
 FastMemoryTooSmall no_levels_fit(const Task& task, const Goal& goal) {
-  for (const KernelName& name : all_kernel_names()) {
+  for (const KernelName& name : all_kernel_names_of(task.pass)) {
     if (!solves(name, task, goal)) {
       continue;
     }
@@ -425,10 +418,10 @@ FastMemoryTooSmall no_levels_fit(const Task& task, const Goal& goal) {
       to_string(task.pass)));
 }
 
-LeastMemory least_memory(const Task& task) {
-  LeastMemory least = least_of_kind(task);
-  if (densifies(task)) {
-    LeastMemory dense = least_of_kind(densified(task));
+LeastMemory least_memory(const Task& task, const Goal& goal) {
+  LeastMemory least = least_of_kind(task, goal);
+  if (goal.densified && densifies(task)) {
+    LeastMemory dense = least_of_kind(densified(task), goal);
     if (dense.M < least.M) {
       least = std::move(dense);
       least.densified = true;

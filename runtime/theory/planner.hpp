@@ -3,6 +3,7 @@
 // first. Words are exact integers, so that the order is the same on every machine. Or least time
 // first, by the rates of one machine.
 
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -54,8 +55,9 @@ struct Goal {
   bool densified = true;
   // And those of them that cannot come first, however long their plans take.
   bool densified_in_any_case = false;
-  // This kernel alone, as it is spelled; empty: all.
+  // This kernel alone, as it is spelled; empty: all. And only those that the caller admits.
   std::string_view only = {};
+  std::function<bool(const Kernel&)> admits = nullptr;
 };
 
 // A mask of single pairs takes a planner microseconds and about a hundred bytes a pair. Of more
@@ -81,10 +83,10 @@ Task densified(const Task& task);
 // them as one matrix, and one that takes no masks only without one. A kernel that takes O and L
 // counts, from nothing, with the kernel that makes them. Of equal words, fewer flops come first.
 // For least time plans have the blocks of least time, with which rates are measured. Balanced, the
-// choices that move at most 5% above the fewest words come first, those of the least time first;
-// their blocks use up these 5%. Empty if
-// nothing fits. No plan prefetches, whatever the task's memory says. Throws: ShapeMismatch for
-// extents below 1; CountOverflow if the words of all kernels that fit pass 63 bits.
+// choices that move at most 5% above the fewest words come first, the fastest one in front, with
+// blocks that are balanced; the others follow with the fewest words. Empty if nothing fits. No plan
+// prefetches, whatever the task's memory says. Throws: ShapeMismatch for extents below 1;
+// CountOverflow if the words of all kernels that fit pass 63 bits.
 //
 // Of a task with inner levels the choices are the kernels that work in them, those of the least
 // weighted sum first. The seconds of one are those of its words alone, by what the rates say of a
@@ -103,13 +105,14 @@ std::vector<std::string> kernels_of_one_level(const Task& task);
 FastMemoryTooSmall no_levels_fit(const Task& task, const Goal& goal);
 
 // The kernel that solves the task in the least M, whatever M the task has, with the kernel that
-// makes O and L for it. Without a name where none does in an M of 63 bits.
+// makes O and L for it: of the kernels that the goal admits. Without a name where none does in an M
+// of 63 bits.
 struct LeastMemory {
   Index M = std::numeric_limits<Index>::max();
   std::string kernel = {};
   bool densified = false;
 };
-LeastMemory least_memory(const Task& task);
+LeastMemory least_memory(const Task& task, const Goal& goal = {});
 // The task of the forward pass that makes O and L for this one.
 Task forward_task(const Task& task);
 

@@ -45,6 +45,7 @@ Request request_of(Arrays& arrays) {
   Request request;
   request.kernel = "attention/rows";
   request.M = kM;
+  request.objective = Objective::time;
   request.arrays = &arrays;
   return request;
 }
