@@ -49,7 +49,8 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
   return [options, transport, arrays] {
     Request request;
     request.arrays = arrays;
-    request.objective = arrays == nullptr ? Objective::balanced : Objective::time;
+    const bool has_arrays = arrays != nullptr && !arrays->in.empty();
+    request.objective = has_arrays ? Objective::time : Objective::balanced;
     if (transport != nullptr) {
       OnRanks& on = request.on_ranks.emplace();
       on.said = "mpirun";
