@@ -16,6 +16,7 @@
 #include "runtime/system/memory.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
+#include "runtime/theory/rates.hpp"
 
 namespace redblue {
 namespace {
@@ -567,6 +568,22 @@ Description describe(const Report& report, const Part& part) {
   return of;
 }
 
+// The median of several runs, the least and the most.
+void add_repeated(Description& of, std::vector<double> seconds) {
+  if (seconds.empty()) {
+    return;
+  }
+  const auto [least, most] = std::ranges::minmax(seconds);
+  const std::size_t runs = seconds.size();
+  const double middle = median(std::move(seconds));
+  of.facts({{in_json("repeat.runs"), runs},
+            {in_json("repeat.median"), middle},
+            {in_json("repeat.least"), least},
+            {in_json("repeat.most"), most}});
+  of.say("{} runs: median {:.2f} ms, from {:.2f} to {:.2f} ms", runs, 1e3 * middle, 1e3 * least,
+         1e3 * most);
+}
+
 // ---- the problem ---------------------------------------------------------------------------
 
 // As it was asked for: of sparse operands, also where the kernel takes them as dense ones.
@@ -796,6 +813,7 @@ Description describe(const Report& report) {
     of.member("forward", forward);
     of.say("\nfrom nothing: {} words", grouped(*total_from_nothing(report)));
   }
+  add_repeated(of, report.repeated);
   add_beside(of, report);
   if (report.error) {
     of.fact("error", verdict_json(*report.error));

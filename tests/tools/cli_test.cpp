@@ -486,6 +486,38 @@ TEST_F(Command, RunTakesTheTableOfOptions) {
   }
 }
 
+// Several runs have one report, that of the last, and the spread of their times.
+TEST_F(Command, RepeatsRuns) {
+  const std::string run = "run backward/rows --n 60 --d 8 --M 1K";
+  const Json once = json(run), often = json(run + " --repeat 3 --verify");
+  const Json& repeat = often["repeat"];
+  EXPECT_EQ(repeat["runs"], 3);
+  EXPECT_GT(repeat["least"], 0);
+  EXPECT_LE(repeat["least"], repeat["median"]);
+  EXPECT_LE(repeat["median"], repeat["most"]);
+  EXPECT_EQ(often["total"]["io"], once["total"]["io"]);
+  EXPECT_TRUE(often["error"]["ok"]);
+  EXPECT_FALSE(once.contains("repeat"));
+  EXPECT_FALSE(json(run + " --repeat 1").contains("repeat"));
+  EXPECT_NE(data(run + " --repeat 2").find("\n2 runs: median "), std::string::npos);
+}
+
+// --help has subcommands under headings, and nothing twice.
+TEST_F(Command, HelpIsInGroups) {
+  const std::string help = data("--help");
+  std::size_t last = 0;
+  for (const char* const heading : {"Count and plan:\n  count ", "Gate:\n  record ",
+                                    "Measure:\n  info ", "Study:\n  pebble ",
+                                    "Many runs:\n  sweep ", "Store:\n  store ",
+                                    "Shell:\n  manual "}) {
+    const std::size_t at = help.find(heading);
+    ASSERT_NE(at, std::string::npos) << heading << help;
+    EXPECT_GT(at, last) << heading;
+    last = at;
+  }
+  EXPECT_EQ(help.find("Subcommands:"), std::string::npos);
+}
+
 // A variable that was set for something else, and forgotten, changes nothing.
 TEST_F(Command, TheEnvironmentChangesNoCount) {
   const std::string count = "count backward/small --n 40 --m 30 --d 5 --M 300 --format json";

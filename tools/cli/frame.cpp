@@ -107,6 +107,7 @@ int execute_command(int argc, char** argv, const std::string& name, const std::s
   const std::span<const Subcommand> spoken = spoken_of(words, subcommands);
   for (const Subcommand& subcommand : spoken) {
     CLI::App& command = add_subcommand(app, subcommand.name, subcommand.help);
+    command.group(subcommand.group);
     if (spoken.size() == 1 || std::ranges::find(words, subcommand.name) != words.end()) {
       command.final_callback([&action, chosen = subcommand.make(command)] { action = chosen; });
     }

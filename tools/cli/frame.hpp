@@ -24,6 +24,7 @@ struct Subcommand {
   std::string name;
   std::string help;
   std::function<Action(CLI::App&)> make;
+  std::string group = "Subcommands";  // its heading in --help
 };
 
 // Says what went wrong: on standard error, where it is not one of several ranks that would all say

@@ -1,6 +1,8 @@
 #include "tools/commands/redblue.hpp"
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/run/sparse_operands.hpp"
@@ -27,35 +29,43 @@ std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays
     Sparsities sparsities;
   };
   const auto shared = std::make_shared<Shared>();
-  std::vector<Subcommand> subcommands = {
-      {"list", "the kernels; with --n and --d also the least M of each", add_list},
-      {"info", "what this binary is, and what the machine offers it", add_info},
-      {"count", "the words that a kernel will move, from its formulas", add_count},
-      {"run", "run a kernel, counted",
-       [transport, arrays](CLI::App& app) { return add_run(app, transport, arrays); }},
-      {"store", "matrices in a store on disk: see them, verify them, in and out", add_store},
-      {"bounds", "how few words a problem can move, and how near our kernels come", add_bounds},
-      {"plan", "the kernel that moves the fewest words, and the others", add_plan},
-      {"curve", "words of all kernels and their bound against M, n or d; the M for so few words",
-       add_curve},
-      {"measure", "run a kernel and measure a cache meanwhile", add_measure},
-      {"calibrate", "find the M for this machine's caches, for --M auto",
-       [transport](CLI::App& app) { return add_calibrate(app, transport); }},
-      {"table1", "the paper's Table 1, each cell beside the power law of the words counted",
-       add_table1},
-      {"sweep", "count or time the points of a suite, for figures and reports", add_sweep},
-      {"merge", "parts of a sweep or of a baseline, made on several machines, as one", add_merge},
-      {"trace", "run a kernel and write down its moves, for other programs", add_trace},
-      {"pebble", "computations as graphs, and the red-blue pebble game on them", add_pebble},
-      {"replay", "a trace in caches of every size: LRU, and the fewest reads", add_replay},
-      {"plot", "pictures of what kernels do, by gnuplot", add_plot},
-      {"history", "the words of a baseline's points through its commits in git", add_history},
-      {"report", "a sweep as one HTML page: figures, tables, the machine", add_report},
+  std::vector<Subcommand> subcommands;
+  const auto add = [&](std::string group, std::vector<Subcommand> some) {
+    for (Subcommand& subcommand : some) {
+      subcommand.group = group;
+      subcommands.push_back(std::move(subcommand));
+    }
   };
-  const std::vector<Subcommand> gate = gate_subcommands([shared] {
-    return kernel_subjects(&shared->memory, &shared->sparsities, stop_if_caller_asks());
-  });
-  subcommands.insert(subcommands.end(), gate.begin(), gate.end());
+  add("Count and plan",
+      {{"count", "count the words that a kernel moves, from its formulas", add_count},
+       {"plan", "rank the kernels for a problem and an M", add_plan},
+       {"bounds", "show proven lower bounds, and how near kernels come to them", add_bounds},
+       {"curve", "show words and bounds against M, n or d", add_curve},
+       {"run", "run a kernel and count its words",
+        [transport, arrays](CLI::App& app) { return add_run(app, transport, arrays); }},
+       {"list", "list the kernels; with --n and --d, the least M of each", add_list}});
+  add("Gate", gate_subcommands([shared] {
+        return kernel_subjects(&shared->memory, &shared->sparsities, stop_if_caller_asks());
+      }));
+  add("Gate",
+      {{"history", "show the words of a baseline through its commits in git", add_history},
+       {"merge", "join parts of a sweep or of a baseline that several machines made", add_merge}});
+  add("Measure",
+      {{"info", "show what this build has, and what the machine offers", add_info},
+       {"measure", "run a kernel and measure the traffic of a cache", add_measure},
+       {"calibrate", "find the best M for this machine's caches, for --M auto",
+        [transport](CLI::App& app) { return add_calibrate(app, transport); }}});
+  add("Study",
+      {{"pebble", "make graphs of computations, and play the red-blue pebble game on them",
+        add_pebble},
+       {"replay", "replay a trace in caches of every size: LRU, and the fewest reads", add_replay},
+       {"trace", "run a kernel and write its moves to a file", add_trace},
+       {"table1", "compare counted words with the paper's Table 1", add_table1}});
+  add("Many runs",
+      {{"sweep", "count or time every point of a suite", add_sweep},
+       {"report", "make an HTML page of a sweep", add_report},
+       {"plot", "draw what kernels do, with gnuplot", add_plot}});
+  add("Store", {{"store", "show, verify, import and export matrices on disk", add_store}});
   return subcommands;
 }
 
@@ -67,10 +77,11 @@ void prepare_environment() {
 int run_redblue(int argc, char** argv, Transport* transport, const Complaint& complain) {
   std::vector<Subcommand> subcommands = redblue_subcommands(transport, nullptr);
   const auto tree = [&subcommands] { return command_tree(kName, kDescription, subcommands); };
-  subcommands.push_back(
-      {"manual", "manual pages, for man", [tree](CLI::App& app) { return add_manual(app, tree); }});
-  subcommands.push_back({"completion", "command lines completed by bash, zsh or fish",
-                         [tree](CLI::App& app) { return add_completion(app, tree); }});
+  const std::string shell = "Shell";
+  subcommands.push_back({"manual", "write manual pages, for man",
+                         [tree](CLI::App& app) { return add_manual(app, tree); }, shell});
+  subcommands.push_back({"completion", "complete command lines in bash, zsh or fish",
+                         [tree](CLI::App& app) { return add_completion(app, tree); }, shell});
   return run_command(argc, argv, kName, kDescription, subcommands, complain);
 }
 

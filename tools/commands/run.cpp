@@ -30,6 +30,35 @@ Report run_shown(const Request& request, const Topology& topology) {
   return run(request, topology, {.progress = &progress});
 }
 
+// A number of runs. Throws: UsageError.
+Index runs_of(const TextOption& option, const Request& request) {
+  const auto given = option.get();
+  if (!given) {
+    return 1;
+  }
+  if (request.store || request.on_ranks) {
+    throw UsageError(fmt::format("{}: runs in a store or on ranks are not repeated: leave it out",
+                                 given->from));
+  }
+  return parse_size(given->text, given->from);
+}
+
+double seconds_of(const Report& report) {
+  const double own = report.kernel.counted->seconds->total;
+  return report.forward ? own + report.forward->counted->seconds->total : own;
+}
+
+// Runs before the one that is reported. They check and write nothing.
+std::vector<double> run_before(Request request, const Topology& topology, Index runs) {
+  request.verify = false;
+  request.out.clear();
+  std::vector<double> seconds;
+  for (Index k = 0; k < runs; ++k) {
+    seconds.push_back(seconds_of(run(request, topology)));
+  }
+  return seconds;
+}
+
 }  // namespace
 
 Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
@@ -39,9 +68,13 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
                   {"heads",   "kv_heads", "word",   "sums",   "word_costs", "in",     "make",
                    "seed",    "scale",    "out",    "verify", "store",      "engine", "direct",
                    "granule", "keep",     "resume", "grid",   "ranks",      "ring",   "patience"}),
+          repeat(command, "--repeat",
+                 "run so many times, and show the median of the times and their spread; 1",
+                 "NUMBER", to_string(OptionGroup::run)),
           simd(command),
           format(command, "--format", "table, json or csv", "table|json|csv") {}
     ProblemOptions problem;
+    TextOption repeat;
     SimdOption simd;
     TextOption format;
   };
@@ -79,7 +112,13 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
 
     // A single thread is not pinned and needs no topology.
     const Topology topology = request.threads > 1 ? machine_topology() : Topology();
-    const Report report = first ? run_shown(request, topology) : run(request, topology);
+    const Index runs = runs_of(options->repeat, request);
+    std::vector<double> repeated = run_before(request, topology, runs - 1);
+    Report report = first ? run_shown(request, topology) : run(request, topology);
+    if (runs > 1) {
+      repeated.push_back(seconds_of(report));
+      report.repeated = std::move(repeated);
+    }
     if (!first) {  // the first rank says what all did
       return 0;
     }

@@ -478,11 +478,11 @@ Action add_diff(CLI::App& app) {
 }  // namespace
 
 std::vector<Subcommand> gate_subcommands(const std::function<std::vector<Subject>()>& subjects) {
-  return {{"record", "write down what the kernels of a suite move, as a baseline",
+  return {{"record", "write what the kernels of a suite move to a baseline",
            [subjects](CLI::App& app) { return add_record(app, subjects); }},
-          {"check", "hold the kernels to a baseline: exit 3 where one moves a word more or fewer",
+          {"check", "compare the kernels with a baseline; exit 3 where one moves another number of words",
            [subjects](CLI::App& app) { return add_check(app, subjects); }},
-          {"diff", "what changed most between two recordings", add_diff}};
+          {"diff", "compare two baselines, the largest changes first", add_diff}};
 }
 
 }  // namespace redblue

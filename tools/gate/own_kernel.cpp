@@ -195,8 +195,8 @@ int own_kernels_command(int argc, char** argv) {
   }
   std::vector<Subcommand> subcommands = {
       {"list", "the kernels, their sizes, and which have a formula", add_own_list},
-      {"run", "run a kernel, counted", add_own_run},
-      {"count", "the words that a kernel will move, from its formula", add_own_count}};
+      {"run", "run a kernel and count its words", add_own_run},
+      {"count", "count the words that a kernel moves, from its formula", add_own_count}};
   const std::string name = std::filesystem::path(argv[0]).filename().string();
   for (const std::vector<Subcommand>& more : {gate_subcommands(own_kernels), own_pictures(name)}) {
     subcommands.insert(subcommands.end(), more.begin(), more.end());

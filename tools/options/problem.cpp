@@ -64,8 +64,8 @@ ProblemOptions::ProblemOptions(CLI::App& app, const Keys& others)
     : kernel_(app, "kernel", option("kernel").help()),
       table_(app,
              with({"n", "m", "d", "dv", "mask", "activation", "softmax_scale", "sharing", "wanted",
-                   "M", "device", "threads", "prefetch", "objective", "multiple", "blocks"},
-                  others)) {}
+                   "M", "device", "prefetch", "objective", "multiple", "blocks"},
+                  with(others, {"threads"}))) {}
 
 void ProblemOptions::fill(Request& request) const {
   if (!kernel_.get()) {
