@@ -109,6 +109,10 @@ AttentionInput HeadCheck::attention() {
   problem.activation = plan_.problem.activation;
   problem.sharing = plan_.problem.sharing;
   problem.step = step_;
+  if (kernel_.numerics.chain != nullptr) {
+    problem.g_terms =
+        static_cast<double>(kernel_.numerics.chain(plan_.problem, plan_.blocks).value());
+  }
   for (const Signature& operand : kernel_.returned(plan_.problem)) {
     problem.results.push_back(operand.name);
   }

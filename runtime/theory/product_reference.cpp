@@ -159,7 +159,7 @@ class LinearEvaluation {
 };
 
 void LinearEvaluation::add_row(Index i) {
-  const auto width = static_cast<double>(d_), keys = static_cast<double>(m_);
+  const auto width = static_cast<double>(d_), keys = static_cast<double>(m_) + in_.g_terms;
   const Row row = row_of(rows_, i), row2 = squared(row);
   const Row q = times(row, M_);
   Row size2 = times(row2, squares(M_));  // of the terms of q, and of q
@@ -236,13 +236,13 @@ void LinearEvaluation::finish_g() {
   const auto keys = static_cast<double>(m_), queries = static_cast<double>(n_);
   Doubles U2 = U_.peak2;
   add(product(U2, G_.variance(keys)), 1, g_variance_);
-  add(g_.variance(queries), 1, g_variance_);
+  add(g_.variance(queries + in_.g_terms), 1, g_variance_);
   const Doubles spread = product(U2, G_.terms2);
   for (std::size_t k = 0; k < g_.value.words.size(); ++k) {
     const double g = g_.value.words[k];
     result_.value[k] = g;
     result_.allowed[k] =
-        allowed(g_variance_.words[k], g, spread.words[k] + g_.terms2.words[k], keys + queries) + kTiny;
+        allowed(g_variance_.words[k], g, spread.words[k] + g_.terms2.words[k], keys + queries + in_.g_terms) + kTiny;
   }
 }
 

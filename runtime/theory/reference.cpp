@@ -25,7 +25,6 @@ namespace redblue {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr Index kChunk = 240;   // keys between two looks at partial sums
 constexpr Index kProbes = 16;   // random sums over keys of each row
 constexpr Index kKeyProbes = 8;  // random sums over rows of each key
 constexpr Index kSegments = 12;  // of rows, whose sums over rows are added in order
@@ -158,6 +157,40 @@ void set_products(const Doubles& a, const Doubles& b, Doubles& to, Index from) {
   }
 }
 
+// Keys between two looks at first parts of sums: so few that there are some looks, and so many that
+// they cost little.
+Index chunk_of(Range keys) {
+  return std::clamp<Index>(padded(keys.size() / 5, kKeyMultiple), kKeyMultiple, 240);
+}
+
+// The largest squares of first parts of the words of C; and the first part of each row that has the
+// largest norm.
+struct Peaks {
+  explicit Peaks(const Doubles& of)
+      : squares(of.rows, of.cols), rows(squares), norms(static_cast<std::size_t>(of.rows)) {}
+  void clear() {
+    for (Row* words : {&squares.words, &rows.words, &norms}) {
+      std::ranges::fill(*words, 0);
+    }
+  }
+  void look(const Doubles& C) {
+    for (Index i = 0; i < C.rows; ++i) {
+      double& norm = norms[static_cast<std::size_t>(i)];
+      const double here = norm2(C[i], C.cols);
+      if (here > norm) {
+        norm = here;
+        std::copy_n(C[i], C.cols, rows[i]);
+      }
+      for (Index k = 0; k < C.cols; ++k) {
+        squares[i][k] = std::max(squares[i][k], C[i][k] * C[i][k]);
+      }
+    }
+  }
+
+  Doubles squares, rows;
+  Row norms;
+};
+
 // Of each row of a block.
 struct RowState {
   bool live = false;
@@ -177,16 +210,20 @@ struct Block {
         q(s),
         slope(s),
         O(kBlockRows, padded(dv, kKeyMultiple)),
-        O_peak(O),
+        O_peaks(O),
         W(kBlockRows, padded(d, kKeyMultiple)),
-        W_peak(W),
+        W_peaks(W),
         probes(kBlockRows, padded(kProbes, kKeyMultiple)),
         p_probes(probes) {}
   double* row(Row& strip, Index i) const { return strip.data() + i * step; }
 
   Index step;
   Row s, f, q, slope;  // by rows and keys
-  Doubles O, O_peak, W, W_peak, probes, p_probes;
+  Doubles O;
+  Peaks O_peaks;
+  Doubles W;
+  Peaks W_peaks;
+  Doubles probes, p_probes;
   std::array<RowState, kBlockRows> rows;
 };
 
@@ -224,11 +261,12 @@ void add(Sums& to, Sums& part, Sums& peaks) {
   }
 }
 
-// C += strip B over some keys, for kBlockRows rows; keeps the largest squares of first parts.
+// C += strip B over some keys, for kBlockRows rows.
 void add_product(const double* strip, Index step, Range keys, const Panels& B, Doubles& C,
-                 Doubles* peak) {
-  for (Index first = keys.begin; first < keys.end; first += kChunk) {
-    const Index depth = std::min(kChunk, keys.end - first);
+                 Peaks* peaks) {
+  const Index chunk = chunk_of(keys);
+  for (Index first = keys.begin; first < keys.end; first += chunk) {
+    const Index depth = std::min(chunk, keys.end - first);
     for (Index panel = 0; panel < B.count(); ++panel) {
       multiply({.A = strip + first,
                 .row_step = step,
@@ -240,10 +278,8 @@ void add_product(const double* strip, Index step, Range keys, const Panels& B, D
                 .C_step = C.cols,
                 .adds = true});
     }
-    if (peak != nullptr) {
-      for (std::size_t k = 0; k < C.words.size(); ++k) {
-        peak->words[k] = std::max(peak->words[k], C.words[k] * C.words[k]);
-      }
+    if (peaks != nullptr) {
+      peaks->look(C);
     }
   }
 }
@@ -291,7 +327,8 @@ class Evaluation {
   void finish_O(Index i, Index r, Block& at, Sums& sums);
   void start_v(Index i, double v_peak2, RowState& row) const;
   void finish_W(Index i, Index r, Block& at, Sums& sums);
-  void add_to_g(Index i, const double* W, const Row& variance, Sums& sums) const;
+  void add_to_g(Index i, const double* W, const double* W_peak2, const Row& variance,
+                Sums& sums) const;
   void finish_keys(const Sums& sums, const Sums& peaks);
   void finish_g(const Sums& sums, const Sums& peaks);
   void finish_layer(const Sums& sums, const Sums& peaks, const Doubles& dV_variance);
@@ -305,8 +342,10 @@ class Evaluation {
   Panels scores_, values_T_, keys_by_d_, values_by_d_, probes_, p_probes_;
   Doubles row_probes_, row_p_probes_, X_, Y_;
   Row X_rows_, Y_rows_, Y_columns_;  // squared norms
-  Row equal_rows_;
+  Row equal_rows_, equal_keys_;
   double most_equal_keys_ = 1;
+  double V_sizes2_ = 0;  // of all columns
+  double V_alike_ = 0;   // the squared norm of the mean of V, in parts of that of its rows
   double tiny_ = 0;
   std::atomic<bool> hopeless_ = false;  // a row of which nothing is stated
   ExpectedResults results_;
@@ -422,14 +461,24 @@ void Evaluation::make_keys() {
       add(Factor(product(V_.words, Y_), m_), V_.norm, Y_columns_, h_error_, value_others2_);
     }
   }
-  const Row equal_keys = multiplicities(K_.words, V_.words, m_);
-  most_equal_keys_ = *std::ranges::max_element(equal_keys);
-  K_.repeat(equal_keys);
-  V_.repeat(equal_keys);
+  equal_keys_ = multiplicities(K_.words, V_.words, m_);
+  most_equal_keys_ = *std::ranges::max_element(equal_keys_);
+  K_.repeat(equal_keys_);
+  V_.repeat(equal_keys_);
   equal_rows_ = multiplicities(weighted_ ? A1_.words : S_.words, dO().words, n_);
   for (Factor* rows : {&S_, &A1_, &dO_, &G_}) {
     rows->repeat(rows->large_square.empty() ? Row() : equal_rows_);
   }
+  Row mean_V(V_.sizes.size());
+  double V2 = 0;
+  for (Index j = 0; j < m_; ++j) {
+    V2 += V_.norm[static_cast<std::size_t>(j)] / static_cast<double>(m_);
+    for (std::size_t k = 0; k < mean_V.size(); ++k) {
+      mean_V[k] += V_.words[j][k] / static_cast<double>(m_);
+    }
+  }
+  V_alike_ = V2 > 0 ? norm2(mean_V.data(), std::ssize(mean_V)) / V2 : 0;
+  V_sizes2_ = norm2(V_.sizes.data(), std::ssize(V_.sizes));
   scores_ = Panels(transposed(K_.words), d_);
   values_by_d_ = Panels(V_.words, keys_);
   if (backward_) {
@@ -579,8 +628,9 @@ void Evaluation::sum_softmax(Index i, Range keys, const double* s, const double*
                          value_others2_.data(),  K_.large_square.data(), V_.large_square.data(),
                          V_.mean_square.data()};
   double v_peak2 = 0;
-  for (Index first = keys.begin; first < keys.end; first += kChunk) {
-    add_softmax(pair, of_keys, s, f, q, first, std::min(first + kChunk, keys.end), sums);
+  const Index chunk = chunk_of(keys);
+  for (Index first = keys.begin; first < keys.end; first += chunk) {
+    add_softmax(pair, of_keys, s, f, q, first, std::min(first + chunk, keys.end), sums);
     v_peak2 = std::max(v_peak2, sums.q * sums.q);
   }
   const double terms = of_terms(static_cast<double>(m_));
@@ -620,22 +670,24 @@ void Evaluation::start_v(Index i, double v_peak2, RowState& row) const {
   row.v_error = std::max(0.0, of_f) + sums.q_errors + pair.f_error * v * v +
                 of_terms(static_cast<double>(m_)) * (v_peak2 + sums.q_terms) +
                 of_terms(width) * v * v;
-  double sizes2 = 0;
-  for (const double size : V_.sizes) {
-    sizes2 += size * size;
-  }
+  // O whose terms are nearly equal has roundings that add up.
+  const double alike = V_alike_ * std::min(1.0, 1 / (static_cast<double>(m_) * sums.f2));
+  row.v_error += squared(static_cast<double>(m_) / 32) * std::pow(alike, 4) * G_.norm[r] *
+                 sums.value_mean2 * V_sizes2_ / width;
   pair.v_error = row.v_error +
                  S_.worst[r] * sums.kappa2 * std::max(0.0, sums.q2 - v * v) +
-                 (G_.worst[r] + 0.1 * G_.norm[r]) * sums.value_mean2 * sizes2;
+                 (G_.worst[r] + 0.1 * G_.norm[r]) * sums.value_mean2 * V_sizes2_;
 }
 
 void Evaluation::add_products(Range rows, Range keys, Block& at, Sums& sums) const {
-  for (Doubles* fresh : {&at.O, &at.O_peak, &at.W, &at.W_peak, &at.probes, &at.p_probes}) {
+  for (Doubles* fresh : {&at.O, &at.W, &at.probes, &at.p_probes}) {
     std::ranges::fill(fresh->words, 0);
   }
+  at.O_peaks.clear();
+  at.W_peaks.clear();
   const double* const slope = softmax_ ? at.f.data() : at.slope.data();
   if (wants("O") || layer_) {
-    add_product(at.f.data(), at.step, keys, values_by_d_, at.O, &at.O_peak);
+    add_product(at.f.data(), at.step, keys, values_by_d_, at.O, &at.O_peaks);
   }
   if (probes_.count() > 0) {
     add_product(slope, at.step, keys, probes_, at.probes, nullptr);
@@ -643,7 +695,7 @@ void Evaluation::add_products(Range rows, Range keys, Block& at, Sums& sums) con
   if (!backward_) {
     return;
   }
-  add_product(at.q.data(), at.step, keys, keys_by_d_, at.W, &at.W_peak);
+  add_product(at.q.data(), at.step, keys, keys_by_d_, at.W, &at.W_peaks);
   if (weighted_ || !exact_scale_) {
     add_product(at.q.data(), at.step, keys, p_probes_, at.p_probes, nullptr);
   }
@@ -696,8 +748,9 @@ void Evaluation::evaluate_block(Range rows, Block& at, Sums& sums) {
                          V_.mean_square.data()};
   const KeySums to{sums.dV_error.data(), sums.dV_terms.data(), sums.dK_error.data(),
                    sums.dK_terms.data()};
-  for (Index first = keys.begin; first < keys.end; first += kChunk) {
-    const Index end = std::min(first + kChunk, keys.end);
+  const Index chunk = chunk_of(keys);
+  for (Index first = keys.begin; first < keys.end; first += chunk) {
+    const Index end = std::min(first + chunk, keys.end);
     for (Index r = 0; (backward_ || !softmax_) && r < rows.size(); ++r) {
       RowState& row = at.rows[static_cast<std::size_t>(r)];
       if (row.live) {
@@ -763,32 +816,30 @@ void Evaluation::finish_O(Index i, Index r, Block& at, Sums& sums) {
     const auto c = static_cast<std::size_t>(k);
     const double size2 = squared(V_.sizes[c]);
     variance[c] = row.growth * row.growth * (size2 * own + of_row * B[k] * B[k]) +
-                  of_terms(terms) * (at.O_peak[r][k] + size2 * terms2);
+                  of_terms(terms) * (at.O_peaks.squares[r][k] + size2 * terms2);
     if (wants("O") && !weighted_) {
       set("O", i * dv_ + k, B[k], allowed(variance[c], B[k], size2 * terms2, terms));
     }
     for (Index b = 0; layer_ && b < d_; ++b) {
       sums.dY[k][b] += B[k] * dO_.words[i][b];
-      sums.dY_error[k][b] += variance[c] * squared(dO_.words[i][b]);
+      sums.dY_error[k][b] += equal_rows_[row_at] * variance[c] * squared(dO_.words[i][b]);
     }
   }
   if (!weighted_ || !wants("O")) {
     return;
   }
-  double V2 = 0;
-  for (const double size : V_.sizes) {
-    V2 += size * size * terms2;
-  }
+  const double V2 = V_sizes2_ * terms2;
   for (Index b = 0; b < d_; ++b) {
-    double O = 0, of_O = 0, of_terms2 = 0;
+    double O = 0, of_O = 0, of_terms2 = 0, peak = 0;
     for (Index k = 0; k < d_; ++k) {
       const double y2 = squared(Y_[k][b]);
       O += B[k] * Y_[k][b];
+      peak += at.O_peaks.rows[r][k] * Y_[k][b];
       of_O += variance[static_cast<std::size_t>(k)] * y2;
       of_terms2 += squared(V_.sizes[static_cast<std::size_t>(k)]) * terms2 * y2;
     }
     of_O += of_dot((norm2(B, d_) + V2) * Y_columns_[static_cast<std::size_t>(b)], O, width) +
-            of_terms(terms + width) * (O * O + of_terms2);
+            of_terms(terms + width) * (std::max(O * O, peak * peak) + of_terms2);
     set("O", i * d_ + b, O, allowed(of_O, O, of_terms2, terms));
   }
 }
@@ -820,7 +871,7 @@ void Evaluation::finish_W(Index i, Index r, Block& at, Sums& sums) {
     const double size2 = squared(K_.sizes[c]);
     variance[c] = row.growth * row.growth *
                       (size2 * (row.sums.W + in_common) + row.pair.f_error * W[k] * W[k]) +
-                  of_terms(terms) * (at.W_peak[r][k] + size2 * row.sums.W_terms);
+                  of_terms(terms) * (at.W_peaks.squares[r][k] + size2 * row.sums.W_terms);
     if (wants("dQ")) {
       const double of_dQ = squared(scale) * (variance[c] + W[k] * W[k]);
       set("dQ", i * d_ + k, scale * W[k],
@@ -828,7 +879,7 @@ void Evaluation::finish_W(Index i, Index r, Block& at, Sums& sums) {
     }
   }
   if (weighted_) {
-    add_to_g(i, W, variance, sums);
+    add_to_g(i, W, at.W_peaks.squares[r], variance, sums);
   }
   for (Index a = 0; layer_ && a < d_; ++a) {
     double dA1 = 0, of_dA1 = 0;
@@ -841,14 +892,15 @@ void Evaluation::finish_W(Index i, Index r, Block& at, Sums& sums) {
   }
 }
 
-void Evaluation::add_to_g(Index i, const double* W, const Row& variance, Sums& sums) const {
+void Evaluation::add_to_g(Index i, const double* W, const double* W_peak2, const Row& variance,
+                          Sums& sums) const {
   const double times = equal_rows_[static_cast<std::size_t>(i)];
   for (Index a = 0; a < d_; ++a) {
     const double A1 = A1_.words[i][a];
     for (Index b = 0; b < d_; ++b) {
       sums.g[a][b] += A1 * W[b];
       sums.g_error[a][b] += times * A1 * A1 * variance[static_cast<std::size_t>(b)];
-      sums.g_terms[a][b] += A1 * A1 * W[b] * W[b];
+      sums.g_terms[a][b] += A1 * A1 * W_peak2[b];
     }
   }
 }
@@ -916,7 +968,7 @@ void Evaluation::finish_layer(const Sums& sums, const Sums& peaks, const Doubles
     for (Index b = 0; b < d_; ++b) {
       dV2 += squared(sums.dV.at(j, b));
       for (Index a = 0; a < d_; ++a) {
-        terms2[a][b] += squared(V_.words[j][a]) *
+        terms2[a][b] += equal_keys_[static_cast<std::size_t>(j)] * squared(V_.words[j][a]) *
                         (dV_variance[j][b] + of_terms(keys) * squared(sums.dV.at(j, b)));
       }
     }
@@ -956,7 +1008,7 @@ void Evaluation::finish_g(const Sums& sums, const Sums& peaks) {
   if (!weighted_ || !backward_) {
     return;
   }
-  const double terms = static_cast<double>(n_ + m_);
+  const double terms = std::max(in_.g_terms, static_cast<double>(n_ + m_));
   const Factor& rows = layer_ ? S_ : A1_;
   double sized = 0, sized_rows = 0;
   for (Index i = 0; i < n_; ++i) {
@@ -982,7 +1034,8 @@ void Evaluation::finish_g(const Sums& sums, const Sums& peaks) {
           squared(A1_.sizes[static_cast<std::size_t>(a)]) * by_keys[static_cast<std::size_t>(b)] +
           of_terms(terms) * (peaks.g[a][b] + sums.g_terms[a][b]);
       set(layer_ ? "dX" : "g", a * d_ + b, sums.g[a][b],
-          allowed(variance, sums.g[a][b], sums.g_terms[a][b], static_cast<double>(n_)));
+          allowed(variance, sums.g[a][b], sums.g_terms[a][b] * static_cast<double>(n_) / terms,
+                  terms));
     }
   }
 }

@@ -35,6 +35,7 @@ struct AttentionInput {
   Activation activation = Activation::softmax;
   Sharing sharing = Sharing::none;  // dK of plain inputs, and dA2, have the gradient of values
   std::vector<std::string_view> results = {};  // L needs no A3 and no Y
+  double g_terms = 0;  // sums that are added to a word of g, where these are more than n + m
   // Called now and then, by the thread that called, with the part that is done. What it throws ends
   // the evaluation.
   std::function<void(double done)> step = nullptr;

@@ -44,7 +44,7 @@ TEST(Caller, NeedsADozenLinesFromOwnBuffersToG) {
   const Plan plan = kernel.plan({n, m, d}, machine.capacity());
   kernel.kernel->run(machine, plan, {{&A1, &A2, &A3, &X, &Y, &dO}, {&g}}, workspace);
   // ----
-  const Verified verdict = verify(kernel, problem, {{"g", gradient}});
+  const Verified verdict = verify(kernel, plan, problem, {{"g", gradient}});
   EXPECT_TRUE(verdict.ok) << verdict.text;
   EXPECT_EQ(total(machine.phases()).io.reads, total(plan.phases).reads.value());
   EXPECT_LE(total(machine.phases()).peak, 64);

@@ -196,7 +196,7 @@ TEST_P(ClusteredKernel, MovesAndReturnsWhatItSays) {
     }
     const PhaseCost all = total(plan.phases);
     EXPECT_EQ(moved, all.reads + all.writes);
-    const Verified verdict = verify(kernel, problem, result.returned);
+    const Verified verdict = verify(kernel, plan, problem, result.returned);
     EXPECT_TRUE(verdict.ok) << verdict.text;
   }
 }

@@ -65,7 +65,7 @@ TEST(BackwardSmall, MovesTheTableWhenItRuns) {
   const Result result = run_kernel(kernel, plan, problem);
   EXPECT_EQ(rows_of(result), small_table(shape, 11));
   EXPECT_EQ(result.all.io, (IoCount{877'836, 150'696}));
-  const Verified verdict = verify(kernel, problem, result.returned);
+  const Verified verdict = verify(kernel, plan, problem, result.returned);
   EXPECT_TRUE(verdict.ok) << verdict.text;
 }
 
@@ -178,7 +178,7 @@ TEST(KeyGroups, MoveTheWordsAndOperationsOfTheContract) {
           EXPECT_EQ(result.all.io, (IoCount{expected.reads, expected.writes}));
           EXPECT_EQ(result.all.operations.elementwise,
                     elementwise_by_contract(kernel.name, shape, plan.blocks));
-          const Verified verdict = verify(kernel, problem, result.returned);
+          const Verified verdict = verify(kernel, plan, problem, result.returned);
           EXPECT_TRUE(verdict.ok) << verdict.text;
         }
       }
@@ -198,7 +198,7 @@ TEST(KeyGroups, MergeWhatDiffersByFarMoreThanAnExponentHolds) {
       const Plan plan = kernel.in_groups(kernel.plan(shape, 2000), 7);
       const TestProblem problem = make_problem(kernel, shape, 2, scale);
       const Verified verdict =
-          verify(kernel, problem, run_kernel(kernel, plan, problem).returned);
+          verify(kernel, plan, problem, run_kernel(kernel, plan, problem).returned);
       EXPECT_TRUE(verdict.ok) << name << " " << scale << ": " << verdict.text;
     }
   }

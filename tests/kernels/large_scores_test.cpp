@@ -95,7 +95,7 @@ TEST(LargeScores, GiveFiniteVerifiedResultsInEveryKernel) {
             EXPECT_TRUE(std::ranges::all_of(words, [](float word) { return std::isfinite(word); }))
                 << name << " of " << to_string(plan);
           }
-          const Verified verdict = verify(kernel, problem, result.returned);
+          const Verified verdict = verify(kernel, plan, problem, result.returned);
           EXPECT_TRUE(verdict.ok) << to_string(plan) << ": " << verdict.text;
         }
       }

@@ -62,7 +62,7 @@ void expect_levels(const TestedKernel& kernel, const Plan& plan, std::uint64_t s
   expect_level({result.phases, result.all}, {plan.M, plan.phases}, kernel.mask.full());
   EXPECT_EQ(result.far, "");
   EXPECT_EQ(result.live, 0);
-  const Verified verdict = verify(kernel, problem, result.returned);
+  const Verified verdict = verify(kernel, plan, problem, result.returned);
   EXPECT_TRUE(verdict.ok) << verdict.text;
 }
 

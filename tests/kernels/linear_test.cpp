@@ -139,7 +139,7 @@ TEST(Linear, CausalMovesAndHoldsWhatItsFormulasSay) {
       }
       EXPECT_EQ(loops.reads, total(plan.phases).reads);
       EXPECT_EQ(loops.writes, total(plan.phases).writes);
-      const Verified verdict = verify(kernel, problem, result.returned);
+      const Verified verdict = verify(kernel, plan, problem, result.returned);
       EXPECT_TRUE(verdict.ok) << verdict.text;
       EXPECT_THROW(static_cast<void>(kernel.plan(shape, least - 1)), FastMemoryTooSmall);
     }

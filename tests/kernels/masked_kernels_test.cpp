@@ -139,7 +139,7 @@ void expect_exact(const TestedKernel& kernel, const Plan& plan, const TestProble
   for (const auto& [name, words] : returned) {
     EXPECT_TRUE(std::ranges::none_of(words, [](float word) { return std::isnan(word); })) << name;
   }
-  const Verified verdict = verify(kernel, problem, returned);
+  const Verified verdict = verify(kernel, plan, problem, returned);
   EXPECT_TRUE(verdict.ok) << verdict.text;
 }
 

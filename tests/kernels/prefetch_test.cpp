@@ -267,7 +267,7 @@ TEST(Prefetch, RunsAsItsFormulasSayToTheSameBits) {
           EXPECT_EQ(without_elementwise(result.phases), as_counted(plan.phases));
           EXPECT_LE(result.all.peak, M);
           EXPECT_EQ(result.live, 0);
-          const Verified verdict = verify(kernel, problem, result.returned);
+          const Verified verdict = verify(kernel, plan, problem, result.returned);
           EXPECT_TRUE(verdict.ok) << verdict.text;
 
           Ways ways;

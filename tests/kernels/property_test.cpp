@@ -222,7 +222,7 @@ void check_case(const TestedKernel& kernel, const Plan& plan, std::uint64_t seed
   for (const auto& [name, words] : result.returned) {
     EXPECT_TRUE(std::ranges::none_of(words, [](float word) { return std::isnan(word); })) << name;
   }
-  const Verified verdict = verify(kernel, problem, result.returned);
+  const Verified verdict = verify(kernel, plan, problem, result.returned);
   EXPECT_TRUE(verdict.ok) << verdict.text;
 
   // The witnesses agree, no input changed, and a second run gives the same bits.

@@ -76,7 +76,7 @@ TEST_P(SimdKernels, ComputeAndCountTheSame) {
         const TestProblem problem = make_problem(kernel, shape, 7);
         const Result result = run_kernel(kernel, plan, problem);
         EXPECT_EQ(simd_target(), GetParam());
-        const Verified verdict = verify(kernel, problem, result.returned);
+        const Verified verdict = verify(kernel, plan, problem, result.returned);
         EXPECT_TRUE(verdict.ok) << verdict.text;
         // Elementwise operations have no formula: the best target is the witness.
         const UseSimd best(simd_targets().front());

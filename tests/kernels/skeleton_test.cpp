@@ -37,7 +37,7 @@ TEST(Skeleton, MovesAndComputesWhatItSays) {
       }
       EXPECT_EQ(result.all.io, (IoCount{reads.value(), writes.value()})) << to_string(plan);
       EXPECT_EQ(result.live, 0);
-      const Verified verdict = verify(kernel, problem, result.returned);
+      const Verified verdict = verify(kernel, plan, problem, result.returned);
       EXPECT_TRUE(verdict.ok) << verdict.text;
     }
   }

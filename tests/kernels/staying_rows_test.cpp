@@ -179,7 +179,7 @@ TEST_P(StayingKernel, MovesAndReturnsWhatItSays) {
       EXPECT_GE(found->operations.flops, phase.flops.value()) << phase.path;
       EXPECT_LE(found->peak, phase.peak.value()) << phase.path;
     }
-    const Verified verdict = verify(kernel, problem, result.returned);
+    const Verified verdict = verify(kernel, plan, problem, result.returned);
     EXPECT_TRUE(verdict.ok) << verdict.text;
     EXPECT_TRUE(same_bits(result.returned, run_kernel(kernel, plan, problem).returned));
   }

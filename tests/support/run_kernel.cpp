@@ -160,13 +160,17 @@ std::vector<PhaseCounts> without_elementwise(std::vector<PhaseCounts> phases) {
   return phases;
 }
 
-ExpectedResults expected_results(const TestedKernel& kernel, const TestProblem& problem) {
+ExpectedResults expected_results(const TestedKernel& kernel, const Plan& plan,
+                                 const TestProblem& problem) {
   const auto& [n, m, d] = problem.shape;
   if (takes(kernel, "A")) {
     return {{"C", evaluate_product(n, m, d, problem.given.at("A"), problem.given.at("B"))}};
   }
   AttentionInput input = attention(problem);
   input.sharing = kernel.sharing;
+  if (const auto sums = kernel.kernel->numerics.chain) {
+    input.g_terms = static_cast<double>(sums(plan.problem, plan.blocks).value());
+  }
   for (const Signature& operand : kernel.returns) {
     input.results.push_back(operand.name);
   }
@@ -176,9 +180,10 @@ ExpectedResults expected_results(const TestedKernel& kernel, const TestProblem& 
   return evaluate(input);
 }
 
-Verified verify(const TestedKernel& kernel, const TestProblem& problem, const Buffers& returned) {
+Verified verify(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,
+                const Buffers& returned) {
   Verified verdict;
-  for (const auto& [name, exact] : expected_results(kernel, problem)) {
+  for (const auto& [name, exact] : expected_results(kernel, plan, problem)) {
     const Deviation worst = compare(returned.at(name), exact);
     verdict.part = std::max(verdict.part, worst.part());
     if (!worst.ok) {

@@ -67,7 +67,8 @@ std::vector<PhaseCounts> as_counted(const std::vector<PhaseCost>& costs);
 std::vector<PhaseCounts> without_elementwise(std::vector<PhaseCounts> phases);
 
 // The double-precision evaluation of what the kernel returns.
-ExpectedResults expected_results(const TestedKernel& kernel, const TestProblem& problem);
+ExpectedResults expected_results(const TestedKernel& kernel, const Plan& plan,
+                                 const TestProblem& problem);
 
 // Whether no word that is returned is further from that than is allowed; and the largest part of
 // what is allowed.
@@ -76,7 +77,8 @@ struct Verified {
   double part = 0;
   std::string text;
 };
-Verified verify(const TestedKernel& kernel, const TestProblem& problem, const Buffers& returned);
+Verified verify(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,
+                const Buffers& returned);
 
 // The same blocks with the default prefetch.
 Blocks without_prefetch(const Blocks& blocks);

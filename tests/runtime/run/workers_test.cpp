@@ -245,7 +245,7 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
         EXPECT_LE(seconds, counted.seconds->total);
       }
 
-      const Verified verdict = verify(kernel_, problem, store.returned());
+      const Verified verdict = verify(kernel_, plan, problem, store.returned());
       EXPECT_TRUE(verdict.ok) << verdict.text;
       if (workers == 1) {
         of_one = store.returned();
@@ -341,7 +341,7 @@ TEST_P(Teams, ComputeTheSameBitsUnderMasks) {
       EXPECT_EQ(counted.largest, largest_io(kernel, plan, team).value());
       EXPECT_TRUE(same_bits(store.returned(), alone)) << "other bits than of one worker";
     }
-    const Verified verdict = verify(kernel, problem, alone);
+    const Verified verdict = verify(kernel, plan, problem, alone);
     EXPECT_TRUE(verdict.ok) << verdict.text;
   }
 }

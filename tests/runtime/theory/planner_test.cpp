@@ -111,7 +111,7 @@ TEST(Planner, WhatItChoseMovesThatAndIsRight) {
       moved += result.all.io.io();
       EXPECT_LE(result.all.peak, task.memory.M) << to_string(plan);
       EXPECT_EQ(result.live, 0) << to_string(plan);
-      const Verified verdict = verify(kernel, problem, result.returned);
+      const Verified verdict = verify(kernel, plan, problem, result.returned);
       EXPECT_TRUE(verdict.ok) << to_string(plan) << ": " << verdict.text;
     }
     EXPECT_EQ(moved, best.words.value()) << to_string(best.plan);
