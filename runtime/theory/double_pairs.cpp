@@ -20,7 +20,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr hn::CappedTag<double, 8> kDoubles;
 using Double = hn::Vec<decltype(kDoubles)>;
 constexpr Index kWidth = static_cast<Index>(hn::MaxLanes(kDoubles));
-constexpr int kTileRows = 6;
+// Of 16 vector registers, or of 32.
+constexpr int kTileRows = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 
 HWY_INLINE Double load(const double* from) {
   return hn::LoadU(kDoubles, from);
@@ -45,8 +46,9 @@ Index panel_width() {
   return 2 * kWidth;
 }
 
-void multiply_tile(const PanelProduct& of, const double* A, double* C) {
+HWY_INLINE void multiply_tile(const PanelProduct& of, const double* A, double* C) {
   Double sums[kTileRows][2];
+  HWY_UNROLL(12)
   for (int r = 0; r < kTileRows; ++r) {
     sums[r][0] = hn::Zero(kDoubles);
     sums[r][1] = hn::Zero(kDoubles);
@@ -55,6 +57,7 @@ void multiply_tile(const PanelProduct& of, const double* A, double* C) {
   for (Index k = 0; k < of.depth; ++k) {
     const Double left = load(B);
     const Double right = load(B + kWidth);
+    HWY_UNROLL(12)
     for (int r = 0; r < kTileRows; ++r) {
       const Double a = set(A[r * of.row_step]);
       sums[r][0] = hn::MulAdd(a, left, sums[r][0]);
@@ -176,7 +179,7 @@ void add_softmax_row(const PairRow& row, const PairKeys& keys, const double* s, 
   const Double L = set(row.L), zero = hn::Zero(kDoubles);
   Double errors = zero, largest_error = zero, most = zero, O = zero, O_terms = zero, kappa2 = zero;
   Double all_f2 = zero, mean2 = zero, mean_q = zero, mean_q2 = zero, errors_q = zero;
-  Double errors_q2 = zero, q_errors = zero, q_terms = zero;
+  Double errors_q2 = zero, q_errors = zero, q_terms = zero, largest_q = zero;
   for (Index j = first; j < end; j += kWidth) {
     const Double fj = load(f + j), sj = load(s + j), k2 = load(keys.kappa2 + j);
     const Double e = softmax_error(of_s(k2, load(keys.others2 + j), sj), sj, L);
@@ -197,6 +200,7 @@ void add_softmax_row(const PairRow& row, const PairKeys& keys, const double* s, 
       const Double q_error = of_q(load(keys.nu2 + j), load(keys.value_others2 + j), qj);
       const Double fq = hn::Mul(fj, qj);
       mean_q = hn::Add(mean_q, fq);
+      largest_q = hn::Max(largest_q, hn::Abs(qj));
       mean_q2 = hn::MulAdd(fq, qj, mean_q2);
       const Double eq = hn::Mul(f2e, qj);
       errors_q = hn::Add(errors_q, eq);
@@ -216,6 +220,7 @@ void add_softmax_row(const PairRow& row, const PairKeys& keys, const double* s, 
   if constexpr (kBackward) {
     sums.q += sum(mean_q);
     sums.q2 += sum(mean_q2);
+    sums.largest_q = HWY_MAX(sums.largest_q, largest(largest_q));
     sums.errors_q += sum(errors_q);
     sums.errors_q2 += sum(errors_q2);
     sums.q_errors += sum(q_errors);

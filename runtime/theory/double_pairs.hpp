@@ -11,7 +11,7 @@
 
 namespace redblue {
 
-inline constexpr Index kBlockRows = 24;    // rows of a block
+inline constexpr Index kBlockRows = 48;    // rows of a block
 inline constexpr Index kKeyMultiple = 48;  // of keys: any panel's width and any tile's rows divide it
 inline constexpr double kDeadScore = -1e30;
 
@@ -19,7 +19,7 @@ inline constexpr double kDeadScore = -1e30;
 Index panel_width();
 
 // C = A B, or C += A B, of a panel B: `depth` rows of panel_width() words, one after the other.
-// Word (i, k) of A is A[i * row_step + k * depth_step]. Requires: rows is a multiple of 6.
+// Word (i, k) of A is A[i * row_step + k * depth_step]. Requires: rows is a multiple of 12.
 struct PanelProduct {
   const double* A;
   Index row_step, depth_step, rows;
@@ -62,7 +62,7 @@ struct SoftmaxSums {
   double O = 0, O_terms = 0;                          // f^2 e value2; f^2 value2
   double f2 = 0;                                 // squares of f
   double kappa2 = 0, value_mean2 = 0;            // means by f
-  double q = 0, q2 = 0;                          // means by f of q and its square
+  double q = 0, q2 = 0, largest_q = 0;           // means by f of q and its square; and of all |q|
   double errors_q = 0, errors_q2 = 0, q_errors = 0, q_terms = 0;  // f^2 e q, f^2 e q^2, f^2 of q
 };
 // `q` may be null. Adds to the sums.

@@ -136,6 +136,18 @@ Row multiplicities(const Doubles& a, const Doubles& b, Index count) {
   return equal;
 }
 
+// The squares of the columns' sizes of `made`, for sums of errors in units of those of `from`, from
+// which it is made row by row.
+Row in_place_of(const Factor& from, const Factor& made) {
+  const double before = std::reduce(from.large_square.begin(), from.large_square.end());
+  const double now = std::reduce(made.large_square.begin(), made.large_square.end());
+  Row squares;
+  for (const double size : made.sizes) {
+    squares.push_back(before > 0 ? size * size * now / before : 0);
+  }
+  return squares;
+}
+
 // Sums over the rows of a matrix with random signs, several of each row; in units of the columns'
 // sizes, or not.
 Doubles probes_of(const Factor& of, Index count, Index salt, bool sized) {
@@ -342,8 +354,9 @@ class Evaluation {
   Panels scores_, values_T_, keys_by_d_, values_by_d_, probes_, p_probes_;
   Doubles row_probes_, row_p_probes_, X_, Y_;
   Row X_rows_, Y_rows_, Y_columns_;  // squared norms
+  Row y2_, h2_, G2_;  // by columns: y, h and G in the place of K, V and dO, where pairs have errors
   Row equal_rows_, equal_keys_;
-  double most_equal_keys_ = 1;
+  double most_equal_keys_ = 1, most_equal_rows_ = 1;
   double V_sizes2_ = 0;  // of all columns
   double V_alike_ = 0;   // the squared norm of the mean of V, in parts of that of its rows
   double tiny_ = 0;
@@ -427,6 +440,7 @@ void Evaluation::make_rows() {
       dO_ = Factor(std::move(dO), n_);
       G_ = Factor(product(dO_.words, transposed(Y_)), n_);
       G_.made_of(dO_.norm, Y_rows_);
+      G2_ = in_place_of(dO_, G_);
     }
     return;
   }
@@ -449,16 +463,19 @@ void Evaluation::make_keys() {
   V_ = Factor(in_.A3.empty() ? Doubles(keys_, 1) : with_rows(in_.A3, m_, dv_, kKeyMultiple), m_);
   others2_ = value_others2_ = y_error_ = h_error_ = Row(static_cast<std::size_t>(keys_));
   if (weighted_) {
-    const auto add = [&](Factor made, const Row& norms, const Row& columns, Row& error, Row& others) {
+    const auto add = [&](Factor made, const Factor& from, const Row& columns, Row& error,
+                         Row& others, Row& squares) {
+      const Row& norms = from.norm;
       made.made_of(norms, columns);
       error = made.worst;
+      squares = in_place_of(from, made);
       for (std::size_t j = 0; j < others.size(); ++j) {
         others[j] = 0.1 * made.norm[j] + error[j];
       }
     };
-    add(Factor(product(K_.words, transposed(X_)), m_), K_.norm, X_rows_, y_error_, others2_);
+    add(Factor(product(K_.words, transposed(X_)), m_), K_, X_rows_, y_error_, others2_, y2_);
     if (!in_.A3.empty()) {
-      add(Factor(product(V_.words, Y_), m_), V_.norm, Y_columns_, h_error_, value_others2_);
+      add(Factor(product(V_.words, Y_), m_), V_, Y_columns_, h_error_, value_others2_, h2_);
     }
   }
   equal_keys_ = multiplicities(K_.words, V_.words, m_);
@@ -466,6 +483,7 @@ void Evaluation::make_keys() {
   K_.repeat(equal_keys_);
   V_.repeat(equal_keys_);
   equal_rows_ = multiplicities(weighted_ ? A1_.words : S_.words, dO().words, n_);
+  most_equal_rows_ = *std::ranges::max_element(equal_rows_);
   for (Factor* rows : {&S_, &A1_, &dO_, &G_}) {
     rows->repeat(rows->large_square.empty() ? Row() : equal_rows_);
   }
@@ -669,7 +687,7 @@ void Evaluation::start_v(Index i, double v_peak2, RowState& row) const {
   const double of_f = sums.errors_q2 - 2 * v * sums.errors_q + v * v * sums.errors;
   row.v_error = std::max(0.0, of_f) + sums.q_errors + pair.f_error * v * v +
                 of_terms(static_cast<double>(m_)) * (v_peak2 + sums.q_terms) +
-                of_terms(width) * v * v;
+                of_terms(width) * v * v + squared(sums.largest_q);
   // O whose terms are nearly equal has roundings that add up.
   const double alike = V_alike_ * std::min(1.0, 1 / (static_cast<double>(m_) * sums.f2));
   row.v_error += squared(static_cast<double>(m_) / 32) * std::pow(alike, 4) * G_.norm[r] *
@@ -818,7 +836,7 @@ void Evaluation::finish_O(Index i, Index r, Block& at, Sums& sums) {
     variance[c] = row.growth * row.growth * (size2 * own + of_row * B[k] * B[k]) +
                   of_terms(terms) * (at.O_peaks.squares[r][k] + size2 * terms2);
     if (wants("O") && !weighted_) {
-      set("O", i * dv_ + k, B[k], allowed(variance[c], B[k], size2 * terms2, terms));
+      set("O", i * dv_ + k, B[k], allowed(variance[c], B[k], size2 * terms2 / most_equal_keys_, terms));
     }
     for (Index b = 0; layer_ && b < d_; ++b) {
       sums.dY[k][b] += B[k] * dO_.words[i][b];
@@ -838,9 +856,10 @@ void Evaluation::finish_O(Index i, Index r, Block& at, Sums& sums) {
       of_O += variance[static_cast<std::size_t>(k)] * y2;
       of_terms2 += squared(V_.sizes[static_cast<std::size_t>(k)]) * terms2 * y2;
     }
-    of_O += of_dot((norm2(B, d_) + V2) * Y_columns_[static_cast<std::size_t>(b)], O, width) +
+    of_O += row.growth * row.growth * own * h2_[static_cast<std::size_t>(b)] +
+            of_dot((norm2(B, d_) + V2) * Y_columns_[static_cast<std::size_t>(b)], O, width) +
             of_terms(terms + width) * (std::max(O * O, peak * peak) + of_terms2);
-    set("O", i * d_ + b, O, allowed(of_O, O, of_terms2, terms));
+    set("O", i * d_ + b, O, allowed(of_O, O, of_terms2 / most_equal_keys_, terms));
   }
 }
 
@@ -875,7 +894,7 @@ void Evaluation::finish_W(Index i, Index r, Block& at, Sums& sums) {
     if (wants("dQ")) {
       const double of_dQ = squared(scale) * (variance[c] + W[k] * W[k]);
       set("dQ", i * d_ + k, scale * W[k],
-          allowed(of_dQ, scale * W[k], squared(scale) * size2 * row.sums.W_terms, terms));
+          allowed(of_dQ, scale * W[k], squared(scale) * size2 * row.sums.W_terms / most_equal_keys_, terms));
     }
   }
   if (weighted_) {
@@ -887,8 +906,10 @@ void Evaluation::finish_W(Index i, Index r, Block& at, Sums& sums) {
       dA1 += W[k] * X_[a][k];
       of_dA1 += variance[static_cast<std::size_t>(k)] * squared(X_[a][k]);
     }
-    of_dA1 += of_dot(W2 * X_rows_[static_cast<std::size_t>(a)], dA1, width);
-    set("dA1", i * d_ + a, dA1, allowed(of_dA1, dA1, 0, terms));
+    of_dA1 += row.growth * row.growth * row.sums.W * y2_[static_cast<std::size_t>(a)] +
+              of_dot(W2 * X_rows_[static_cast<std::size_t>(a)], dA1, width);
+    set("dA1", i * d_ + a, dA1, allowed(of_dA1, dA1, row.sums.W_terms * y2_[static_cast<std::size_t>(a)] / most_equal_keys_,
+                terms));
   }
 }
 
@@ -935,7 +956,7 @@ void Evaluation::finish_keys(const Sums& sums, const Sums& peaks) {
       dV_variance[j][k] = size2 * of_dV + rows * (peaks.dV.at(j, k) + terms2);
       if (wants("dV")) {
         const double dV = sums.dV.at(j, k);
-        set("dV", j * dv_ + k, dV, allowed(dV_variance[j][k], dV, terms2, static_cast<double>(n_)));
+        set("dV", j * dv_ + k, dV, allowed(dV_variance[j][k], dV, terms2 / most_equal_rows_, static_cast<double>(n_)));
       }
     }
     for (Index k = 0; k < d_ && (wants("dK") || wants("dA2")); ++k) {
@@ -949,7 +970,7 @@ void Evaluation::finish_keys(const Sums& sums, const Sums& peaks) {
         terms2 += squared(dO().sizes[static_cast<std::size_t>(k)]) * sums.dV_terms[at];
       }
       set(layer_ ? "dA2" : "dK", j * d_ + k, value,
-          allowed(variance, value, terms2, static_cast<double>(joins ? 2 * n_ : n_)));
+          allowed(variance, value, terms2 / most_equal_rows_, static_cast<double>(joins ? 2 * n_ : n_)));
     }
   }
   if (layer_) {
@@ -978,10 +999,14 @@ void Evaluation::finish_layer(const Sums& sums, const Sums& peaks, const Doubles
         value += sums.dV.at(j, b) * Y_[a][b];
         variance += dV_variance[j][b] * squared(Y_[a][b]);
       }
-      variance += of_dot(dV2 * Y_rows_[static_cast<std::size_t>(a)], value, width);
+      // Errors of f are those of all words of dV_j: they meet dO_i Y^T.
+      variance += G2_[static_cast<std::size_t>(a)] * sums.dV_error[static_cast<std::size_t>(j)] +
+                  of_dot(dV2 * Y_rows_[static_cast<std::size_t>(a)], value, width);
       const auto at = static_cast<std::size_t>(j * d_ + a);
+      const double alike2 = G2_[static_cast<std::size_t>(a)] *
+                            sums.dV_terms[static_cast<std::size_t>(j)] / most_equal_rows_;
       if (!joins) {
-        set("dA3", j * d_ + a, value, allowed(variance, value, 0, rows));
+        set("dA3", j * d_ + a, value, allowed(variance, value, alike2, rows));
         continue;
       }
       if (!wants("dA2")) {
@@ -989,7 +1014,7 @@ void Evaluation::finish_layer(const Sums& sums, const Sums& peaks, const Doubles
       }
       Expected& dA2 = results_.at("dA2");
       dA2.value[at] += value;
-      dA2.allowed[at] = std::hypot(dA2.allowed[at], allowed(variance + of_terms(width) * squared(dA2.value[at]), value, 0, rows));
+      dA2.allowed[at] = std::hypot(dA2.allowed[at], allowed(variance + of_terms(width) * squared(dA2.value[at]), value, alike2, rows));
     }
   }
   for (Index a = 0; a < d_; ++a) {
