@@ -657,10 +657,10 @@ std::string to_words(const Verdict& error) {
         "--scale or --softmax-scale",
         where);
   }
-  std::string words =
-      fmt::format("verified: {}: error {:.2g} at {}, {:.2g} of what is allowed; relative error "
-                  "{:.2g}",
-                  error.ok ? "yes" : "NO", error.error, where, error.part(), error.relative);
+  std::string words = fmt::format(
+      "verified: {}: error {:.2g} at {}, {:.2g} of what is allowed; relative error "
+      "{:.2g}",
+      error.ok ? "yes" : "NO", error.error, where, error.part(), error.relative);
   if (error.given_off) {
     constexpr double kOfAnotherProblem = 1e-3;
     words += fmt::format("; {}O and L are taken as given, {:.2g} off those of the other operands",
@@ -879,12 +879,8 @@ std::string to_json(const Report& report) {
   }
   if (report.error) {
     const Verdict& error = *report.error;
-    json["error"] = {{"value", error.error},
-                     {"allowed", error.allowed},
-                     {"ok", error.ok},
-                     {"relative", error.relative},
-                     {"output", error.output},
-                     {"row", error.row},
+    json["error"] = {{"value", error.error},       {"allowed", error.allowed}, {"ok", error.ok},
+                     {"relative", error.relative}, {"output", error.output},   {"row", error.row},
                      {"column", error.col}};
     if (error.head) {
       json["error"]["head"] = *error.head;

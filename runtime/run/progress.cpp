@@ -121,9 +121,8 @@ void Progress::show_during(const std::function<std::string()>& line,
       return;
     }
     do {
-      sink_(fmt::format(
-          "{}, {} s", line(),
-          std::chrono::floor<std::chrono::seconds>(Clock::now() - start_).count()));
+      sink_(fmt::format("{}, {} s", line(),
+                        std::chrono::floor<std::chrono::seconds>(Clock::now() - start_).count()));
     } while (!stopped_before(Clock::now() + kInterval));
     sink_("");
   };

@@ -178,7 +178,8 @@ Verdict HeadCheck::verify(const Views& results) {
       const bool none = computed.data() == kNoEntries.data();
       const auto [row, col] = none ? Place{0, 0} : place_in(operand, plan_.problem, found.index);
       // Rows are those of all stacked heads.
-      const Index rows = whole_matrix(operand, kernel_.pass).rows_of(plan_.problem.one_head().shape);
+      const Index rows =
+          whole_matrix(operand, kernel_.pass).rows_of(plan_.problem.one_head().shape);
       if (report_.kernel.heads() > 1) {
         const Index before = heads_of(operand, plan_.problem, head_);  // of other heads of keys
         verdict.head = before + row / rows;

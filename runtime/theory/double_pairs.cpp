@@ -156,6 +156,7 @@ void activate(Activation activation, const double* s, double* f, double* slope, 
     case Activation::silu:
       return activate_row<Activation::silu>(s, f, slope, keys);
   }
+  refuse_activation(activation);
 }
 
 // The variance of a score, or of q.
@@ -231,7 +232,7 @@ void add_softmax_row(const PairRow& row, const PairKeys& keys, const double* s, 
 void add_softmax(const PairRow& row, const PairKeys& keys, const double* s, const double* f,
                  const double* q, Index first, Index end, SoftmaxSums& sums) {
   (q != nullptr ? add_softmax_row<true> : add_softmax_row<false>)(row, keys, s, f, q, first, end,
-                                                                   sums);
+                                                                  sums);
 }
 
 // The variances of f and p of another activation; `curve` bounds phi'' and `step` how far phi'
@@ -295,8 +296,9 @@ void add_pairs_of(const PairRow& row, const PairKeys& keys, const double* s, con
       hn::StoreU(p, kDoubles, q + j);
       const Double p2 = square(p);
       const Double P =
-          kSoftmax ? hn::MulAdd(p2, softmax_error(e, sj, L), hn::Mul(f2, hn::Add(q_error, square(qj))))
-                   : hn::MulAdd(square(slope_j), q_error, hn::MulAdd(moved, square(qj), p2));
+          kSoftmax
+              ? hn::MulAdd(p2, softmax_error(e, sj, L), hn::Mul(f2, hn::Add(q_error, square(qj))))
+              : hn::MulAdd(square(slope_j), q_error, hn::MulAdd(moved, square(qj), p2));
       const Double key2 = load(keys.key2 + j);
       W = hn::MulAdd(P, key2, W);
       W_terms = hn::MulAdd(p2, key2, W_terms);

@@ -11,8 +11,9 @@
 
 namespace redblue {
 
-inline constexpr Index kBlockRows = 48;    // rows of a block
-inline constexpr Index kKeyMultiple = 48;  // of keys: any panel's width and any tile's rows divide it
+inline constexpr Index kBlockRows = 48;  // rows of a block
+inline constexpr Index kKeyMultiple =
+    48;  // of keys: any panel's width and any tile's rows divide it
 inline constexpr double kDeadScore = -1e30;
 
 // Words of a row of a panel: two vectors.
@@ -52,17 +53,17 @@ struct PairRow {
 // What all pairs of a key share, by keys.
 struct PairKeys {
   const double *kappa2, *others2, *nu2, *value_others2;  // squares of norms
-  const double *key2, *value2;  // large squares of words of K and V
-  const double* value_mean2;    // mean squares of words of V
+  const double *key2, *value2;                           // large squares of words of K and V
+  const double* value_mean2;                             // mean squares of words of V
 };
 
 // Sums over the keys of a row, of a softmax: with f, of f^2 times errors of f alone, and of q.
 struct SoftmaxSums {
   double errors = 0, largest_error = 0, largest = 0;  // f^2 e; the largest f e, and e, e of f
   double O = 0, O_terms = 0;                          // f^2 e value2; f^2 value2
-  double f2 = 0;                                 // squares of f
-  double kappa2 = 0, value_mean2 = 0;            // means by f
-  double q = 0, q2 = 0, largest_q = 0;           // means by f of q and its square; and of all |q|
+  double f2 = 0;                                      // squares of f
+  double kappa2 = 0, value_mean2 = 0;                 // means by f
+  double q = 0, q2 = 0, largest_q = 0;  // means by f of q and its square; and of all |q|
   double errors_q = 0, errors_q2 = 0, q_errors = 0, q_terms = 0;  // f^2 e q, f^2 e q^2, f^2 of q
 };
 // `q` may be null. Adds to the sums.

@@ -2,6 +2,8 @@
 // Small matrices of doubles, for the check of results.
 
 #include <algorithm>
+#include <compare>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -81,6 +83,35 @@ inline std::vector<double> row_norms2(const Doubles& a) {
     norms.push_back(norm2(a[i], a.cols));
   }
   return norms;
+}
+
+// For each row of two matrices, how many are equal to it in both: equal operands are rounded alike.
+inline std::vector<double> multiplicities(const Doubles& a, const Doubles& b, Index count) {
+  const auto less = [&](Index i, Index k) {
+    const auto compared = [&](const Doubles& of) {
+      return std::lexicographical_compare_three_way(of[i], of[i] + of.cols, of[k], of[k] + of.cols);
+    };
+    const auto first = compared(a);
+    return first != 0 ? first < 0 : compared(b) < 0;
+  };
+  std::vector<Index> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, less);
+  std::vector<double> equal(static_cast<std::size_t>(a.rows), 1);
+  for (auto first = order.begin(); first != order.end();) {
+    const auto end = std::upper_bound(first, order.end(), *first, less);
+    const auto alike = static_cast<double>(end - first);
+    for (; first != end; ++first) {
+      equal[static_cast<std::size_t>(*first)] = alike;
+    }
+  }
+  return equal;
+}
+
+// Whether more than half of the rows are equal.
+inline bool mostly_equal(const Doubles& a, Index count) {
+  const std::vector<double> times = multiplicities(a, a, count);
+  return count > 2 && *std::ranges::max_element(times) > static_cast<double>(count) / 2;
 }
 
 }  // namespace redblue

@@ -59,7 +59,7 @@ inline Doubles with_rows(std::span<const float> words, Index rows, Index cols, I
 
 // strip = A B for some keys, the columns of B.
 inline void set_product(const double* A, Index depth, const Panels& B, Range keys, double* strip,
-                 Index step) {
+                        Index step) {
   for (Index first = keys.begin; first < keys.end; first += B.width()) {
     multiply({.A = A,
               .row_step = depth,
@@ -72,6 +72,5 @@ inline void set_product(const double* A, Index depth, const Panels& B, Range key
               .adds = false});
   }
 }
-
 
 }  // namespace redblue

@@ -1,6 +1,7 @@
 // Products of matrices, and linear attention, for reference.hpp.
 
 #include <algorithm>
+
 #include <omp.h>
 
 #include "memsim/errors.hpp"
@@ -138,6 +139,10 @@ class LinearEvaluation {
     if (makes_g_) {
       finish_g();
     }
+    if (mostly_equal(rows_, n_) || mostly_equal(A1_, n_) || mostly_equal(left_, m_) ||
+        mostly_equal(right_, m_)) {
+      std::ranges::for_each(result_.allowed, [](double& allowed) { allowed *= kTimesOfEqual; });
+    }
     return std::move(result_);
   }
 
@@ -151,10 +156,10 @@ class LinearEvaluation {
   Index n_, m_, d_;
   Doubles A1_, Y_, rows_, M_, left_, right_;
   Summed G_;
-  Summed U_;            // A1^T (dO Y^T): errors of G meet it
+  Summed U_;  // A1^T (dO Y^T): errors of G meet it
   Summed g_;
   Doubles g_variance_;
-  Doubles by_rows_;     // O: the variance of what A1 meets in other orders
+  Doubles by_rows_;  // O: the variance of what A1 meets in other orders
   Expected result_;
 };
 
@@ -241,8 +246,9 @@ void LinearEvaluation::finish_g() {
   for (std::size_t k = 0; k < g_.value.words.size(); ++k) {
     const double g = g_.value.words[k];
     result_.value[k] = g;
-    result_.allowed[k] =
-        allowed(g_variance_.words[k], g, spread.words[k] + g_.terms2.words[k], keys + queries + in_.g_terms) + kTiny;
+    result_.allowed[k] = allowed(g_variance_.words[k], g, spread.words[k] + g_.terms2.words[k],
+                                 keys + queries + in_.g_terms) +
+                         kTiny;
   }
 }
 
@@ -280,7 +286,8 @@ Expected evaluate_product(Index n, Index m, Index d, std::span<const float> A,
     for (Index i = first; i < std::min(first + kBlockRows, n); ++i) {
       for (Index j = 0; j < m; ++j) {
         const double value = strip[static_cast<std::size_t>((i - first) * step + j)];
-        const double norms2 = rows2[static_cast<std::size_t>(i)] * columns2[static_cast<std::size_t>(j)];
+        const double norms2 =
+            rows2[static_cast<std::size_t>(i)] * columns2[static_cast<std::size_t>(j)];
         const auto at = static_cast<std::size_t>(i * m + j);
         const auto depth = static_cast<double>(d);
         C.value[at] = value;

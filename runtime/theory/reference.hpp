@@ -59,8 +59,8 @@ struct AttentionInput {
 struct Deviation {
   double error = 0;
   double allowed = 0;
-  Index index = -1;  // -1 if nothing was compared
-  bool ok = false;   // there are elements, all finite, and none is further off than is allowed
+  Index index = -1;     // -1 if nothing was compared
+  bool ok = false;      // there are elements, all finite, and none is further off than is allowed
   double largest = 0;   // of all |value|
   double relative = 0;  // the largest of all errors in units of `largest`; 0 without an error
 

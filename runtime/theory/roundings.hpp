@@ -8,9 +8,11 @@
 namespace redblue {
 
 inline constexpr double kUnit = 0x1p-24;
-inline constexpr double kTimes = 16;        // the root mean square error that is allowed
-inline constexpr double kRounding = 0.25;   // one rounding
-inline constexpr double kTiny = 0x1p-122;   // exceeds what an underflow loses
+inline constexpr double kTimes = 16;  // the root mean square error that is allowed
+// More of that where most rows of an operand are equal: then roundings are, too.
+inline constexpr double kTimesOfEqual = 2;
+inline constexpr double kRounding = 0.25;  // one rounding
+inline constexpr double kTiny = 0x1p-122;  // exceeds what an underflow loses
 
 // The variance of a sum of so many terms is terms / 16 + 1/4 times the squares of its partial sums.
 inline double of_terms(double terms) {
@@ -27,7 +29,7 @@ inline double allowed(double variance, double value, double terms2, double terms
   const double size = std::abs(value);
   const double all = std::sqrt(terms * terms2);
   const double alike = all > 0 ? size * std::pow(std::min(1.0, size / all), 8) : 0;
-  return kUnit * (kTimes * std::sqrt(variance) + terms / 4 * alike);
+  return kUnit * (kTimes * std::sqrt(variance) + terms / 2 * alike);
 }
 
 }  // namespace redblue

@@ -76,13 +76,13 @@ const Kind kKinds[] = {
      [](Buffer& words, Index cols, Random& random) {
        const Index column = any(random, 0, cols - 1);
        for (std::size_t k = 0; k < words.size(); ++k) {
-         words[k] *= static_cast<Index>(k) % cols == column ? 10 : 1;
-         words[k] *= random() % 97 == 0 ? 10 : 1;
+         words[k] *= static_cast<Index>(k) % cols == column ? 10.0F : 1.0F;
+         words[k] *= random() % 97 == 0 ? 10.0F : 1.0F;
        }
      }},
     {"few words",
      [](Buffer& words, Index, Random& random) {
-       std::ranges::for_each(words, [&](float& word) { word *= random() % 4 == 0 ? 2 : 0; });
+       std::ranges::for_each(words, [&](float& word) { word *= random() % 4 == 0 ? 2.0F : 0.0F; });
      }},
     {"integers",
      [](Buffer& words, Index, Random&) {
@@ -122,8 +122,7 @@ Plan some_plan(const TestedKernel& kernel, const Shape& shape, Random& random) {
   const double spread = unit(random);
   const auto M =
       least + static_cast<Index>(std::pow(static_cast<double>(everything - least), spread)) - 1;
-  const Plan plan =
-      kernel.plan(shape, M, random() % 3 == 0 ? Objective::time : Objective::words);
+  const Plan plan = kernel.plan(shape, M, random() % 3 == 0 ? Objective::time : Objective::words);
   return kernel.groups_keys() && random() % 3 == 0 ? kernel.in_groups(plan, any(random, 1, 5))
                                                    : plan;
 }
@@ -136,8 +135,8 @@ void add_forward_in_float32(const TestedKernel& kernel, TestProblem& problem, Ra
                                                      "forward/rows-resident"};
   static const std::vector<std::string> kPlain = {"attention/rows", "attention/tiles",
                                                   "attention/rows-resident"};
-  TestedKernel forward = tested_kernel((plain ? kPlain : kWeighted)[random() % 3] +
-                                       (shares ? "-shared" : ""));
+  TestedKernel forward =
+      tested_kernel((plain ? kPlain : kWeighted)[random() % 3] + (shares ? "-shared" : ""));
   forward.mask = kernel.mask;
   const Result made = run_kernel(forward, some_plan(forward, problem.shape, random), problem);
   problem.given["O"] = made.returned.at("O");
@@ -152,7 +151,8 @@ struct Worst {
 // One case: the largest part of what is allowed.
 Verified check_case(TestedKernel kernel, Random& random, std::string& kind, std::string& text) {
   const Index most = random() % 4 == 0 ? 300 : 40;
-  Shape shape{any(random, 1, most), any(random, 1, most), any(random, 1, random() % 5 == 0 ? 70 : 12)};
+  Shape shape{any(random, 1, most), any(random, 1, most),
+              any(random, 1, random() % 5 == 0 ? 70 : 12)};
   if (kernel.takes_dv() && random() % 3 == 0) {
     shape.dv = any(random, 1, 12);
   }

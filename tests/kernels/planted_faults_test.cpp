@@ -2,7 +2,8 @@
 // changed by what a fault in one row, or in some, would change, in double precision; or the kernel
 // is given another scale. Each must be refused:
 //
-//   left out   one key is left out of one row, a key with the median weight of the row's keys
+//   left out   one key is left out of one row, a key with the median weight of the row's keys;
+//              of more rows in g of relu, see below
 //   rescaled   before one block of keys, sums of one row are not rescaled to the new maximum
 //   scale      scores are 1 + 10^-4 times as large
 //   swapped    16 rows meet two keys in each other's places, with the values in their own
@@ -73,8 +74,9 @@ class OneRow {
       const auto word = static_cast<double>(words[static_cast<std::size_t>(i * d + k)]);
       for (Index c = 0; by != nullptr && c < d; ++c) {
         row[static_cast<std::size_t>(c)] +=
-            word * static_cast<double>(problem_.given.find(std::string_view(by))->second[static_cast<std::size_t>(
-                       transposed ? c * d + k : k * d + c)]);
+            word * static_cast<double>(
+                       problem_.given.find(std::string_view(by))
+                           ->second[static_cast<std::size_t>(transposed ? c * d + k : k * d + c)]);
       }
       if (by == nullptr) {
         row[static_cast<std::size_t>(k)] = word;
@@ -84,7 +86,8 @@ class OneRow {
   }
   double dot(const Words64& row, const std::string& operand, Index j) const {
     const auto d = row.size();
-    const float* const key = problem_.given.find(operand)->second.data() + j * static_cast<Index>(d);
+    const float* const key =
+        problem_.given.find(operand)->second.data() + j * static_cast<Index>(d);
     double sum = 0;
     for (std::size_t k = 0; k < d; ++k) {
       sum += row[k] * static_cast<double>(key[k]);
@@ -98,8 +101,8 @@ class OneRow {
   // Scores of the row, minus infinity where dead.
   Words64 scores(Index i) const {
     Words64 S = weighted_ && problem_.given.contains("X") ? row_of("A1", i, "X", false)
-                : weighted_                              ? row_of("A1", i, nullptr, false)
-                                                         : row_of("Q", i, nullptr, false);
+                : weighted_                               ? row_of("A1", i, nullptr, false)
+                                                          : row_of("Q", i, nullptr, false);
     const double scale = weighted_ ? 1 : 1 / std::sqrt(static_cast<double>(problem_.shape.d));
     Words64 s;
     for (Index j = 0; j < problem_.shape.m; ++j) {
@@ -204,7 +207,8 @@ void OneRow::add(Index i, const Fault& fault, double sign,
     const Buffer& words = problem_.given.at(by);
     for (std::size_t k = 0; k < width; ++k) {
       for (std::size_t c = 0; c < width; ++c) {
-        result[c] += row[k] * static_cast<double>(words[transposed ? c * width + k : k * width + c]);
+        result[c] +=
+            row[k] * static_cast<double>(words[transposed ? c * width + k : k * width + c]);
       }
     }
     return result;
@@ -262,7 +266,17 @@ class Planted {
   }
 
   double nothing() { return largest_part(right_, {}, expected_); }
-  double left_out() { return rows({row()}, {.left_out = key_of_median_weight()}); }
+  // In g of relu, a score that float32 may find on the other side of 0 makes p all of q or nothing.
+  // At n = 4096 some dozen pairs are so, and hide what one row does: there 256 rows miss the key.
+  double left_out() {
+    const bool jumps =
+        kernel_.activation == Activation::relu && kernel_.kernel->pass == Pass::backward;
+    std::vector<Index> some;
+    for (Index i = row(); i < row() + (jumps ? problem_.shape.n / 16 : 1); ++i) {
+      some.push_back(i);
+    }
+    return rows(some, {.left_out = key_of_median_weight()});
+  }
   double swapped() {
     std::vector<Index> some;
     for (Index i = row(); i < row() + 16; ++i) {
@@ -395,7 +409,8 @@ std::vector<PlantedCase> planted_cases() {
   all.push_back({"linear/rows", large});
   all.push_back({"linear-gradient/rows", large});
   all.push_back({"linear/rows", small, Activation::softmax, Mask::causal(small.m, small.m)});
-  all.push_back({"linear-gradient/rows", small, Activation::softmax, Mask::causal(small.m, small.m)});
+  all.push_back(
+      {"linear-gradient/rows", small, Activation::softmax, Mask::causal(small.m, small.m)});
   all.push_back({"matmul/blocked", small});
   return all;
 }
@@ -413,9 +428,9 @@ TEST(PlantedFaults, AreRefused) {
     const bool product = pass == Pass::product;
     const bool softmax = each.activation == Activation::softmax && !is_linear(pass) && !product;
     const bool gradient = is_backward(pass);
-    std::string line = fmt::format("{:<24}{:<10}{:<6}", each.kernel,
-                                   is_linear(pass) || product ? "" : to_string(each.activation),
-                                   each.shape.n);
+    std::string line =
+        fmt::format("{:<24}{:<10}{:<6}", each.kernel,
+                    is_linear(pass) || product ? "" : to_string(each.activation), each.shape.n);
     const auto expect = [&](bool applies, auto fault) {
       if (!applies) {
         line += fmt::format("{:>10}", "-");
