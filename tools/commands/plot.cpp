@@ -118,12 +118,7 @@ ReplayReport replay_of(const ReplayAsked& asked) {
   const ReplayUnit unit = asked.unit.get();
   Request request;
   asked.problem.fill(request);
-<<<<<<< HEAD
-  ReplayReport report{.replayed = {}, .at = {}, .kernel = accesses_of(request, unit), .unit = unit};
-=======
-  asked.inputs.fill(request);
   ReplayReport report{.kernel = accesses_of(request, unit), .unit = unit};
->>>>>>> h-reports
   report.replayed = replay(report.kernel->accesses);
   report.at = sizes_shown(report);
   return report;

@@ -68,13 +68,7 @@ class ReplayOptions {
     }
     Request request;
     problem_.fill(request);
-<<<<<<< HEAD
-    ReplayReport report{
-        .replayed = {}, .at = {}, .kernel = accesses_of(request, unit), .unit = unit};
-=======
-    inputs_.fill(request);
     ReplayReport report{.replayed = {}, .kernel = accesses_of(request, unit), .unit = unit};
->>>>>>> h-reports
     report.replayed = replay(report.kernel->accesses);
     return report;
   }

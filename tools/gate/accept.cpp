@@ -66,8 +66,6 @@ std::optional<Accepted> accepted_by(const TextOption& accept, const TextOption& 
     }
     return std::nullopt;
   }
-  for (const Given& given : accept.all()) {
-  }
   if (is_standard_input(baseline)) {
     throw UsageError(fmt::format("{}: standard input is no file that can change: name the baseline",
                                  accept.flag()));

@@ -8,12 +8,8 @@
 #include <fmt/ranges.h>
 
 #include "runtime/gate/comparison.hpp"
-<<<<<<< HEAD
-#include "runtime/text/cells.hpp"
-#include "runtime/text/sizes.hpp"
-=======
 #include "runtime/text/description.hpp"
->>>>>>> h-reports
+#include "runtime/text/sizes.hpp"
 #include "tools/cli/frame.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/gate/gate.hpp"
