@@ -13,7 +13,6 @@
 #include "runtime/gate/arguments_json.hpp"
 #include "runtime/gate/comparison.hpp"
 #include "runtime/gate/metrics.hpp"
-#include "runtime/text/cells.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/table.hpp"
 
@@ -176,11 +175,14 @@ History history_of(const std::string& file, const MetricAsked& asked,
   return history;
 }
 
-std::string to_table(const History& history) {
+namespace {
+
+// A row for each commit at which a point changes; and how many points never do.
+std::string changes_text(const History& history) {
   Table table;
   table.add({"point", "commit", "date", history.metric, "change"});
   bool any = false;
-  std::size_t constant = 0;
+  Index constant = 0;
   for (const History::Line& line : history.lines) {
     if (!line.changes() && history.lines.size() > 1) {
       ++constant;
@@ -198,74 +200,86 @@ std::string to_table(const History& history) {
       }
     }
   }
-  std::string text = fmt::format("{}: {} of {} in {}{}\n", history.file, history.metric,
-                                 counted(std::ssize(history.lines), "point"),
-                                 counted(std::ssize(history.commits), "commit"),
-                                 history.shallow ? ", of a shallow clone" : "");
-  text += any ? "\n" + table.text() : "";
-  if (constant != 0) {
-    text += fmt::format("\n{} did not change\n", counted(static_cast<Index>(constant), "point"));
-  }
-  return text;
+  return (any ? "\n" + table.text() : "") +
+         (constant != 0 ? fmt::format("\n{} did not change\n", counted(constant, "point")) : "");
 }
 
-std::string to_json(const History& history) {
-  Json json = {{"schema", kHistorySchema},
-               {"file", history.file},
-               {"metric", history.metric},
-               {"shallow", history.shallow}};
-  json["commits"] = Json::array();
-  for (const Commit& commit : history.commits) {
-    json["commits"].push_back({{"commit", commit.hash},
-                               {"short", commit.short_hash},
-                               {"date", commit.date},
-                               {"author", commit.author},
-                               {"subject", commit.subject}});
-  }
-  json["points"] = Json::array();
-  for (const History::Line& line : history.lines) {
-    Json its = {{"kernel", line.point.subject},
-                {"arguments", arguments_json(line.point.arguments)}};
-    its["values"] = Json::array();
-    Json accepted = Json::array();
-    for (std::size_t k = 0; k < line.values.size(); ++k) {
-      const History::Value& value = line.values[k];
-      its["values"].push_back(value.number   ? Json(*value.number)
-                              : !value.there ? Json()
-                                             : Json(value.fits ? "none" : "does not fit"));
-      for (const Accepted& each : value.accepted) {
-        accepted.push_back({{"commit", history.commits[k].hash},
-                            {"date", each.date},
-                            {"who", each.who},
-                            {"reason", each.reason},
-                            {"before", each.before},
-                            {"after", each.after}});
-      }
-    }
-    its["accepted"] = std::move(accepted);
-    json["points"].push_back(std::move(its));
-  }
-  return json.document(Json::BadText::replaced);
+Json accepted_json(const Accepted& accepted, const Commit& commit) {
+  return {{"commit", commit.hash},     {"date", accepted.date},     {"who", accepted.who},
+          {"reason", accepted.reason}, {"before", accepted.before}, {"after", accepted.after}};
 }
 
-std::string to_csv(const History& history) {
+// A point at each commit.
+Description describe(const History& history, const History::Line& line) {
+  Json values = Json::array(), accepted = Json::array();
   std::vector<Cells> rows;
-  for (const History::Line& line : history.lines) {
-    for (std::size_t k = 0; k < line.values.size(); ++k) {
-      const History::Value& value = line.values[k];
-      const Commit& commit = history.commits[k];
-      rows.push_back({{in_csv("kernel"), line.point.subject},
-                      {in_csv("arguments"), to_string(line.point.arguments)},
-                      {in_csv("commit"), commit.hash},
-                      {in_csv("date"), commit.date},
-                      {in_csv("author"), commit.author},
-                      {in_csv("subject"), commit.subject},
-                      {in_csv("metric"), history.metric},
-                      {in_csv("value"), value.number ? CellValue(*value.number) : absent()},
-                      {in_csv("accepted"), reasons_of(value)}});
+  for (std::size_t k = 0; k < line.values.size(); ++k) {
+    const History::Value& value = line.values[k];
+    const Commit& commit = history.commits[k];
+    values.push_back(value.number   ? Json(*value.number)
+                     : !value.there ? Json()
+                                    : Json(value.fits ? "none" : "does not fit"));
+    for (const Accepted& each : value.accepted) {
+      accepted.push_back(accepted_json(each, commit));
     }
+    rows.push_back({{in_csv("kernel"), line.point.subject},
+                    {in_csv("arguments"), to_string(line.point.arguments)},
+                    {in_csv("commit"), commit.hash},
+                    {in_csv("date"), commit.date},
+                    {in_csv("author"), commit.author},
+                    {in_csv("subject"), commit.subject},
+                    {in_csv("metric"), history.metric},
+                    {in_csv("value"), value.number},
+                    {in_csv("accepted"), reasons_of(value)}});
   }
-  return csv_of(rows);
+  Description of;
+  of.facts({{in_json("kernel"), line.point.subject},
+            {in_json("arguments"), arguments_json(line.point.arguments)},
+            {in_json("values"), std::move(values)},
+            {in_json("accepted"), std::move(accepted)}});
+  of.table("", std::move(rows));
+  return of;
+}
+
+// The axes of points from `least` to `most`, at so many commits.
+std::string history_axes(std::size_t commits, double least, double most, bool one) {
+  const double room = std::max(1.0, 0.08 * (most - least));
+  std::string commands = fmt::format("set xrange [{}:{}]\nset yrange [{}:{}]\n", -0.3,
+                                     static_cast<double>(commits) - 0.7, least - room, most + room);
+  commands += one ? gnuplot_tics('y', static_cast<Index>(most + room),
+                                 static_cast<Index>(std::max(0.0, least - room)))
+                  : fmt::format(
+                        "set ytics nomirror out format '%+g%%'\nset rmargin at screen {}\nset key "
+                        "at screen {}, graph 1 left top font ',{}'\n",
+                        kNarrowRight, kNarrowRight + 0.005, kSmallFont);
+  return commands;
+}
+
+}  // namespace
+
+Description describe(const History& history) {
+  Description of;
+  of.facts({{in_json("schema"), kHistorySchema},
+            {in_json("file"), history.file},
+            {in_json("metric"), history.metric},
+            {in_json("shallow"), history.shallow},
+            {in_json("points"), Json::array()}});
+  of.say("{}: {} of {} in {}{}", history.file, history.metric,
+         counted(std::ssize(history.lines), "point"),
+         counted(std::ssize(history.commits), "commit"),
+         history.shallow ? ", of a shallow clone" : "");
+  of.text(changes_text(history));
+  of.table("commits", rows_of(history.commits, [](const Commit& commit) -> Cells {
+             return {{in_json("commit"), commit.hash},
+                     {in_json("short"), commit.short_hash},
+                     {in_json("date"), commit.date},
+                     {in_json("author"), commit.author},
+                     {in_json("subject"), commit.subject}};
+           }));
+  for (const History::Line& line : history.lines) {
+    of.element("points", describe(history, line));
+  }
+  return of;
 }
 
 Picture history_picture(const History& history) {
@@ -340,17 +354,7 @@ Picture history_picture(const History& history) {
   if (!marks.empty()) {
     draw(marks, "points pointtype 6 pointsize 1.6 linewidth 1.5 linecolor rgb 'black'", "accepted");
   }
-  const double room = std::max(1.0, 0.08 * (most - least));
-  picture.commands =
-      fmt::format("set xrange [{}:{}]\nset yrange [{}:{}]\n", -0.3,
-                  static_cast<double>(history.commits.size()) - 0.7, least - room, most + room);
-  picture.commands +=
-      one ? gnuplot_tics('y', static_cast<Index>(most + room),
-                         static_cast<Index>(std::max(0.0, least - room)))
-          : fmt::format(
-                "set ytics nomirror out format '%+g%%'\nset rmargin at screen {}\nset key "
-                "at screen {}, graph 1 left top font ',{}'\n",
-                kNarrowRight, kNarrowRight + 0.005, kSmallFont);
+  picture.commands = history_axes(history.commits.size(), least, most, one);
   picture.commands += commit_tics(history.commits) + reason_labels(history) + plot + "\n";
   return picture;
 }

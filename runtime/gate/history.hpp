@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/gate/baseline.hpp"
+#include "runtime/text/description.hpp"
 #include "runtime/text/gnuplot.hpp"
 
 namespace redblue {
@@ -56,9 +57,7 @@ History history_of(const std::string& file, const MetricAsked& asked,
                    const std::vector<RecordedPoint>& before = {});
 
 // The commits at which a point came, went, changed or was accepted.
-std::string to_table(const History& history);
-std::string to_json(const History& history);
-std::string to_csv(const History& history);
+Description describe(const History& history);
 // Of one point its words; of several the change since each came, in percent. Points that change
 // most have names. Requires: a point with a number.
 Picture history_picture(const History& history);

@@ -21,8 +21,10 @@ Index words_or_none(const Words& words) {
   return words.overflowed() ? 0 : words.value();
 }
 
-// CSV leaves out 0 flops (beyond 63 bits) and 0 other operations (not counted).
-Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound) {
+// CSV leaves out 0 flops (beyond 63 bits) and 0 other operations (not counted). JSON has no
+// operations of one of several levels: they are the machine's.
+Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound,
+                  bool of_level = false) {
   const auto& [path, io, operations, peak, indices] = phase.counts;
   const auto& formula = phase.formula;
   const auto said = [&](const auto& of) { return formula ? Json(of(*formula)) : Json(); };
@@ -33,9 +35,9 @@ Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound) {
           {in_json_and_csv("index_reads"), indices.reads},
           {in_json_and_csv("index_writes"), indices.writes},
           {in_json_and_csv("peak"), peak},
-          {in_json("flops"), operations.flops},
+          {in_json(of_level ? "" : "flops"), operations.flops},
           {in_csv("flops"), if_any(operations.flops)},
-          {in_json("elementwise"), operations.elementwise},
+          {in_json(of_level ? "" : "elementwise"), operations.elementwise},
           {in_csv("elementwise"), if_any(operations.elementwise)},
           {in_json("formula"),
            formula ? Json::array({formula->io.reads, formula->io.writes, formula->peak}) : Json()},
@@ -43,7 +45,7 @@ Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound) {
           {in_csv("formula_writes"), said([](const Predicted& its) { return its.io.writes; })},
           {in_csv("formula_peak"), said([](const Predicted& its) { return its.peak; })},
           {in_csv("bound"), path.empty() ? bound : std::nullopt},
-          {in_json_and_csv("seconds"), phase.seconds ? CellValue(*phase.seconds) : absent()}};
+          {{"", of_level || !phase.seconds ? "" : "seconds", "seconds"}, phase.seconds}};
 }
 
 // The argument M, and the levels below it.
@@ -56,32 +58,19 @@ std::string M_levels(const Arguments& arguments) {
   return levels + "/" + to_string(arguments.value("M"));
 }
 
-// Of a level, whose operations are not its own.
-Json level_phase(const SweptPhase& phase) {
-  Json json = json_of(phase_cells(phase, {}));
-  Json words = Json::object();
-  for (const auto& [key, value] : json.items()) {
-    if (key != "flops" && key != "elementwise" && key != "seconds") {
-      words[key] = value;
-    }
-  }
-  return words;
+Json phases_json(const std::vector<SweptPhase>& phases, bool of_level) {
+  return json_of(
+      rows_of(phases, [&](const SweptPhase& phase) { return phase_cells(phase, {}, of_level); }));
 }
 
 // The inner levels, and last M itself.
 Json levels_json(const Swept& swept) {
-  Json levels = Json::array();
-  for (const SweptLevel& level : swept.levels()) {
-    Json phases = Json::array();
-    for (const SweptPhase& phase : level.phases) {
-      phases.push_back(level_phase(phase));
-    }
-    levels.push_back({{"M", level.M},
-                      {"bound", level.bound},
-                      {"total", level_phase(level.total)},
-                      {"phases", std::move(phases)}});
-  }
-  return levels;
+  return json_of(rows_of(swept.levels(), [](const SweptLevel& level) -> Cells {
+    return {{"M", level.M},
+            {"bound", level.bound},
+            {"total", json_of(phase_cells(level.total, {}, true))},
+            {"phases", phases_json(level.phases, true)}};
+  }));
 }
 
 Cells speed_cells(const std::optional<Speed>& speed) {
@@ -138,10 +127,7 @@ Json json_of(const Swept& swept) {
     json["processor"] = *swept.processor;
   }
   json["total"] = json_of(phase_cells(swept.total, {}));
-  json["phases"] = Json::array();
-  for (const SweptPhase& phase : swept.phases) {
-    json["phases"].push_back(json_of(phase_cells(phase, {})));
-  }
+  json["phases"] = phases_json(swept.phases, false);
   if (!swept.inner.empty()) {
     json["M_levels"] = M_levels(swept.point.arguments);
     json["levels"] = levels_json(swept);

@@ -141,7 +141,7 @@ Json json_of(const Description& of) {
 }
 
 std::string to_json(const Description& of) {
-  return json_of(of).document();
+  return json_of(of).document(Json::BadText::replaced);
 }
 
 std::string to_csv(const Description& of) {

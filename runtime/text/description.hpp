@@ -70,6 +70,7 @@ class Description {
 
 std::string to_table(const Description& of);
 Json json_of(const Description& of);
+// Bytes that are not UTF-8 are replaced by U+FFFD.
 std::string to_json(const Description& of);
 std::string to_csv(const Description& of);
 
