@@ -1091,6 +1091,9 @@ ExpectedResults Evaluation::run() {
   if (failure) {
     std::rethrow_exception(failure);
   }
+  if (in_.step) {
+    in_.step(1);
+  }
   finish_keys(sums, peaks);
   finish_g(sums, peaks);
   const bool repeats = mostly_equal(S_.words, n_) || mostly_equal(dO().words, n_) ||
