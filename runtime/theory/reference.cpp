@@ -1096,8 +1096,9 @@ ExpectedResults Evaluation::run() {
   }
   finish_keys(sums, peaks);
   finish_g(sums, peaks);
-  const bool repeats = mostly_equal(S_.words, n_) || mostly_equal(dO().words, n_) ||
-                       mostly_equal(K_.words, m_) || mostly_equal(V_.words, m_);
+  const bool repeats = mostly_equal(S_.words, n_) || (backward_ && mostly_equal(dO().words, n_)) ||
+                       mostly_equal(K_.words, m_) ||
+                       (!in_.A3.empty() && mostly_equal(V_.words, m_));
   for (auto& [name, result] : results_) {
     for (double& allowed : result.allowed) {
       allowed *= repeats ? kTimesOfEqual : 1;
