@@ -707,7 +707,7 @@ std::string to_words(const Verdict& error) {
                   error.output, error.row, error.col);
   if (!error.ok && std::isinf(error.allowed)) {
     return fmt::format(
-        "verified: NO: nothing can be said of {}: the scores are too large: smaller inputs, "
+        "verified: NO: no error can be stated at {}: the scores are too large: smaller inputs, "
         "--scale or --softmax-scale",
         where);
   }

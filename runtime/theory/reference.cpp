@@ -301,6 +301,11 @@ class Evaluation {
     return std::ranges::find(in_.results, name) != in_.results.end();
   }
   [[nodiscard]] const Factor& dO() const { return weighted_ ? dO_ : G_; }
+  [[nodiscard]] PairKeys pair_keys() const {
+    return {K_.norm.data(),        others2_.data(),        V_.norm.data(),
+            value_others2_.data(), K_.large_square.data(), V_.large_square.data(),
+            V_.mean_square.data()};
+  }
   void make_rows();
   void make_keys();
   void make_probes();
@@ -620,9 +625,7 @@ void Evaluation::sum_softmax(Index i, Range keys, const double* s, const double*
   const auto r = static_cast<std::size_t>(i);
   PairRow& pair = row.pair;
   SoftmaxSums& sums = row.softmax;
-  const PairKeys of_keys{K_.norm.data(),        others2_.data(),        V_.norm.data(),
-                         value_others2_.data(), K_.large_square.data(), V_.large_square.data(),
-                         V_.mean_square.data()};
+  const PairKeys of_keys = pair_keys();
   double v_peak2 = 0;
   const Index chunk = chunk_of(keys);
   for (Index first = keys.begin; first < keys.end; first += chunk) {
@@ -738,9 +741,7 @@ void Evaluation::evaluate_block(Range rows, Block& at, Sums& sums) {
       }
     }
   }
-  const PairKeys of_keys{K_.norm.data(),        others2_.data(),        V_.norm.data(),
-                         value_others2_.data(), K_.large_square.data(), V_.large_square.data(),
-                         V_.mean_square.data()};
+  const PairKeys of_keys = pair_keys();
   const KeySums to{sums.dV_error.data(), sums.dV_terms.data(), sums.dK_error.data(),
                    sums.dK_terms.data()};
   const Index chunk = chunk_of(keys);
@@ -1091,10 +1092,14 @@ ExpectedResults Evaluation::run() {
   if (failure) {
     std::rethrow_exception(failure);
   }
+  if (in_.step) {
+    in_.step(1);
+  }
   finish_keys(sums, peaks);
   finish_g(sums, peaks);
-  const bool repeats = mostly_equal(S_.words, n_) || mostly_equal(dO().words, n_) ||
-                       mostly_equal(K_.words, m_) || mostly_equal(V_.words, m_);
+  const bool repeats = mostly_equal(S_.words, n_) || (backward_ && mostly_equal(dO().words, n_)) ||
+                       mostly_equal(K_.words, m_) ||
+                       (!in_.A3.empty() && mostly_equal(V_.words, m_));
   for (auto& [name, result] : results_) {
     for (double& allowed : result.allowed) {
       allowed *= repeats ? kTimesOfEqual : 1;

@@ -73,8 +73,9 @@ ReferenceProblem some_problem(std::mt19937& random, Shape shape, bool weighted) 
                            .O = {},
                            .L = {}};
   if (weighted) {
-    problem.X = centred(random, d * d, 1);
-    problem.Y = centred(random, d * d, 1);
+    const double size = 1 / std::sqrt(static_cast<double>(d));  // scores of about 1
+    problem.X = centred(random, d * d, size);
+    problem.Y = centred(random, d * d, size);
   } else {
     problem.scale = 0.7F;
   }
@@ -225,7 +226,7 @@ void expect_same(const Reals& exact, const Expected& found, const std::string& w
       EXPECT_EQ(exact[k], value) << what << ' ' << k;
       continue;
     }
-    EXPECT_LE(std::abs(exact[k] - value), 1e-13L * largest + 1e-30L) << what << ' ' << k;
+    EXPECT_LE(std::abs(exact[k] - value), 1e-13L * largest + 1e-17L) << what << ' ' << k;
     EXPECT_LE(static_cast<Real>(found.allowed[k]), 1e-4L * (largest + 1)) << what << ' ' << k;
     EXPECT_GE(found.allowed[k], 0) << what << ' ' << k;
   }
