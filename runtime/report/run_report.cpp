@@ -683,12 +683,8 @@ void add_beside(Description& of, const Report& report) {
 }
 
 Json verdict_json(const Verdict& error) {
-  Json json = {{"value", error.error},
-               {"allowed", error.allowed},
-               {"ok", error.ok},
-               {"relative", error.relative},
-               {"output", error.output},
-               {"row", error.row},
+  Json json = {{"value", error.error},       {"allowed", error.allowed}, {"ok", error.ok},
+               {"relative", error.relative}, {"output", error.output},   {"row", error.row},
                {"column", error.col}};
   if (error.head) {
     json["head"] = *error.head;
@@ -711,10 +707,10 @@ std::string to_words(const Verdict& error) {
         "--scale or --softmax-scale",
         where);
   }
-  std::string words =
-      fmt::format("verified: {}: error {:.2g} at {}, {:.2g} of what is allowed; relative error "
-                  "{:.2g}",
-                  error.ok ? "yes" : "NO", error.error, where, error.part(), error.relative);
+  std::string words = fmt::format(
+      "verified: {}: error {:.2g} at {}, {:.2g} of what is allowed; relative error "
+      "{:.2g}",
+      error.ok ? "yes" : "NO", error.error, where, error.part(), error.relative);
   if (error.given_off) {
     constexpr double kOfAnotherProblem = 1e-3;
     words += fmt::format("; {}O and L are taken as given, {:.2g} off those of the other operands",
