@@ -1,10 +1,12 @@
 #include "kernels/kernel.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "kernels/attention.hpp"
+#include "kernels/balanced.hpp"
 #include "kernels/masked.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
@@ -116,6 +118,7 @@ void check_levels(const Kernel& kernel, const Problem& problem, const Memory& me
     throw ShapeMismatch("with inner levels the prefetch is 1, not " +
                         std::to_string(memory.prefetch));
   }
+  require(memory.multiple == 1, "with inner levels blocks are in multiples of 1");
   for (std::size_t level = 0; level < memory.inner.size(); ++level) {
     const Index next = level + 1 < memory.inner.size() ? memory.inner[level + 1] : memory.M;
     require(memory.inner[level] > 0 && memory.inner[level] < next,
@@ -186,6 +189,11 @@ void refuse_activation(Activation activation) {
   throw ShapeMismatch(std::string(to_string(activation)) + " is no function of a score alone");
 }
 
+std::string_view to_string(Objective objective) {
+  constexpr std::string_view kNames[] = {"words", "balanced", "time"};
+  return kNames[static_cast<std::size_t>(objective)];
+}
+
 std::string_view to_string(Pass pass) {
   switch (pass) {
     case Pass::product:
@@ -218,12 +226,16 @@ SlowMatrix& Operands::out(std::string_view name) const {
   return by_name(returned_, name);
 }
 
-Blocks Kernel::blocks(const Problem& problem, const Memory& memory, Objective objective) const {
+Blocks Kernel::blocks(const Problem& problem, const Memory& memory, Objective objective,
+                      double share) const {
   check_problem(*this, problem, memory.M);
   check_levels(*this, problem, memory);
   require(memory.prefetch > 0, "a prefetch is at least 1");
   check_prefetch(*this, problem, memory.prefetch);
-  return fitting.fit(with_inputs(problem), memory, objective);
+  const Blocks blocks = objective == Objective::balanced
+                            ? fastest_within(*this, problem, memory, share)
+                            : fitting.fit(with_inputs(problem), memory, objective);
+  return memory.multiple > 1 ? in_multiples(*this, problem, memory, blocks) : blocks;
 }
 
 std::vector<Signature> Kernel::given(Sharing sharing, Activation activation) const {
@@ -376,7 +388,7 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, Objective object
   }
   if (total(fitted.phases).peak > Words(memory.M)) {
     refuse(memory.M, "",
-           memory.inner.empty() ? least_M(problem, memory.prefetch)
+           memory.inner.empty() ? least_M(problem, memory.prefetch, memory.multiple)
                                 : total(fitted.phases).peak.value());
   }
   return fitted;
@@ -399,9 +411,11 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, const Blocks& bl
   return plan;
 }
 
-Index Kernel::least_M(const Problem& problem, Index prefetch) const {
+Index Kernel::least_M(const Problem& problem, Index prefetch, Index multiple) const {
   check_problem(*this, problem, 1);
-  return total(formula.cost(with_inputs(problem), blocks(problem, {1, prefetch}, Objective::words)))
+  Memory least{1, prefetch};
+  least.multiple = multiple;
+  return total(formula.cost(with_inputs(problem), blocks(problem, least, Objective::words)))
       .peak.value();
 }
 
@@ -458,31 +472,44 @@ std::vector<Signature> given_of(const Plan& plan) {
   return find_kernel(plan.kernel).given(plan.problem);
 }
 
+namespace {
+
+// All that a list has, and then those that share keys once more.
+std::vector<KernelName> names_in(const KernelList& list, std::string_view prefix) {
+  std::vector<KernelName> names;
+  for (std::size_t k = 0; k < list.size(); ++k) {
+    if (list.name(k).starts_with(prefix)) {
+      names.push_back({&list[k], Sharing::none});
+    }
+  }
+  for (std::size_t k = 0, once = names.size(); k < once; ++k) {
+    if (names[k].kernel->shares_keys) {
+      names.push_back({names[k].kernel, Sharing::kv});
+    }
+  }
+  return names;
+}
+
+std::vector<KernelName> all_names(std::string_view prefix) {
+  std::vector<KernelName> names = names_in(kernels(), prefix);
+  std::ranges::move(names_in(sparse_kernels(), prefix), std::back_inserter(names));
+  return names;
+}
+
+}  // namespace
+
 const std::vector<KernelName>& kernel_names() {
-  static const std::vector<KernelName> all = [] {
-    std::vector<KernelName> names;
-    for (const Kernel& kernel : kernels()) {
-      names.push_back({&kernel, Sharing::none});
-    }
-    for (const Kernel& kernel : kernels()) {
-      if (kernel.shares_keys) {
-        names.push_back({&kernel, Sharing::kv});
-      }
-    }
-    return names;
-  }();
+  static const std::vector<KernelName> all = names_in(kernels(), "");
   return all;
 }
 
 const std::vector<KernelName>& all_kernel_names() {
-  static const std::vector<KernelName> all = [] {
-    std::vector<KernelName> names = kernel_names();
-    for (const Kernel& kernel : sparse_kernels()) {
-      names.push_back({&kernel, Sharing::none});
-    }
-    return names;
-  }();
+  static const std::vector<KernelName> all = all_names("");
   return all;
+}
+
+std::vector<KernelName> all_kernel_names_of(Pass pass) {
+  return all_names(pass == Pass::product ? "matmul/" : std::string(to_string(pass)) + "/");
 }
 
 std::optional<KernelName> parse_kernel_name(std::string_view text) {

@@ -70,8 +70,11 @@ class Operands {
   std::vector<std::pair<std::string_view, SlowMatrix*>> returned_;
 };
 
-// The blocks of a plan make its words fewest, or its time shortest.
-enum class Objective { words, time };
+// The blocks of a plan make its words fewest, or its time shortest. Or, balanced, they are the
+// fastest ones whose words are at most 5% above the fewest (kernels/balanced.hpp).
+enum class Objective { words, balanced, time };
+inline constexpr double kBalancedShare = 1.05;
+std::string_view to_string(Objective objective);
 
 // A matrix of a kernel's signature; its extents are members of Shape, or 1 where null.
 struct Signature {
@@ -221,8 +224,8 @@ struct InnerBlock {
 
 // The choice of blocks.
 struct Fitting {
-  // The blocks that fit and move the fewest words, or take the least time. If no blocks fit: the
-  // smallest.
+  // The blocks that fit and move the fewest words, or take the least time; never asked for balanced
+  // ones. If no blocks fit: the smallest.
   std::function<Blocks(const Problem& problem, const Memory& memory, Objective objective)> fit;
   // Takes a prefetch of more than 1.
   bool ahead = false;
@@ -343,17 +346,18 @@ struct Kernel {
     return problem;
   }
 
-  // The blocks that fit, or the smallest. blocks(), plan() and least_M() throw ShapeMismatch for
+  // The blocks that fit, or the smallest. `share` is of balanced ones: their words over the fewest.
+  // blocks(), plan() and least_M() throw ShapeMismatch for
   // shared keys, a mask or wanted results that the kernel does not take, and for a prefetch above 1
   // if it streams no keys.
-  [[nodiscard]] Blocks blocks(const Problem& problem, const Memory& memory,
-                              Objective objective) const;
+  [[nodiscard]] Blocks blocks(const Problem& problem, const Memory& memory, Objective objective,
+                              double share = kBalancedShare) const;
   // Throws: FastMemoryTooSmall; CountOverflow.
   [[nodiscard]] Plan plan(const Problem& problem, const Memory& memory,
                           Objective objective = Objective::words) const;
   // The same with the caller's blocks, which need not fit.
   [[nodiscard]] Plan plan(const Problem& problem, const Memory& memory, const Blocks& blocks) const;
-  [[nodiscard]] Index least_M(const Problem& problem, Index prefetch = 1) const;
+  [[nodiscard]] Index least_M(const Problem& problem, Index prefetch = 1, Index multiple = 1) const;
   // Throws: ShapeMismatch unless the plan is this kernel's and the operands are those it names.
   void check(const Plan& plan, const Operands& io) const;
   // Throws, before the first move: the errors of check(), and FastMemoryOverflow if the plan's peak
@@ -403,6 +407,7 @@ class KernelList {
   [[nodiscard]] Iterator end() const { return {*this, size()}; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] const Kernel& operator[](std::size_t place) const;
+  [[nodiscard]] std::string_view name(std::size_t place) const { return entries_[place].name; }
   // The kernel of this name, or null.
   [[nodiscard]] const Kernel* find(std::string_view name) const;
 
@@ -445,6 +450,8 @@ std::vector<Signature> given_of(const Plan& plan);
 const std::vector<KernelName>& kernel_names();
 // The same, then the kernels for sparse operands.
 const std::vector<KernelName>& all_kernel_names();
+// Those of one pass, in the same order. Other kernels are not made.
+std::vector<KernelName> all_kernel_names_of(Pass pass);
 // Nothing if this is no spelling of a kernel.
 std::optional<KernelName> parse_kernel_name(std::string_view text);
 

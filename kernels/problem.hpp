@@ -225,6 +225,7 @@ struct Memory {
   // machine's last. Empty: as much as the level has words.
   std::vector<Index> inner = {};
   std::vector<double> word_costs = {};
+  Index multiple = 1;  // that block sizes of a plan are, where an extent is as large
 
   [[nodiscard]] std::size_t levels() const { return inner.size() + 1; }
   [[nodiscard]] Index words(std::size_t level) const {

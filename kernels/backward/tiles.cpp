@@ -565,7 +565,6 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
               [&](Range rows, Range keys) {
                 const View factor = f.part(rows, keys), near_p = p.part(rows, keys);
                 const LivePairs live = pairs.part(rows, keys);
-                live.set_dead(factor, kDeadScore);
                 make_factor(problem, factor, of.l, part_of(part, rows));
                 make_p(problem, factor, near_p, of.v, part_of(part, rows), near_p);
                 live.set_dead(near_p, 0);

@@ -132,7 +132,6 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
       return of_R->sums.take();
     }();
     of_R.reset();
-    index.reset();
     write_rows(machine, by, resident, io, R, std::move(sums));
   }
 }

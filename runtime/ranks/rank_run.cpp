@@ -20,8 +20,7 @@
 namespace redblue {
 namespace {
 
-// What a stage of the kernel finds: matrices of the rank's place, or of the rows that it begins
-// with.
+// The operands of a stage: matrices of the rank's place, or of the rows that it begins with.
 class StageOperands {
  public:
   // `ring`: of rows that pass; or null.
@@ -62,7 +61,7 @@ class StageOperands {
   Operands io_;
 };
 
-// The rank at its work: the kernel's stages, with what goes over the links between them.
+// Runs the stages of the kernel on one rank, and the exchanges over links between them.
 class Working {
  public:
   Working(const RankPart& part, RankHome& home, Transport& transport, const RankSteps* steps,
@@ -146,8 +145,7 @@ class Working {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
-  // The units of the place come group by group: while one group of keys is worked with, those of
-  // the next are on their way.
+  // The units of the place come group by group. The next group of keys is sent meanwhile.
   void run_stage(const SplitStage& stage) {
     const Plan& plan = part_.plan_of(stage);
     const Index units = stage.units(plan.problem, plan.blocks);
@@ -175,7 +173,7 @@ class Working {
     }
   }
 
-  // A unit a lap: all rows pass all ranks, those that have no unit left, too.
+  // One unit a lap. All rows pass all ranks, even a rank without a unit left.
   void run_in_ring(const SplitStage& stage, const RingPass& pass) {
     RingRun ring(part_.of(), pass, home_, transport_);
     const StageOperands operands(part_, home_, stage, &ring);
@@ -208,7 +206,7 @@ class Working {
     return counts;
   }
 
-  // What this rank's own groups left of its own rows, beside what the others send.
+  // Adds the results of this rank's own groups to the results that other ranks send.
   void merge_own(const SplitStage& stage) {
     for (const std::string_view name : stage.merges) {
       if (!home_.has(name)) {

@@ -1,7 +1,7 @@
 #pragma once
-// The part of a rank in steps: what comes over links before a stage of the kernel, and each unit of
-// a stage. Before the running sum of g a run may begin at any step, where its home is what an
-// earlier run had then.
+// The steps of a rank: the exchanges over links before each stage of the kernel, and the units of
+// each stage. A run may resume at any step before the running sum of g, from the home that an
+// earlier run left at that step.
 
 #include <functional>
 #include <optional>
@@ -11,14 +11,14 @@
 namespace redblue {
 
 struct RankSteps {
-  // What comes before so many stages is at the home of every rank. What comes before the others
-  // comes on all ranks, though it is at the home of some.
+  // On every rank the exchanges before this many stages are done. All ranks repeat the exchanges
+  // of later stages, even if some ranks have done them.
   Index exchanges = 0;
-  // So many units are done here, of all stages, and what was counted for these.
+  // The number of units that this rank has done, in all stages, and their counts.
   Index units = 0;
   std::optional<RunCounts> before = std::nullopt;
-  // Called when what comes before so many stages is there, and after each unit: with the units that
-  // are done and the counts so far, `before` included.
+  // Called after the exchanges of a stage, with the number of stages that have theirs; and after
+  // each unit, with the number of units done and the counts, including `before`.
   std::function<void(Index stages)> exchanged = nullptr;
   std::function<void(Index units, const RunCounts& counts)> worked = nullptr;
 };

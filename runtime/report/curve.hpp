@@ -1,7 +1,7 @@
 #pragma once
-// The report of `redblue curve`: the words of every kernel that solves a task against M or a
-// length, by formulas; beside them two lower bounds, that of every algorithm and that of the
-// kernel's class; and the least M in which so few words move.
+// The report of `redblue curve`: the words of each kernel against M or a length, by formulas. Each
+// point has two lower bounds, one for every algorithm and one for the kernel's class. The report
+// can also name the least M for a given number of words.
 
 #include <optional>
 #include <string>
@@ -20,9 +20,9 @@ struct Curve {
   struct Point {
     Task task;
     std::vector<Choice> choices;  // none where nothing fits
-    Bound bound;                  // of every algorithm; that of a class is in the choice
+    Bound bound;                  // for every algorithm; a choice has the bound of its class
   };
-  // The least M in which a kernel moves at most so many words, with what it moves there.
+  // The least M in which a kernel moves at most `asked` words, and its plan there.
   struct Reached {
     Words asked;
     Choice choice;
@@ -33,18 +33,17 @@ struct Curve {
 };
 std::string_view to_string(Curve::Over over);
 
-// Sizes from one to another, both among them: powers of two, and those and a half; nine, if there
-// are so many.
+// Sizes from `from` to `to`, both included: powers of two and 1.5 times these, at most nine.
 std::vector<Index> curve_sizes(Index from, Index to);
 // For a task of any M: from the least in which a kernel fits to the least power of two in which
 // words no longer fall. Throws: FastMemoryTooSmall where none fits in any.
 std::vector<Index> curve_memories(const Task& task);
 
-// Requires: tasks of one level of fast memory. Throws: FastMemoryTooSmall where nothing fits in any
-// of them; as choices().
+// Requires: tasks of one level of fast memory. Throws: FastMemoryTooSmall if no kernel fits in any
+// task; as choices().
 Curve report_curve(const std::vector<Task>& tasks, Curve::Over over);
-// Whatever M the task has. A word less than its M does not do. Throws: FastMemoryTooSmall where no
-// kernel moves so few words in any M.
+// The least M; the M of the task is ignored. Throws: FastMemoryTooSmall if every kernel moves more
+// words in every M.
 Curve::Reached least_M_for(const Task& task, Words words);
 
 Description describe(const Curve& report);

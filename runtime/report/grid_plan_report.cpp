@@ -142,10 +142,9 @@ GridPlanReport report_grids(const RanksAsked& asked) {
   if (report.choices.empty()) {
     const GridChoice& least =
         *std::ranges::min_element(all, {}, [](const GridChoice& choice) { return choice.on.home; });
-    throw RequestError(
-        fmt::format("{} {}: no grid of {} has so small a home: the least is {}, of {}",
-                    asked.said_home, *asked.home, counted(asked.ranks, "rank"),
-                    least.on.home.value(), to_string(least.on.grid)));
+    throw UsageError(fmt::format("{} {}: no grid of {} has so small a home: the least is {}, of {}",
+                                 asked.said_home, *asked.home, counted(asked.ranks, "rank"),
+                                 least.on.home.value(), to_string(least.on.grid)));
   }
   if (!has_room(asked, all.front())) {
     report.with_more_room = all.front();

@@ -42,7 +42,7 @@ struct GridPlanReport {
 
 // By words: fewest words received by a rank, then fewest in an arena, then the smallest home. All
 // with as many groups of keys as columns: more groups move and keep more. Throws: ShapeMismatch for
-// what does not run on ranks; FastMemoryTooSmall; RequestError where no home is small enough, with
+// what does not run on ranks; FastMemoryTooSmall; UsageError where no home is small enough, with
 // the least.
 GridPlanReport report_grids(const RanksAsked& asked);
 

@@ -42,9 +42,9 @@ void refuse_too_many(const Plan& plan, ReplayUnit unit) {
   const Index longest = longest_unit(plan, unit), most = most_accesses(longest);
   const Index touches = unit == ReplayUnit::word ? 3 : 2;
   if (total(plan.phases).flops * Words(touches) > Words(2 * most) * longest) {
-    throw RequestError(fmt::format("{}: a run of more than {} accesses: take smaller extents{}",
-                                   plan.kernel, grouped(most),
-                                   unit == ReplayUnit::word ? ", or --unit row" : ""));
+    throw UsageError(fmt::format("{}: a run of more than {} accesses: take smaller extents{}",
+                                 plan.kernel, grouped(most),
+                                 unit == ReplayUnit::word ? ", or --unit row" : ""));
   }
 }
 
@@ -83,10 +83,10 @@ std::function<Index(Index M)> bound_of(const Plan& plan) {
 
 KernelAccesses accesses_of(const Request& request, ReplayUnit unit) {
   if (request.threads > 1) {
-    throw RequestError(request.said("threads") + ": one fast memory is replayed");
+    throw UsageError(request.said("threads") + ": one fast memory is replayed");
   }
   if (request.heads.value_or(1) > 1) {
-    throw RequestError(request.said("heads") + ": one head is replayed");
+    throw UsageError(request.said("heads") + ": one head is replayed");
   }
   KernelAccesses found;
   RowCuts cuts;
@@ -103,7 +103,7 @@ KernelAccesses accesses_of(const Request& request, ReplayUnit unit) {
     found.moved = total(machine.phases());
     const Index untold = found.moved.operations.flops - referee.flops();
     if (untold > 0 || referee.by_hand() > 0) {
-      throw RequestError(
+      throw UsageError(
           fmt::format("{}: does not tell all of its arithmetic: {} of {} operations are missing",
                       plan.kernel, grouped(untold), grouped(found.moved.operations.flops)));
     }

@@ -10,7 +10,7 @@ struct KernelAccesses : TouchedRun {
   Report report;
 };
 
-// Runs the kernel, on inputs from a seed, for what it touches. Throws: as run(); RequestError for
+// Runs the kernel, on inputs from a seed, for what it touches. Throws: as run(); UsageError for
 // several threads or heads, and where operations are not told; InputError for too many accesses.
 KernelAccesses accesses_of(const Request& request, ReplayUnit unit = ReplayUnit::word);
 

@@ -76,7 +76,8 @@ std::string reason(const PlanReport& report) {
     return beginning + "; no other kernel fits";
   }
   const Choice& next = report.choices[1];
-  if (best.seconds) {
+  // A faster one comes later only where it moves too many words.
+  if (best.seconds && *next.seconds >= *best.seconds) {
     return fmt::format("{}; {}, the next, takes {:.3f} times as long", beginning, to_words(next),
                        *next.seconds / *best.seconds);
   }
@@ -330,11 +331,13 @@ FastMemoryTooSmall no_kernel_fits(const Task& task) {
       least.kernel.empty() ? std::nullopt : std::optional(least.M));
 }
 
-PlanReport report_plan(const Task& task, const std::optional<Rates>& rates, std::string_view only) {
+PlanReport report_plan(const Task& task, Objective objective, const std::optional<Rates>& rates,
+                       std::string_view only) {
   PlanReport report{.task = task,
                     .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing}),
+                    .objective = objective,
                     .rates = rates};
-  const Goal goal{.rates = rates ? &*rates : nullptr, .only = only};
+  const Goal goal{.objective = objective, .rates = rates ? &*rates : nullptr, .only = only};
   report.choices = choices(task, goal, &report.left_out);
   const bool has_levels = !task.memory.inner.empty();
   if (report.choices.empty()) {
@@ -362,7 +365,7 @@ Description describe(const PlanReport& report) {
   of.text(has_levels ? to_words_of_costs(report) : "");
   of.facts(only_in_csv(task_cells(task, true)));
   of.facts(only_in_json(joined(task_cells(task), problem_cells(task))));
-  of.facts({{in_json("objective"), report.rates ? "time" : "words"},
+  of.facts({{in_json("objective"), to_string(report.objective)},
             {in_json("lower_bound"), bound_json(report.bound)},
             {in_json("reason"), reason(report)},
             {in_json("plan"), choice_json(report, best)}});

@@ -19,8 +19,9 @@ struct PlanReport {
   Task task;
   std::optional<FastMemoryOrigin> M_from = {};  // set if M is a share of a cache
   std::vector<Choice> choices = {};
-  Bound bound;                 // of every algorithm
-  std::optional<Rates> rates;  // set if the kernels are ordered by time
+  Bound bound;  // of every algorithm
+  Objective objective = Objective::words;
+  std::optional<Rates> rates;  // set if times are known
   std::optional<LeftOut> left_out = std::nullopt;
   // For several levels.
   std::vector<FastMemoryOrigin> inner_from = {};  // the cache behind each inner M
@@ -37,7 +38,7 @@ FastMemoryTooSmall no_kernel_fits(const Task& task);
 
 // `only`: the spelling of one kernel, or empty for all. Throws: FastMemoryTooSmall if none fits,
 // and the errors of choices() and lower_bounds().
-PlanReport report_plan(const Task& task, const std::optional<Rates>& rates = std::nullopt,
+PlanReport report_plan(const Task& task, Objective objective, const std::optional<Rates>& rates,
                        std::string_view only = {});
 
 // The words of a choice, divided by the words of the bound of its class.

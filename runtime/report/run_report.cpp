@@ -618,6 +618,8 @@ void add_problem(Description& of, const Report& report) {
        {in_json("d"), problem.shape.d},
        {in_json("M"), plan.M},
        {in_json("problem"), to_string(plan.pass)},
+       {in_json("objective"), to_string(report.objective)},
+       {in_json("multiple"), report.multiple > 1 ? CellValue(report.multiple) : absent()},
        {in_json("threads"), report.kernel.team.workers},
        {in_json("softmax_scale"), problem.inputs == Inputs::plain
                                       ? CellValue(static_cast<double>(problem.scale()))

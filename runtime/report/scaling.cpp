@@ -179,7 +179,7 @@ Picture scaling_picture(const Scaling& report) {
   draw("$runs", std::move(runs), "points pointtype 6 pointsize 1.6 linecolor black linewidth 1.5",
        "runs");
   if (plot.empty()) {
-    throw RequestError("nothing goes over links of so few ranks: take more --ranks");
+    throw UsageError("nothing goes over links of so few ranks: take more --ranks");
   }
   const auto left = static_cast<double>(from), right = static_cast<double>(to);
   picture.commands =

@@ -18,7 +18,7 @@ using Texts = std::vector<std::string>;
 
 constexpr std::string_view kMissing = "no polynomial was found";
 
-// Pieces on lines of about so many letters.
+// Joins pieces into lines of similar length.
 std::string wrapped(const Texts& pieces, std::string_view between, std::string_view line_break,
                     std::size_t width) {
   std::string text;
@@ -94,7 +94,7 @@ std::string_view whose_sizes(const SymbolicReport& report) {
   return report.is_example ? "example sizes" : "sizes";
 }
 
-// Of the words of the plan, those of the leading terms.
+// The share of the leading terms in the words of the plan.
 double leading_part(const SymbolicReport& report, const std::vector<LeadingTerm>& leading) {
   const Sizes& sizes = report.formula.of.sizes();
   double sum = 0;
@@ -112,7 +112,7 @@ double leading_part(const SymbolicReport& report, const std::vector<LeadingTerm>
   return sum / static_cast<double>((all.reads + all.writes).value());
 }
 
-// What a leading term takes for a block.
+// The block, as leading terms write it.
 std::string about(const FormulaWriter& writer, const BlockOfM& block) {
   return fmt::format("{} {} {}", writer.quantity(block.block), writer.about(),
                      writer.block_of_M(block));
@@ -145,8 +145,7 @@ Json phase_json(const SymbolicReport& report, const SymbolicPhase& phase) {
   return json;
 }
 
-// The terms that are most of the words where n and m are large; and the block, if there is one, in
-// whose place they have M.
+// The terms that dominate for large n and m. They have M instead of a block, if the kernel has one.
 struct Leading {
   std::vector<LeadingTerm> terms;
   std::optional<BlockOfM> block;
@@ -218,7 +217,7 @@ std::vector<Cells> phase_rows(const SymbolicReport& report, const SymbolicPhase&
 SymbolicReport report_symbolic(const Report& counted) {
   const Plan& plan = counted.kernel.plan;
   const auto refuse = [&](std::string_view what) {
-    throw RequestError(fmt::format("--symbolic: {}", what));
+    throw UsageError(fmt::format("--symbolic: {}", what));
   };
   if (!plan.problem.sparsity.dense()) {
     refuse(fmt::format("words of {} depend on where entries are: there is no formula in lengths",

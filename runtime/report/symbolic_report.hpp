@@ -19,7 +19,7 @@ struct SymbolicReport {
   bool is_example = false;  // redblue chose the plan's sizes, for a regime that was asked for
 };
 
-// Of what `counted` counts. Throws: RequestError where that is more than one kernel in one fast
+// Of what `counted` counts. Throws: UsageError where that is more than one kernel in one fast
 // memory, or depends on more than lengths.
 SymbolicReport report_symbolic(const Report& counted);
 

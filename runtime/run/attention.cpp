@@ -40,7 +40,7 @@ Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOp
   }
   settings.add("sharing", std::string(to_string(problem.sharing)));
   settings.add("activation", std::string(to_string(problem.activation)));
-  settings.add("objective", options.objective == Objective::time ? "time" : "words");
+  settings.add("objective", std::string(to_string(options.objective)));
   if (const auto c = problem.softmax_scale) {
     settings.add("softmax_scale", fmt::format("{}", *c));
   }
@@ -50,10 +50,10 @@ Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOp
   Request request;
   fill(settings, KnownMachine(), request);
   if (problem.sharing == Sharing::self) {
-    throw RequestError("sharing self: expected none or kv");
+    throw UsageError("sharing self: expected none or kv");
   }
   if (requested_kernel(request).kernel->pass != pass) {
-    throw RequestError(fmt::format("kernel {}: expected one of {}/*", request.kernel, name));
+    throw UsageError(fmt::format("kernel {}: expected one of {}/*", request.kernel, name));
   }
   return request;
 }
@@ -222,7 +222,7 @@ Index cache_words(CacheLevel level, double share, Index threads) {
   fill(settings, KnownMachine(), request);
   const std::string text = fmt::format("{}*{}", to_string(level), share);
   if (!(share > 0 && share <= 1)) {
-    throw RequestError(fmt::format("M {}: expected a share above 0 and up to 1", text));
+    throw UsageError(fmt::format("M {}: expected a share above 0 and up to 1", text));
   }
   return cache_words_of(request, read_topology(), {level, share}, text, "M").words;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// Attention, or its gradients, of your own buffers in one call: the kernel that moves the fewest
-// words between a fast memory of M words and these buffers runs, and says what it moved.
+// Attention, or its gradients, of your own buffers in one call: a kernel runs that moves words
+// between a fast memory of M words and these buffers, and says how many it moved.
 //
 //   const AttentionProblem problem{.shape = {n, m, d}, .heads = 8, .mask = "causal"};
 //   const AttentionOptions options{.M = cache_words(CacheLevel::L2, 0.25)};
@@ -50,7 +50,7 @@ struct AttentionOptions {
   Index threads = 1;  // no bit of a result depends on it, for one kernel; not pinned to cores
   // Its name, as attention/rows. Empty: the planner's choice, of those that the threads can share.
   std::string kernel = {};
-  Objective objective = Objective::words;  // time: by the rates that redblue comes with
+  Objective objective = Objective::time;  // by the rates that redblue comes with
 };
 
 // The words of a share of this machine's cache, if each of so many threads has its own M in it.

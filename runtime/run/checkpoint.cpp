@@ -167,7 +167,7 @@ Resumption::Resumption(const Request& request, std::filesystem::path path)
       found_ = true;
     }
   } else if (std::filesystem::exists(path_)) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{}: a run that was ended left {}: go on from it with --resume, or remove that file",
         request_.said("store"), path_.string()));
   }
@@ -178,7 +178,7 @@ void Resumption::note(const std::string& fact) {
   if (!found_) {
     state.facts.push_back(fact);
   } else if (at >= state.facts.size() || state.facts[at] != fact) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{}: {} is of {}, and not of {}: ask for the same, or remove that file",
                     request_.said("resume"), path_.string(),
                     at < state.facts.size() ? state.facts[at] : "less", fact));

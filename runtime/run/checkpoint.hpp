@@ -57,7 +57,7 @@ std::string text_of_source(const Request& request, const std::string& operand,
 class Resumption {
  public:
   // Reads the checkpoint that an earlier run left in this file, where the request is to resume. The
-  // request must outlive it. Throws: RequestError where there is one and the request is not to
+  // request must outlive it. Throws: UsageError where there is one and the request is not to
   // resume; as read_checkpoint().
   Resumption(const Request& request, std::filesystem::path path);
 
@@ -66,7 +66,7 @@ class Resumption {
   [[nodiscard]] bool resumes() const { return found_; }
 
   // Notes something that must be the same when a run resumes. Every run notes the same things in
-  // the same order. Throws: RequestError where the earlier run noted another fact in this place.
+  // the same order. Throws: UsageError where the earlier run noted another fact in this place.
   void note(const std::string& fact);
 
   // The state to resume from, and then the one to write.

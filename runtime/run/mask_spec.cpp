@@ -65,7 +65,7 @@ class Parser {
   Mask primitive() {
     constexpr int kMany = 64;
     if (++terms_ > kMany) {
-      throw RequestError(fmt::format("{}: expected at most {} masks in one", said_, kMany));
+      throw UsageError(fmt::format("{}: expected at most {} masks in one", said_, kMany));
     }
     const Index n = shape_.n;
     const Index m = shape_.m;
@@ -92,7 +92,7 @@ class Parser {
       need('-', "global:A-B");
       const Index last = number("B");
       if (last < first || first >= std::max(n, m)) {
-        throw RequestError(
+        throw UsageError(
             fmt::format("{}: global:{}-{}: expected A <= B, and A below {}, the number of {}",
                         said_, first, last, std::max(n, m), n > m ? "queries" : "keys"));
       }
@@ -119,7 +119,7 @@ class Parser {
     const std::optional<std::filesystem::path> keys_file =
         take(':') ? std::optional(file(kEnds)) : std::nullopt;
     if (!keys_file && shape_.n != shape_.m) {
-      throw RequestError(
+      throw UsageError(
           fmt::format("{}: documents:FILE is for n = m, and these are {} and {}: expected "
                       "documents:QFILE:KFILE",
                       said_, shape_.n, shape_.m));
@@ -149,7 +149,7 @@ class Parser {
       end = spec_.find_last_not_of(' ', at_ - 1) + 1;
     }
     if (end <= begin) {
-      throw RequestError(
+      throw UsageError(
           fmt::format("{}: the name of a file is missing at position {}", said_, begin + 1));
     }
     return directory_ / spec_.substr(begin, end - begin);
@@ -175,8 +175,8 @@ class Parser {
     const auto value = whole_number(
         word([](char c) { return std::isdigit(c) != 0 || c == 'K' || c == 'M' || c == 'G'; }));
     if (!value || *value > kMost) {
-      throw RequestError(fmt::format("{}: {} at position {}: expected a number up to {}", said_,
-                                     name, first + 1, kMost));
+      throw UsageError(fmt::format("{}: {} at position {}: expected a number up to {}", said_, name,
+                                   first + 1, kMost));
     }
     return *value;
   }
@@ -196,7 +196,7 @@ class Parser {
   }
   void need(char c, const char* form) {
     if (!take(c)) {
-      throw RequestError(fmt::format("{}: expected {} at position {}", said_, form, at_ + 1));
+      throw UsageError(fmt::format("{}: expected {} at position {}", said_, form, at_ + 1));
     }
   }
   template <class Is>
@@ -209,7 +209,7 @@ class Parser {
     return spec_.substr(first, at_ - first);
   }
   [[noreturn]] void refuse(const std::string& why) const {
-    throw RequestError(fmt::format("{}: {}: expected {}", said_, why, kMaskSyntax));
+    throw UsageError(fmt::format("{}: {}: expected {}", said_, why, kMaskSyntax));
   }
 
   static constexpr Index kMost = Index{1} << 62;    // the sum of two is a number
@@ -283,7 +283,7 @@ Mask parse_mask(const std::string& spec, const Shape& shape, const std::string& 
                 const std::filesystem::path& directory) {
   constexpr Index kMost = Index{1} << 60;
   if (shape.n > kMost || shape.m > kMost) {
-    throw RequestError(fmt::format("{}: n and m are at most 2^60 under a mask", said));
+    throw UsageError(fmt::format("{}: n and m are at most 2^60 under a mask", said));
   }
   return Parser(spec, shape, said, directory).whole().called(spec);
 }

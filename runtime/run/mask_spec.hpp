@@ -36,7 +36,7 @@ void check_live_sums(const Problem& problem, Index first_row, std::span<const fl
 std::vector<std::string> files_of_mask(const std::string& spec);
 
 // The mask of that name; full() where all pairs live. `said` begins messages: "--mask 'causal'".
-// Names of files are relative to `directory`, or to the working directory. Throws: RequestError;
+// Names of files are relative to `directory`, or to the working directory. Throws: UsageError;
 // InputError and std::system_error for a file.
 Mask parse_mask(const std::string& spec, const Shape& shape, const std::string& said,
                 const std::filesystem::path& directory = {});

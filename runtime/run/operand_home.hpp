@@ -31,9 +31,9 @@ class OperandHome {
   virtual ~OperandHome() = default;
 
   // Returns the operands that are here already and that the request brings from nowhere else.
-  // Throws: RequestError where they do not belong together.
+  // Throws: UsageError where they do not belong together.
   virtual std::vector<FoundOperand> find(const Readers&) { return {}; }
-  // Throws: RequestError for a problem that has no place here.
+  // Throws: UsageError for a problem that has no place here.
   virtual void accept(const RequestedProblem&) const {}
   [[nodiscard]] virtual MemoryNeed memory_needed(const Report& report) const = 0;
   // Removes what a run that was killed left. Outputs are opened later: their unfinished files may
@@ -87,7 +87,7 @@ std::unique_ptr<OperandHome> memory_home(const Request& request, const Topology&
 // Homes in a store on disk, for one worker and one head. The store has the operands already, or
 // they are brought by rows from files or from a seed. Intermediates live there. Results stay there
 // under their names, and are copied to the outputs. Main memory holds M words, a few buffers, and
-// no matrix. Every step may throw StoreError for damaged files of the store. Throws: RequestError
+// no matrix. Every step may throw StoreError for damaged files of the store. Throws: UsageError
 // for several threads, or where an earlier run left a checkpoint; as Store() and read_checkpoint().
 std::unique_ptr<OperandHome> store_home(const Request& request, const KernelName& asked);
 // Homes of ranks: each rank has its rows in main memory or in a store. Requires: Request::on_ranks.

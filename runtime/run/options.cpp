@@ -19,7 +19,7 @@
 namespace redblue {
 namespace {
 
-// What an option that is given does to the request.
+// An option that is given, and the request that it changes.
 struct Filling {
   const Settings& settings;
   const KnownMachine& machine;
@@ -45,8 +45,8 @@ Value choose(const Given& given, const std::array<Named<Value>, count>& values) 
     }
     names.push_back(name);
   }
-  throw RequestError(fmt::format("{} '{}': expected {} or {}", given.from, given.text,
-                                 fmt::join(names.begin(), names.end() - 1, ", "), names.back()));
+  throw UsageError(fmt::format("{} '{}': expected {} or {}", given.from, given.text,
+                               fmt::join(names.begin(), names.end() - 1, ", "), names.back()));
 }
 
 template <Index Request::*size>
@@ -61,8 +61,8 @@ void fill_size(const Filling& to) {
 void fill_threads(const Filling& to) {
   to.request.threads = to.size();
   if (to.request.threads > kMostWorkers) {
-    throw RequestError(fmt::format("{} {} is too many; expected at most {}", to.one().from,
-                                   to.request.threads, kMostWorkers));
+    throw UsageError(fmt::format("{} {} is too many; expected at most {}", to.one().from,
+                                 to.request.threads, kMostWorkers));
   }
 }
 
@@ -70,7 +70,7 @@ template <std::optional<Index> Request::*bytes>
 void fill_bytes(const Filling& to) {
   const Given given = to.one();
   if (given.text != "2" && given.text != "4") {
-    throw RequestError(fmt::format("{} '{}': expected 2 or 4 bytes", given.from, given.text));
+    throw UsageError(fmt::format("{} '{}': expected 2 or 4 bytes", given.from, given.text));
   }
   to.request.*bytes = given.text == "2" ? 2 : 4;
 }
@@ -79,9 +79,9 @@ void fill_sums(const Filling& to) {
   fill_bytes<&Request::sum_bytes>(to);
   const Index word = to.request.word_bytes.value_or(kFloatBytes);
   if (*to.request.sum_bytes < word) {
-    throw RequestError(fmt::format("{} {}: a word has {} bytes, and a sum no fewer: give {} 2",
-                                   to.one().from, *to.request.sum_bytes, word,
-                                   to.settings.said("word")));
+    throw UsageError(fmt::format("{} {}: a word has {} bytes, and a sum no fewer: give {} 2",
+                                 to.one().from, *to.request.sum_bytes, word,
+                                 to.settings.said("word")));
   }
 }
 
@@ -99,7 +99,7 @@ LevelWords parse_level(const Given& given, const Filling& to, bool alone) {
   }
   const bool is_auto = std::holds_alternative<Auto>(memory);
   if (!alone && is_auto) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{}: auto is one level: give sizes or caches, as L1*0.5,L2*0.5", given.from));
   }
   const Topology topology = to.machine.topology(given);
@@ -136,7 +136,7 @@ void fill_M(const Filling& to) {
   for (std::size_t level = 0; level + 1 < levels.size(); ++level) {
     const Index words = levels[level].words, next = levels[level + 1].words;
     if (words >= next) {
-      throw RequestError(fmt::format(
+      throw UsageError(fmt::format(
           "{} {}: level {} has {} words, and the next {}: give the inner level first, each smaller "
           "than the next, or all equal",
           to.one().from, to.one().text, level + 1, words, next));
@@ -153,18 +153,18 @@ void fill_device(const Filling& to) {
   const Given given = to.one();
   Request& request = to.request;
   if (const auto M = to.settings.first_of({"M"})) {
-    throw RequestError(fmt::format("{} '{}': {} '{}' says how much there is; give one of the two",
-                                   M->from, M->text, given.from, given.text));
+    throw UsageError(fmt::format("{} '{}': {} '{}' says how much there is; give one of the two",
+                                 M->from, M->text, given.from, given.text));
   }
   std::optional<Device> device = find_device(given, to.machine);
   if (!device) {
-    throw RequestError(fmt::format("{}: no device is called '{}': expected {}", given.from,
-                                   given.text, expected_devices()));
+    throw UsageError(fmt::format("{}: no device is called '{}': expected {}", given.from,
+                                 given.text, expected_devices()));
   }
   for (const DeviceLevel& level : device->levels) {
     const Index words = words_of_width(level.words(request.threads), request.word_bytes);
     if (words <= request.M) {
-      throw RequestError(fmt::format(
+      throw UsageError(fmt::format(
           "{} {}: of {} workers each has {} words of {}, and {} of the level inside it: give fewer "
           "threads, or words as {} {}",
           given.from, given.text, request.threads, words, level.name, request.M,
@@ -181,7 +181,7 @@ void fill_device(const Filling& to) {
 std::vector<double> calibrated_costs(const Given& given, const Filling& to) {
   const Rates rates = to.machine.rates();
   if (rates.words.empty()) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{} {}: what a word costs on this machine is not known: run `redblue calibrate`",
         given.from, given.text));
   }
@@ -198,8 +198,8 @@ void fill_word_costs(const Filling& to) {
   const Given given = to.one();
   const std::size_t levels = std::max(request.inner.size() + 1, request.equal_levels);
   if (levels == 1) {
-    throw RequestError(fmt::format("{} {}: only with several levels of fast memory, as {} 8K,256K",
-                                   given.from, given.text, request.said("M")));
+    throw UsageError(fmt::format("{} {}: only with several levels of fast memory, as {} 8K,256K",
+                                 given.from, given.text, request.said("M")));
   }
   if (given.text == "calibrated") {
     request.word_costs = calibrated_costs(given, to);
@@ -209,7 +209,7 @@ void fill_word_costs(const Filling& to) {
     request.word_costs.push_back(parse_scale(cost.text, cost.from));
   }
   if (request.word_costs.size() != levels) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{} {}: {} for {} levels of {}: give one for each, the innermost first", given.from,
         given.text, counted(std::ssize(request.word_costs), "number"), levels, request.said("M")));
   }
@@ -220,7 +220,7 @@ void fill_blocks(const Filling& to) {
   Request& request = to.request;
   for (const Given& given : to.all()) {
     if (given.text.empty() || given.text.ends_with(',')) {
-      throw RequestError(fmt::format("{} '{}': a block size is missing", given.from, given.text));
+      throw UsageError(fmt::format("{} '{}': a block size is missing", given.from, given.text));
     }
     std::istringstream list(given.text);
     for (std::string text; std::getline(list, text, ',');) {
@@ -230,18 +230,18 @@ void fill_blocks(const Filling& to) {
       }
       const std::size_t equals = text.find('=');
       if (equals == 0 || equals == std::string::npos) {
-        throw RequestError(
+        throw UsageError(
             fmt::format("{} '{}': expected NAME=SIZE or printed", given.from, given.text));
       }
       const std::string name = text.substr(0, equals), number = text.substr(equals + 1);
       const bool none = (name == kStaying || name.ends_with(kApart)) && number == "0";
       const Index size = none ? 0 : parse_size(number, given.from + " " + name);
       if (!request.blocks.emplace(name, size).second) {
-        throw RequestError(fmt::format("{}: {} is named twice", given.from, name));
+        throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
       }
     }
     if (request.printed_blocks && !request.blocks.empty()) {
-      throw RequestError(fmt::format("{}: either printed or sizes, not both", given.from));
+      throw UsageError(fmt::format("{}: either printed or sizes, not both", given.from));
     }
   }
 }
@@ -250,7 +250,7 @@ void fill_softmax_scale(const Filling& to) {
   const Given given = to.one();
   const double c = parse_scale(given.text, given.from);
   if (c < 0x1p-60 || c > 0x1p60) {
-    throw RequestError(fmt::format("{} {}: expected 2^-60 to 2^60", given.from, given.text));
+    throw UsageError(fmt::format("{} {}: expected 2^-60 to 2^60", given.from, given.text));
   }
   to.request.softmax_scale = static_cast<float>(c);
 }
@@ -267,7 +267,7 @@ void fill_activation(const Filling& to) {
   const Given given = to.one();
   const auto activation = parse_activation(given.text);
   if (!activation) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{} '{}': expected one of {}", given.from, given.text, activations(", ")));
   }
   to.request.activation = *activation;
@@ -276,7 +276,7 @@ void fill_activation(const Filling& to) {
 void fill_mask(const Filling& to) {
   to.request.mask = to.one().text;
   if (to.request.mask.empty()) {
-    throw RequestError(fmt::format("{} '': expected {}", to.one().from, kMaskSyntax));
+    throw UsageError(fmt::format("{} '': expected {}", to.one().from, kMaskSyntax));
   }
 }
 
@@ -284,10 +284,10 @@ void fill_wanted(const Filling& to) {
   std::vector<std::string>& wanted = to.request.wanted;
   for (const Given& given : to.items()) {
     if (given.text.empty()) {
-      throw RequestError(fmt::format("{}: the name of a result is missing", given.from));
+      throw UsageError(fmt::format("{}: the name of a result is missing", given.from));
     }
     if (std::ranges::find(wanted, given.text) != wanted.end()) {
-      throw RequestError(fmt::format("{}: {} is named twice", given.from, given.text));
+      throw UsageError(fmt::format("{}: {} is named twice", given.from, given.text));
     }
     wanted.push_back(given.text);
   }
@@ -301,12 +301,13 @@ void fill_sharing(const Filling& to) {
   to.request.sharing = choose(given, kSharing);
   const auto name = parse_kernel_name(to.request.kernel);
   if (to.request.sharing == Sharing::none && name && name->sharing != Sharing::none) {
-    throw RequestError(fmt::format("{} none: {} shares keys", given.from, to.request.kernel));
+    throw UsageError(fmt::format("{} none: {} shares keys", given.from, to.request.kernel));
   }
 }
 
 void fill_objective(const Filling& to) {
   constexpr std::array kObjectives = {Named<Objective>("words", Objective::words),
+                                      Named<Objective>("balanced", Objective::balanced),
                                       Named<Objective>("time", Objective::time)};
   to.request.objective = choose(to.one(), kObjectives);
   if (to.request.objective == Objective::time && find_auto(to.request.kernel) != nullptr) {
@@ -319,7 +320,7 @@ template <class Value>
 void put(const Given& given, const std::string& name, const Value& value,
          std::map<std::string, Value>& values) {
   if (!values.emplace(name, value).second) {
-    throw RequestError(fmt::format("{}: {} is named twice", given.from, name));
+    throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
   }
 }
 
@@ -337,7 +338,7 @@ void fill_make(const Filling& to) {
     try {
       put(given, name, parse_rule(text), to.request.make);
     } catch (const std::invalid_argument& error) {
-      throw RequestError(fmt::format("{} {}={}: {}", given.from, name, text, error.what()));
+      throw UsageError(fmt::format("{} {}={}: {}", given.from, name, text, error.what()));
     }
   }
 }
@@ -359,11 +360,11 @@ void fill_store(const Filling& to) {
   to.request.store->directory = store_directory(to.one());
 }
 
-// The store, of what is an option of it alone.
+// The store that an option of a store changes.
 Request::OnDisk& store_of(const Filling& to) {
   if (!to.request.store) {
-    throw RequestError(fmt::format("{}: only with {} file:DIR", to.settings.said(to.key),
-                                   to.settings.said("store")));
+    throw UsageError(fmt::format("{}: only with {} file:DIR", to.settings.said(to.key),
+                                 to.settings.said("store")));
   }
   return *to.request.store;
 }
@@ -375,7 +376,7 @@ void fill_engine(const Filling& to) {
   const Given given = to.one();
   store.options.engine = choose(given, kEngines);
   if (const std::string why = unavailable(*store.options.engine); !why.empty()) {
-    throw RequestError(fmt::format("{0} {1}: {2}: {0} threads", given.from, given.text, why));
+    throw UsageError(fmt::format("{0} {1}: {2}: {0} threads", given.from, given.text, why));
   }
 }
 
@@ -401,8 +402,8 @@ void fill_resume(const Filling& to) {
 constexpr Index kMostRanks = Index{1} << 14;
 
 // Those of the request, or new ones.
-Request::OnRanks& ranks_of(const Filling& to) {
-  std::optional<Request::OnRanks>& on = to.request.on_ranks;
+OnRanks& ranks_of(const Filling& to) {
+  std::optional<OnRanks>& on = to.request.on_ranks;
   if (!on) {
     on.emplace();
   }
@@ -418,14 +419,14 @@ void fill_grid(const Filling& to) {
   const std::size_t cross = sides.find('x');
   if (cross == 0 || cross == std::string::npos || cross + 1 == sides.size() ||
       colon == given.text.size() - 1) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{} '{}': expected ROWSxCOLUMNS, for example 4x2, or with more groups of keys 4x2:8",
         given.from, given.text));
   }
   const auto refuse_above_most = [&](Index ranks, std::string_view what) {
     if (ranks > kMostRanks) {
-      throw RequestError(fmt::format("{} '{}': {}{} too many; expected at most {}", given.from,
-                                     given.text, ranks, what, kMostRanks));
+      throw UsageError(fmt::format("{} '{}': {}{} too many; expected at most {}", given.from,
+                                   given.text, ranks, what, kMostRanks));
     }
   };
   const auto side = [&](const std::string& text) {
@@ -433,7 +434,7 @@ void fill_grid(const Filling& to) {
     refuse_above_most(size, " is");
     return size;
   };
-  Request::OnRanks& on = ranks_of(to);
+  OnRanks& on = ranks_of(to);
   on.grid = Grid{side(sides.substr(0, cross)), side(sides.substr(cross + 1))};
   on.ranks = on.grid->ranks();
   refuse_above_most(on.ranks, " ranks are");
@@ -455,12 +456,12 @@ void fill_ranks(const Filling& to) {
 void fill_ring(const Filling& to) {
   const std::string said = to.settings.said(to.key);
   if (!to.request.on_ranks) {
-    throw RequestError(fmt::format("{}: how many ranks? Give {} Px1 or {} P, too", said,
-                                   to.settings.said("grid"), to.settings.said("ranks")));
+    throw UsageError(fmt::format("{}: how many ranks? Give {} Px1 or {} P, too", said,
+                                 to.settings.said("grid"), to.settings.said("ranks")));
   }
-  Request::OnRanks& on = *to.request.on_ranks;
+  OnRanks& on = *to.request.on_ranks;
   if (on.grid && (on.grid->columns > 1 || on.groups > 0)) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{}: {} {}{}: a ring has one column and one group of keys: give {}x1", said, on.said,
         to_string(*on.grid), on.groups > 0 ? fmt::format(":{}", on.groups) : "", on.grid->rows));
   }
@@ -474,36 +475,36 @@ void fill_ring(const Filling& to) {
 void fill_patience(const Filling& to) {
   const Given given = to.one();
   if (!to.request.on_ranks) {
-    throw RequestError(fmt::format("{}: only of runs on ranks: {} or {}", given.from,
-                                   to.settings.said("grid"), to.settings.said("ranks")));
+    throw UsageError(fmt::format("{}: only of runs on ranks: {} or {}", given.from,
+                                 to.settings.said("grid"), to.settings.said("ranks")));
   }
   constexpr Index kMostSeconds = Index{1} << 30;
   const Index seconds = to.size();
   if (seconds > kMostSeconds) {
-    throw RequestError(fmt::format("{} {} is too long; expected at most {}", given.from, given.text,
-                                   kMostSeconds));
+    throw UsageError(fmt::format("{} {} is too long; expected at most {}", given.from, given.text,
+                                 kMostSeconds));
   }
   to.request.on_ranks->patience = std::chrono::seconds(seconds);
 }
 
-// Ranks fill whole grids, and are those that mpirun started.
+// Ranks fill whole grids, and are as many as mpirun started.
 void check_ranks_given(const Settings& settings, Request& request) {
   if (!request.on_ranks) {
     return;
   }
-  Request::OnRanks& on = *request.on_ranks;
+  OnRanks& on = *request.on_ranks;
   const auto ranks = settings.one("ranks");
   if (on.transport != nullptr) {
     if (ranks && on.ranks != on.transport->size()) {
-      throw RequestError(
-          fmt::format("{} {}: mpirun started {}: leave {} out, or start mpirun -n {}", ranks->from,
-                      ranks->text, counted(on.transport->size(), "rank"), ranks->from, on.ranks));
+      throw UsageError(fmt::format("{} {}: mpirun started {}: leave {} out, or start mpirun -n {}",
+                                   ranks->from, ranks->text, counted(on.transport->size(), "rank"),
+                                   ranks->from, on.ranks));
     }
     on.ranks = on.transport->size();
   }
   const auto grid = settings.one("grid");
   if (grid && on.ranks % on.grid->ranks() != 0) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{} {}: {}, but {} {}; as many, or several such grids, each of which has some of the heads",
         grid->from, grid->text, counted(on.grid->ranks(), "rank"),
         ranks ? ranks->from + " says" : "mpirun started", on.ranks));
@@ -532,175 +533,121 @@ void fill_given(const Filling& to) {
   to.request.known = choose(to.one(), kKnown);
 }
 
+std::string mask_syntax() {
+  return kMaskSyntax;
+}
+
+std::string rules() {
+  return std::string(kRules);
+}
+
 struct TableRow {
   Option option;
   void (*fill)(const Filling&);
 };
 
-// What a later option depends on is above it: bytes of M on words, `sums` on `word`.
+constexpr bool kRepeats = true;
+using enum OptionGroup;
+
+// The order matters: M in bytes and `sums` depend on `word`, which comes first.
 const TableRow kRows[] = {
-    {{"kernel", "KERNEL", OptionGroup::problem, false,
-      [] {
-        return fmt::format("a kernel of `redblue list`, or {}: the first of `redblue plan`",
-                           auto_names());
-      }},
+    {{"kernel", "KERNEL", problem,
+      "a kernel of `redblue list`, or the first of `redblue plan`: ", false, auto_names},
      fill_kernel},
     {{"problem",
       "product|logsumexp|forward|backward|attention|gradients|layer|linear|linear-gradient",
-      OptionGroup::problem, false, [] { return std::string("what is computed; backward"); }},
+      problem, "what is computed; backward"},
      fill_problem},
-    {{"given", "nothing|OL", OptionGroup::problem, false,
-      [] {
-        return std::string(
-            "what backward, gradients and layer start from: nothing; OL: O and L; OL");
-      }},
+    {{"given", "nothing|OL", problem,
+      "what backward, gradients and layer start from: nothing; OL: O and L; OL"},
      fill_given},
-    {{"n", "SIZE", OptionGroup::problem, false, [] { return std::string("queries"); }},
-     fill_size<&Request::n>},
-    {{"m", "SIZE", OptionGroup::problem, false, [] { return std::string("keys; n"); }},
-     fill_size<&Request::m>},
-    {{"d", "SIZE", OptionGroup::problem, false, [] { return std::string("width"); }},
-     fill_size<&Request::d>},
-    {{"dv", "SIZE", OptionGroup::problem, false,
-      [] { return std::string("width of values, of attention and gradients; d"); }},
+    {{"n", "SIZE", problem, "queries"}, fill_size<&Request::n>},
+    {{"m", "SIZE", problem, "keys; n"}, fill_size<&Request::m>},
+    {{"d", "SIZE", problem, "width"}, fill_size<&Request::d>},
+    {{"dv", "SIZE", problem, "width of values, of attention and gradients; d"},
      fill_size<&Request::dv>},
-    {{"heads", "NUMBER", OptionGroup::problem, false,
-      [] { return std::string("heads of queries; 1"); }},
-     fill_size<&Request::heads>},
-    {{"kv_heads", "NUMBER", OptionGroup::problem, false,
-      [] {
-        return std::string(
-            "heads of keys and values, each for as many heads of queries; as many as heads");
-      }},
+    {{"heads", "NUMBER", problem, "heads of queries; 1"}, fill_size<&Request::heads>},
+    {{"kv_heads", "NUMBER", problem,
+      "heads of keys and values, each for as many heads of queries; as many as heads"},
      fill_size<&Request::kv_heads>},
-    {{"mask", "MASK", OptionGroup::problem, false,
-      [] { return fmt::format("which pairs of query and key count: {}; full", kMaskSyntax); }},
+    {{"mask", "MASK", problem, "the pairs of query and key that count, all where left out: ", false,
+      mask_syntax},
      fill_mask},
-    {{"activation", "softmax|relu|sigmoid|silu", OptionGroup::problem, false,
-      [] { return std::string("the function of a score; softmax"); }},
+    {{"activation", "softmax|relu|sigmoid|silu", problem, "the function of a score; softmax"},
      fill_activation},
-    {{"softmax_scale", "C", OptionGroup::problem, false,
-      [] { return std::string("scores are C Q K^T, of attention and gradients; 1 / sqrt(d)"); }},
+    {{"softmax_scale", "C", problem, "scores are C Q K^T, of attention and gradients; 1 / sqrt(d)"},
      fill_softmax_scale},
-    {{"sharing", "none|kv|self", OptionGroup::problem, false,
-      [] {
-        return std::string(
-            "matrices that are one: kv: values are keys (A3 is A2); self, for plan and bounds: "
-            "queries, too; none");
-      }},
+    {{"sharing", "none|kv|self", problem,
+      "matrices that are one: kv: values are keys (A3 is A2); self, for plan and bounds: queries, "
+      "too; none"},
      fill_sharing},
-    {{"wanted", "NAMES", OptionGroup::problem, false,
-      [] { return std::string("the results to compute, with commas between; all"); }},
+    {{"wanted", "NAMES", problem, "the results to compute, with commas between; all", kRepeats},
      fill_wanted},
-    {{"word", "2|4", OptionGroup::memory, false,
-      [] { return std::string("bytes of a word, where M is in bytes; 4"); }},
+    {{"word", "2|4", memory, "bytes of a word, where M is in bytes; 4"},
      fill_bytes<&Request::word_bytes>},
-    {{"sums", "2|4", OptionGroup::memory, false,
-      [] {
-        return std::string(
-            "bytes of a running sum or maximum and of a partial result; as many as a word");
-      }},
+    {{"sums", "2|4", memory,
+      "bytes of a running sum or maximum and of a partial result; as many as a word"},
      fill_sums},
-    {{"threads", "NUMBER", OptionGroup::run, false,
-      [] { return std::string("threads, each with M words; 1"); }},
-     fill_threads},
-    {{"M", "SIZE", OptionGroup::memory, false,
-      [] {
-        return std::string(
-            "words of fast memory, as 8192 or 8K; bytes, as 32KiB; a cache, as L2 or L2*0.5; "
-            "several levels, the inner first, as 8K,256K; or auto, as `redblue calibrate` found");
-      }},
+    {{"threads", "NUMBER", run, "threads, each with M words; 1"}, fill_threads},
+    {{"M", "SIZE", memory,
+      "words of fast memory, as 8192 or 8K; bytes, as 32KiB; a cache, as L2 or L2*0.5; several "
+      "levels, the inner first, as 8K,256K; or auto, as `redblue calibrate` found"},
      fill_M},
-    {{"device", "DEVICE", OptionGroup::memory, false,
-      [] {
-        return fmt::format("in place of M, the levels of fast memory of a device: {}",
-                           expected_devices());
-      }},
+    {{"device", "DEVICE", memory, "in place of M, the levels of fast memory of a device: ", false,
+      expected_devices},
      fill_device},
-    {{"prefetch", "NUMBER", OptionGroup::plan, false,
-      [] {
-        return std::string(
-            "blocks of keys in fast memory at a time, so that the next comes while one is used; 1");
-      }},
+    {{"prefetch", "NUMBER", plan,
+      "blocks of keys in fast memory at a time, so that the next comes while one is used; 1"},
      fill_size<&Request::prefetch>},
-    {{"word_costs", "COSTS", OptionGroup::memory, false,
-      [] {
-        return std::string(
-            "what a word costs at each of several levels, the innermost first, as 1,4,100, which "
-            "plans make least; or calibrated; as much as the level has words");
-      }},
+    {{"word_costs", "COSTS", memory,
+      "what a word costs at each of several levels, the innermost first, as 1,4,100, which plans "
+      "make least; or calibrated; as much as the level has words"},
      fill_word_costs},
-    {{"objective", "words|time", OptionGroup::plan, false,
-      [] { return std::string("what blocks, and auto, make least; words"); }},
+    {{"objective", "words|balanced|time", plan,
+      "what blocks, and auto, make least: words; time; or balanced: time, with at most 5% more "
+      "than "
+      "the fewest words, which is what count and run take; words elsewhere"},
      fill_objective},
-    {{"blocks", "SIZES", OptionGroup::plan, true,
-      [] {
-        return std::string(
-            "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's");
-      }},
+    {{"multiple", "NUMBER", plan, "block sizes are multiples of this, or the whole extent; 1"},
+     fill_size<&Request::multiple>},
+    {{"blocks", "SIZES", plan,
+      "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's", kRepeats},
      fill_blocks},
-    {{"in", "NAME=FILE", OptionGroup::operands, true,
-      [] {
-        return std::string(
-            "an operand from a .npy file or a tensor F.safetensors:NAME; a sparse one also from "
-            ".npz of SciPy, .mtx or .smtx");
-      }},
+    {{"in", "NAME=FILE", operands,
+      "an operand from a .npy file or a tensor F.safetensors:NAME; a sparse one also from .npz of "
+      "SciPy, .mtx or .smtx",
+      kRepeats},
      fill_files<&Request::in>},
-    {{"make", "NAME=PATTERN", OptionGroup::operands, true,
-      [] { return fmt::format("an operand with entries by a rule: {}", kRules); }},
+    {{"make", "NAME=PATTERN", operands, "an operand with entries by a rule: ", kRepeats, rules},
      fill_make},
-    {{"seed", "NUMBER", OptionGroup::operands, false,
-      [] { return std::string("of the operands that nothing else gives; 1"); }},
-     fill_seed},
-    {{"scale", "NUMBER", OptionGroup::operands, false,
-      [] { return std::string("standard deviation of the scores of such operands; 1"); }},
+    {{"seed", "NUMBER", operands, "of the operands that nothing else gives; 1"}, fill_seed},
+    {{"scale", "NUMBER", operands, "standard deviation of the scores of such operands; 1"},
      fill_scale},
-    {{"out", "NAME=FILE", OptionGroup::run, true,
-      [] {
-        return std::string(
-            "a result to a .npy file, or to an .npz of SciPy where it is sparse; -: standard "
-            "output, and the report goes to standard error");
-      }},
+    {{"out", "NAME=FILE", run,
+      "a result to a .npy file, or to an .npz of SciPy where it is sparse; -: standard output, and "
+      "the report goes to standard error",
+      kRepeats},
      fill_files<&Request::out>},
-    {{"verify", "", OptionGroup::run, false,
-      [] { return std::string("compare the results with double precision"); }},
-     fill_verify},
-    {{"store", "file:DIR", OptionGroup::store, false,
-      [] { return std::string("matrices in files of this directory, not in memory"); }},
+    {{"verify", "", run, "compare the results with double precision"}, fill_verify},
+    {{"store", "file:DIR", store, "matrices in files of this directory, not in memory"},
      fill_store},
-    {{"engine", "io_uring|threads", OptionGroup::store, false,
-      [] { return std::string("how requests go to the disk; io_uring where there is one"); }},
+    {{"engine", "io_uring|threads", store,
+      "how requests go to the disk; io_uring where there is one"},
      fill_engine},
-    {{"direct", "yes|no", OptionGroup::store, false,
-      [] { return std::string("past the system's cache; yes, where files can"); }},
-     fill_direct},
-    {{"granule", "BYTES", OptionGroup::store, false,
-      [] { return std::string("the least that moves, of the files that this run makes; 64KiB"); }},
+    {{"direct", "yes|no", store, "past the system's cache; yes, where files can"}, fill_direct},
+    {{"granule", "BYTES", store, "the least that moves, of the files that this run makes; 64KiB"},
      fill_granule},
-    {{"keep", "", OptionGroup::store, false,
-      [] { return std::string("leave intermediates in the store"); }},
-     fill_keep},
-    {{"resume", "", OptionGroup::store, false,
-      [] { return std::string("leave checkpoints, and go on from the last one"); }},
-     fill_resume},
-    {{"grid", "RxC[:G]", OptionGroup::ranks, false,
-      [] {
-        return std::string(
-            "ranks in R rows, which share out queries, and C columns, which share out G groups of "
-            "keys; each has M words, and a home of its rows");
-      }},
+    {{"keep", "", store, "leave intermediates in the store"}, fill_keep},
+    {{"resume", "", store, "leave checkpoints, and go on from the last one"}, fill_resume},
+    {{"grid", "RxC[:G]", ranks,
+      "ranks in R rows, which share out queries, and C columns, which share out G groups of keys; "
+      "each has M words, and a home of its rows"},
      fill_grid},
-    {{"ranks", "NUMBER", OptionGroup::ranks, false,
-      [] {
-        return std::string(
-            "so many ranks, on the grid that sends the fewest words; they share out heads first");
-      }},
+    {{"ranks", "NUMBER", ranks,
+      "so many ranks, on the grid that sends the fewest words; they share out heads first"},
      fill_ranks},
-    {{"ring", "", OptionGroup::ranks, false,
-      [] { return std::string("ranks in a ring: keys pass from each rank to the next"); }},
-     fill_ring},
-    {{"patience", "SECONDS", OptionGroup::ranks, false,
-      [] { return std::string("seconds in which a rank must hear from one it waits for; 600"); }},
+    {{"ring", "", ranks, "ranks in a ring: keys pass from each rank to the next"}, fill_ring},
+    {{"patience", "SECONDS", ranks, "seconds in which a rank must hear from one it waits for; 600"},
      fill_patience}};
 
 }  // namespace
@@ -709,6 +656,10 @@ std::string_view to_string(OptionGroup group) {
   constexpr std::array kNames = {"Problem", "Fast memory",   "Plan", "Operands",
                                  "Run",     "Store on disk", "Ranks"};
   return kNames[static_cast<std::size_t>(group)];
+}
+
+std::string Option::help() const {
+  return std::string(text) + (known == nullptr ? "" : known());
 }
 
 std::vector<Option> options() {
@@ -753,23 +704,11 @@ std::vector<Given> Settings::all(std::string_view key) const {
 }
 
 std::optional<Given> Settings::one(std::string_view key) const {
-  const std::vector<Given> given = all(key);
-  if (given.size() > 1) {
-    throw RequestError(
-        fmt::format("{} is given {} times; once is enough", said(key), given.size()));
-  }
-  return given.empty() ? std::nullopt : std::optional(given.front());
+  return at_most_one(all(key));
 }
 
 std::vector<Given> Settings::items(std::string_view key) const {
-  std::vector<Given> items;
-  for (const Given& given : all(key)) {
-    std::istringstream list(given.text + ',');  // so that an empty last item counts
-    for (std::string text; std::getline(list, text, ',');) {
-      items.push_back({text, given.from});
-    }
-  }
-  return items;
+  return between_commas(all(key));
 }
 
 std::optional<Given> Settings::first_of(const std::vector<std::string_view>& keys) const {
@@ -782,20 +721,20 @@ std::optional<Given> Settings::first_of(const std::vector<std::string_view>& key
 }
 
 Topology KnownMachine::topology(const Given& given) const {
-  throw RequestError(
+  throw UsageError(
       fmt::format("{} '{}': it is to mean the same on every machine: give words, or bytes",
                   given.from, given.text));
 }
 
 KnownMachine::Part KnownMachine::calibrated(const Given& given, const Topology&) const {
-  throw RequestError(given.from + ": auto is of one machine: give words, or bytes");
+  throw UsageError(given.from + ": auto is of one machine: give words, or bytes");
 }
 
 void fill(const Settings& settings, const KnownMachine& machine, Request& request) {
   request.spelling = settings.spelling();
   for (const auto& [option, fill] : kRows) {
     if (settings.contains(option.key)) {
-      if (!option.repeats && option.key != "wanted") {
+      if (!option.repeats) {
         static_cast<void>(settings.one(option.key));
       }
       fill({settings, machine, request, option.key});
@@ -818,8 +757,8 @@ void check_kernel(const std::string& name, bool auto_too) {
       names.push_back(known.name);
     }
   }
-  throw RequestError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
-                                 fmt::join(nearest(name, names), " or ")));
+  throw UsageError(fmt::format("no kernel is called '{}': did you mean {}? (redblue list)", name,
+                               fmt::join(nearest(name, names), " or ")));
 }
 
 namespace {
@@ -843,7 +782,7 @@ std::optional<Device> find_device(const Given& given, const KnownMachine& machin
       const Topology topology = machine.topology(given);
       Device device = device_of(topology);
       if (device.levels.empty()) {
-        throw RequestError(fmt::format(
+        throw UsageError(fmt::format(
             "{} {}: the caches are not known ({}): give a file, or words as --M 8192", given.from,
             kThis, topology.unavailable.empty() ? topology.source : topology.unavailable));
       }
@@ -857,7 +796,7 @@ std::optional<Device> find_device(const Given& given, const KnownMachine& machin
       return read_device(text);
     }
   } catch (const InputError& error) {
-    throw RequestError(fmt::format("{}: {}", given.from, error.what()));
+    throw UsageError(fmt::format("{}: {}", given.from, error.what()));
   }
   return std::nullopt;
 }
@@ -865,7 +804,7 @@ std::optional<Device> find_device(const Given& given, const KnownMachine& machin
 std::filesystem::path store_directory(const Given& given) {
   constexpr std::string_view kFile = "file:";
   if (!given.text.starts_with(kFile) || given.text.size() == kFile.size()) {
-    throw RequestError(fmt::format("{} '{}': expected file:DIR", given.from, given.text));
+    throw UsageError(fmt::format("{} '{}': expected file:DIR", given.from, given.text));
   }
   return given.text.substr(kFile.size());
 }
@@ -874,8 +813,8 @@ Index parse_granule(const Given& given) {
   const Index most = StoreOptions().buffer_bytes;  // every command can open these
   const Index bytes = parse_bytes(given.text, given.from);
   if (bytes % StoreLayout::kSector != 0 || bytes > most) {
-    throw RequestError(fmt::format("{} '{}'{}: expected a multiple of 4KiB, at most 512KiB",
-                                   given.from, given.text, bytes > most ? " is too large" : ""));
+    throw UsageError(fmt::format("{} '{}'{}: expected a multiple of 4KiB, at most 512KiB",
+                                 given.from, given.text, bytes > most ? " is too large" : ""));
   }
   return bytes;
 }
@@ -883,7 +822,7 @@ Index parse_granule(const Given& given) {
 std::pair<std::string, std::string> parse_named(const Given& given, const char* expected) {
   const std::size_t equals = given.text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == given.text.size()) {
-    throw RequestError(fmt::format("{} '{}': expected {}", given.from, given.text, expected));
+    throw UsageError(fmt::format("{} '{}': expected {}", given.from, given.text, expected));
   }
   return {given.text.substr(0, equals), given.text.substr(equals + 1)};
 }
@@ -891,7 +830,7 @@ std::pair<std::string, std::string> parse_named(const Given& given, const char* 
 Index parse_ranks(const Given& given) {
   const Index ranks = parse_size(given.text, given.from);
   if (ranks > kMostRanks) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{} {} is too many; expected at most {}", given.from, ranks, kMostRanks));
   }
   return ranks;

@@ -102,6 +102,8 @@ using Origins = std::map<std::string, Origin>;  // by the names of operands
 struct Report {
   std::string asked;  // the kernel's name, or a name such as backward/auto
   Part kernel;
+  Objective objective = Objective::words;  // of the blocks that the plan chose
+  Index multiple = 1;                      // that they are
   // The largest proven bound that holds for the kernel, on one machine, of all heads together.
   std::optional<Bound> bound;
   std::vector<std::string> given;          // names of the kernel's operands

@@ -39,7 +39,7 @@ namespace {
 
 constexpr std::chrono::hours kAsLongAsItTakes{10000};
 
-// Throws: RequestError where ranks are of other versions, builds or plans.
+// Throws: UsageError where ranks are of other versions, builds or plans.
 void check_facts(Transport& transport, const Part& part, const Request& request) {
   const std::vector<std::string> all = transport.gather(
       fmt::format("{}, seed {}{}", text_of_part(request, part), request.seed.value_or(kDefaultSeed),
@@ -48,7 +48,7 @@ void check_facts(Transport& transport, const Part& part, const Request& request)
                                           : ", with homes on disk"));
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] != all[0]) {
-      throw RequestError(
+      throw UsageError(
           fmt::format("rank {} runs {}, but rank 0 runs {}: start all ranks with one "
                       "build and one command line",
                       rank, all[rank], all[0]));
@@ -158,7 +158,7 @@ class RanksHome final : public OperandHome {
   using TakeRows = std::function<void(const Signature& result, std::span<const float> words)>;
   void collect(const TakeRows& take);
 
-  const Request::OnRanks& on_;
+  const OnRanks& on_;
   const Report* report_ = nullptr;
   const Readers* readers_ = nullptr;
   std::mutex mutex_;  // of what ranks of this process share
@@ -180,7 +180,7 @@ std::vector<FoundOperand> RanksHome::find(const Readers&) {
     for (const auto& entry : std::filesystem::directory_iterator(request_.store->directory)) {
       const std::string file = entry.path().filename().string();
       if (file.ends_with(Store::kSuffix) && !file.ends_with(Store::kTemporarySuffix)) {
-        throw RequestError(fmt::format(
+        throw UsageError(fmt::format(
             "{}: {} has matrices, and ranks take operands from {} or make them: take another "
             "directory",
             request_.said("store"), request_.store->directory.string(), request_.said("in")));
@@ -533,7 +533,7 @@ void RanksHome::finish(Report& report) {
 
 void RanksHome::run(Part& part, const RunHook& hook) {
   if (hook) {
-    throw RequestError(fmt::format("{}: a run is measured on one machine", request_.said("grid")));
+    throw UsageError(fmt::format("{}: a run is measured on one machine", request_.said("grid")));
   }
   const Kernel& kernel = find_kernel(part.plan.kernel);
   homes_.clear();

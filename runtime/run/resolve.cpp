@@ -97,7 +97,7 @@ class Extents {
     RequestedProblem asked;
     for (const auto& [member, name] : kLetters) {
       if (!known_.contains(name)) {
-        throw RequestError(fmt::format("--{} is missing", name));
+        throw UsageError(fmt::format("--{} is missing", name));
       }
       asked.problem.shape.*member = known_.at(name).first;
     }
@@ -169,12 +169,12 @@ Index requested_dv(const Request& request, Pass pass, Sharing sharing, Index d,
                    std::string_view who) {
   const Index dv = request.dv.value_or(d);
   if (request.dv && inputs_of(pass) == Inputs::weighted) {
-    throw RequestError(fmt::format("{} {}: {} has one width; --dv is of attention and gradients",
-                                   request.said("dv"), dv, who));
+    throw UsageError(fmt::format("{} {}: {} has one width; --dv is of attention and gradients",
+                                 request.said("dv"), dv, who));
   }
   if (sharing != Sharing::none && dv != d) {
-    throw RequestError(fmt::format("{} {}: with --sharing {}, values are keys of width d = {}",
-                                   request.said("dv"), dv, to_string(sharing), d));
+    throw UsageError(fmt::format("{} {}: with --sharing {}, values are keys of width d = {}",
+                                 request.said("dv"), dv, to_string(sharing), d));
   }
   return dv;
 }
@@ -185,15 +185,15 @@ Index stacked_heads(const Request& request, Pass pass, std::string_view who) {
   }
   const std::string said = fmt::format("{} {}", request.said("kv_heads"), *request.kv_heads);
   if (inputs_of(pass) == Inputs::weighted) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{}: {} has as many heads of keys as of queries; attention and gradients may have fewer",
         said, who));
   }
   if (!request.heads) {
-    throw RequestError(said + ": --heads is missing: the number of heads of queries");
+    throw UsageError(said + ": --heads is missing: the number of heads of queries");
   }
   if (*request.heads % *request.kv_heads != 0) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{} does not divide {} {}: as many heads of queries share each head of keys",
                     said, request.said("heads"), *request.heads));
   }
@@ -209,14 +209,14 @@ CacheWords cache_words_of(const Request& request, const Topology& topology, cons
                           std::optional<std::string> file) {
   const auto found = fast_memory(topology, part, static_cast<std::size_t>(request.threads));
   if (!found) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{} {}: the size of {} is not known ({}): give words, for example {} 8192",
                     said, text, to_string(part.level),
                     topology.unavailable.empty() ? topology.source : topology.unavailable, said));
   }
   if (found->words == 0) {
-    throw RequestError(fmt::format("{} {}: that is less than a word: {} has {} bytes", said, text,
-                                   to_string(part.level), found->bytes));
+    throw UsageError(fmt::format("{} {}: that is less than a word: {} has {} bytes", said, text,
+                                 to_string(part.level), found->bytes));
   }
   return {words_of_width(found->words, request.word_bytes),
           {text, part, found->bytes, found->sharers, topology.source, std::move(file)}};
@@ -226,7 +226,7 @@ namespace {
 
 // "--M 8192,262144", or "--device mine".
 std::string levels_text(const Request& request) {
-  const std::string said = request.said("M");
+  const std::string said = request.said(request.device ? "device" : "M");
   return request.device ? fmt::format("{} {}", said, request.device->name)
                         : fmt::format("{} {},{}", said, fmt::join(request.inner, ","), request.M);
 }
@@ -237,7 +237,7 @@ void set_widths(const Request& request, Problem& problem) {
   constexpr Index kIndexBytes = 4;
   const Index word = request.word_bytes.value_or(kFloatBytes);
   if (word != kIndexBytes && !problem.sparsity.dense()) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{} {}: indices of sparse operands have {} bytes, which are more than a word: "
                     "leave it out",
                     request.said("word"), word, kIndexBytes));
@@ -253,7 +253,7 @@ void check_sum_width(const Request& request) {
     return;
   }
   const auto refuse = [&](const std::string& said, const char* why) {
-    throw RequestError(fmt::format("{}: {}: leave {} out", said, why, request.said("sums")));
+    throw UsageError(fmt::format("{}: {}: leave {} out", said, why, request.said("sums")));
   };
   if (!request.inner.empty()) {
     refuse(levels_text(request), "words of several levels weigh one each");
@@ -268,7 +268,7 @@ void check_sum_width(const Request& request) {
 
 void check_linear_mask(Pass pass, const Mask& mask, const std::string& said) {
   if (is_linear(pass) && !find_kernel(fmt::format("{}/rows", to_string(pass))).takes(mask)) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{}: {} takes causal alone: under other masks what a query meets is no running sum of keys",
         said, to_string(pass)));
   }
@@ -277,21 +277,21 @@ void check_linear_mask(Pass pass, const Mask& mask, const std::string& said) {
 Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape) {
   const std::string said = fmt::format("{} '{}'", request.said("mask"), printable(request.mask));
   if (kernel.pass == Pass::product) {
-    throw RequestError(fmt::format("{}: {} is a product, which has no mask", said, request.who()));
+    throw UsageError(fmt::format("{}: {} is a product, which has no mask", said, request.who()));
   }
   Mask mask = parse_mask(request.mask, shape, said, request.mask_files);
   if (kernel.takes_sparse && !mask.full()) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{}: {} takes no mask: which pairs are live follows from the entries of its "
                     "sparse operands; kernels of dense operands take masks",
                     said, request.who()));
   }
   check_linear_mask(kernel.pass, mask, said);
   if (!kernel.takes(mask) && !is_auto(request)) {
-    throw RequestError(fmt::format("{}: {} takes no mask; {} do", said, request.who(),
-                                   names_of([&](const Kernel& other) {
-                                     return other.pass == kernel.pass && other.takes_masks;
-                                   })));
+    throw UsageError(fmt::format("{}: {} takes no mask; {} do", said, request.who(),
+                                 names_of([&](const Kernel& other) {
+                                   return other.pass == kernel.pass && other.takes_masks;
+                                 })));
   }
   return mask;
 }
@@ -303,21 +303,21 @@ Activation requested_activation(const Request& request, const Kernel& kernel) {
   }
   const std::string said = fmt::format("{} {}", request.said("activation"), to_string(activation));
   if (kernel.pass == Pass::product || is_linear(kernel.pass)) {
-    throw RequestError(fmt::format("{}: {} has no activation: {}", said, request.who(),
-                                   kernel.pass == Pass::product
-                                       ? "it is a product"
-                                       : "linear attention takes the scores as they are"));
+    throw UsageError(fmt::format("{}: {} has no activation: {}", said, request.who(),
+                                 kernel.pass == Pass::product
+                                     ? "it is a product"
+                                     : "linear attention takes the scores as they are"));
   }
   if (kernel.pass == Pass::logsumexp) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{}: {} knows softmax alone: with others there is no L", said, request.who()));
   }
   const std::string takers = names_of(
       [&](const Kernel& other) { return other.pass == kernel.pass && other.takes(activation); },
       kernel.takes_sparse ? sparse_kernels() : kernels());
   if (!kernel.takes(activation) && (!is_auto(request) || takers.empty())) {
-    throw RequestError(fmt::format("{}: {} knows softmax alone{}", said, request.who(),
-                                   takers.empty() ? "" : "; " + takers + " take it"));
+    throw UsageError(fmt::format("{}: {} knows softmax alone{}", said, request.who(),
+                                 takers.empty() ? "" : "; " + takers + " take it"));
   }
   return activation;
 }
@@ -328,25 +328,25 @@ void check_made(const Request& request, const std::vector<Signature>& operands,
     const std::string option = fmt::format("{} {}={}", request.said("make"), name, to_string(rule));
     const Signature* operand = find_operand(operands, name);
     if (operand == nullptr) {
-      throw RequestError(fmt::format("{}: {} is given {}", option, who, list(operands)));
+      throw UsageError(fmt::format("{}: {} is given {}", option, who, list(operands)));
     }
     if (made_by_forward(name)) {
-      throw RequestError(
+      throw UsageError(
           fmt::format("{}: O and L are of the other operands: leave them out", option));
     }
     if (rule.kind == Rule::Kind::identity && !is_square(*operand) && !is_sparse(*operand)) {
       std::vector<Signature> square;
       std::ranges::copy_if(operands, std::back_inserter(square), is_square);
-      throw RequestError(fmt::format("{}: {} is for square operands: {} has {}", option,
-                                     to_string(rule), who, square.empty() ? "none" : list(square)));
+      throw UsageError(fmt::format("{}: {} is for square operands: {} has {}", option,
+                                   to_string(rule), who, square.empty() ? "none" : list(square)));
     }
     if (const auto file = request.in.find(name); file != request.in.end()) {
-      throw RequestError(fmt::format("{}: {} comes from {}, too: {} or {}, not both", option, name,
-                                     file->second.string(), request.said("in"),
-                                     request.said("make")));
+      throw UsageError(fmt::format("{}: {} comes from {}, too: {} or {}, not both", option, name,
+                                   file->second.string(), request.said("in"),
+                                   request.said("make")));
     }
     if (request.arrays != nullptr && request.arrays->in.contains(name)) {
-      throw RequestError(fmt::format("{}: {} is an array, too: give one of them", option, name));
+      throw UsageError(fmt::format("{}: {} is an array, too: give one of them", option, name));
     }
   }
 }
@@ -355,7 +355,7 @@ namespace {
 
 void refuse_sharing_of_entries(const Request& request) {
   if (request.sharing != Sharing::none) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{} {}: sparse operands are read apart: A2 has entries, and A3 is a whole matrix",
         request.said("sharing"), to_string(request.sharing)));
   }
@@ -378,14 +378,14 @@ KernelName requested_kernel(const Request& request) {
   }
   auto name = parse_kernel_name(request.kernel);
   if (!name) {
-    throw RequestError(fmt::format("no kernel is called {}", request.kernel));
+    throw UsageError(fmt::format("no kernel is called {}", request.kernel));
   }
   if (request.sharing != Sharing::none) {
     if (name->kernel->takes_sparse) {
       refuse_sharing_of_entries(request);
     }
     if (!name->kernel->shares_keys) {
-      throw RequestError(
+      throw UsageError(
           fmt::format("{} {}: {} does not share keys; {} do", request.said("sharing"),
                       to_string(request.sharing), request.who(),
                       names_of([](const Kernel& other) { return other.shares_keys; })));
@@ -401,15 +401,15 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
   Readers readers;
   for (const auto& [name, path] : request.in) {
     if (find_operand(given, name) == nullptr) {
-      throw RequestError(fmt::format("{} {}={}: {} is given {}", request.said("in"), name,
-                                     path.string(), as_asked(request), list(given)));
+      throw UsageError(fmt::format("{} {}={}: {} is given {}", request.said("in"), name,
+                                   path.string(), as_asked(request), list(given)));
     }
     if (is_sparse_file(path) && !is_sparse(*find_operand(given, name))) {
-      throw RequestError(fmt::format("{} {}={}: {} takes a dense {}: give it as .npy{}",
-                                     request.said("in"), name, path.string(), request.who(), name,
-                                     kernel.kernel->takes_sparse
-                                         ? ""
-                                         : ", or take a kernel of sparse operands (redblue list)"));
+      throw UsageError(fmt::format("{} {}={}: {} takes a dense {}: give it as .npy{}",
+                                   request.said("in"), name, path.string(), request.who(), name,
+                                   kernel.kernel->takes_sparse
+                                       ? ""
+                                       : ", or take a kernel of sparse operands (redblue list)"));
     }
     try {
       readers.try_emplace(name, path);
@@ -428,13 +428,13 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
   if (request.arrays != nullptr) {
     for (const auto& [name, array] : request.arrays->in) {
       if (find_operand(given, name) == nullptr) {
-        throw RequestError(
+        throw UsageError(
             fmt::format("{} is an array: {} is given {}", name, as_asked(request), list(given)));
       }
       try {
         if (!readers.try_emplace(name, array).second) {
-          throw RequestError(fmt::format("{} is an array, and comes from {}, too: give one of them",
-                                         name, request.in.at(name).string()));
+          throw UsageError(fmt::format("{} is an array, and comes from {}, too: give one of them",
+                                       name, request.in.at(name).string()));
         }
       } catch (const InputError& error) {
         throw InputError(fmt::format("{} of {}", name, error.what()));
@@ -445,7 +445,7 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
     L->second.accept_minus_infinity();
   }
   if (readers.contains("O") != readers.contains("L")) {
-    throw RequestError(request.said("in") + ": O without L, or L without O: give both, or neither");
+    throw UsageError(request.said("in") + ": O without L, or L without O: give both, or neither");
   }
   check_made(request, given, request.who());
   return readers;
@@ -492,7 +492,7 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
   }
   if (!request.seed && !givers.empty()) {
     const std::string& missing = names[Origin::seed];
-    throw RequestError(
+    throw UsageError(
         fmt::format("{}, but nothing gives {}: give --in {}=FILE, or --seed S for "
                     "the rest{}",
                     givers, missing, missing.substr(0, missing.find(',')),
@@ -562,7 +562,7 @@ void fill_made(const Request& request, const Signature& operand, const Problem& 
       }
     }
   } catch (const std::invalid_argument& error) {
-    throw RequestError(request.said("scale") + ": " + error.what());
+    throw UsageError(request.said("scale") + ": " + error.what());
   }
 }
 
@@ -571,8 +571,8 @@ Wanted requested_results(const Request& request, const KernelName& kernel) {
   Wanted wanted;
   for (const std::string& name : request.wanted) {
     if (find_operand(all, name) == nullptr) {
-      throw RequestError(fmt::format("{} {}: {} returns {}", request.said("wanted"), name,
-                                     as_asked(request), list(all)));
+      throw UsageError(fmt::format("{} {}: {} returns {}", request.said("wanted"), name,
+                                   as_asked(request), list(all)));
     }
     wanted.add(name);
   }
@@ -593,9 +593,9 @@ Wanted requested_results(const Request& request, const KernelName& kernel) {
       all_kernel_names(), [&](const KernelName& other) { return returns_it(*other.kernel); });
   if (none || (!is_auto(request) && !kernel.kernel->can_return(of_wanted))) {
     const std::string others = names_of(returns_it);
-    throw RequestError(fmt::format("{} {}: {} does not return that alone; {}",
-                                   request.said("wanted"), wanted.text(), request.who(),
-                                   others.empty() ? "nor does another kernel" : others + " do"));
+    throw UsageError(fmt::format("{} {}: {} does not return that alone; {}", request.said("wanted"),
+                                 wanted.text(), request.who(),
+                                 others.empty() ? "nor does another kernel" : others + " do"));
   }
   return wanted;
 }
@@ -678,7 +678,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   asked.problem = kernel.kernel->with_inputs(asked.problem);
   asked.problem.wanted = requested_results(request, kernel);
   if (request.softmax_scale && asked.problem.inputs == Inputs::weighted) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{} {}: {} has no softmax scale (X scales the scores of forward, "
                     "backward and layer); attention/* and gradients/* have",
                     request.said("softmax_scale"), *request.softmax_scale, request.who()));
@@ -703,15 +703,15 @@ namespace {
 void check_staying(const Request& request, const Problem& problem, Index queries) {
   const Problem live = problem.live_part();
   if (live.mask.full()) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{} {}: the rows that meet most keys stay, and all meet all: give {} {}",
                     request.said("blocks"), kStaying, problem.mask.full() ? "a" : "another",
                     request.said("mask")));
   }
   if (queries >= live.shape.n) {
-    throw RequestError(fmt::format("{} {}={}: of these {} rows at most {} may stay",
-                                   request.said("blocks"), kStaying, queries, live.shape.n,
-                                   live.shape.n - 1));
+    throw UsageError(fmt::format("{} {}={}: of these {} rows at most {} may stay",
+                                 request.said("blocks"), kStaying, queries, live.shape.n,
+                                 live.shape.n - 1));
   }
 }
 
@@ -721,8 +721,8 @@ struct OnGrid {
   Index groups;
 };
 OnGrid grid_of(const Request& request, const Kernel& kernel, const Problem& problem) {
-  const Request::OnRanks& on = *request.on_ranks;
-  const Memory memory{request.M, request.prefetch};
+  const OnRanks& on = *request.on_ranks;
+  const Memory memory = request.memory_of_plan();
   const Grid grid = on.grid
                         ? *on.grid
                         : best_grid(kernel, problem, memory, request.objective, on.ranks / on.sets);
@@ -730,13 +730,13 @@ OnGrid grid_of(const Request& request, const Kernel& kernel, const Problem& prob
 }
 
 // Heads are shared out first, as no words go between them: among as many sets of ranks as there may
-// be, or as grids of the request make of the ranks. Throws: RequestError.
+// be, or as grids of the request make of the ranks. Throws: UsageError.
 Request in_sets(const Request& request, Index heads) {
   Request same = request;
-  Request::OnRanks& on = *same.on_ranks;
+  OnRanks& on = *same.on_ranks;
   on.sets = on.grid ? on.ranks / on.grid->ranks() : std::gcd(on.ranks, heads);
   if (heads % on.sets != 0) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{} {}: {} ranks are {} such grids, which do not share out {}: take a grid of "
                     "all ranks, or "
                     "{} that {} divides",
@@ -746,66 +746,66 @@ Request in_sets(const Request& request, Index heads) {
   return same;
 }
 
-// Throws: RequestError for what ranks do not do.
+// Throws: UsageError for what ranks do not do.
 void check_ranks(const Request& request, const Kernel& kernel, const RequestedProblem& asked) {
-  const Request::OnRanks& on = *request.on_ranks;
+  const OnRanks& on = *request.on_ranks;
   const std::string said = on.said;
   if (!runs_on_grid(kernel)) {
-    throw RequestError(fmt::format("{}: {} does not run on ranks; {} do", said, request.who(),
-                                   names_of(runs_on_grid)));
+    throw UsageError(fmt::format("{}: {} does not run on ranks; {} do", said, request.who(),
+                                 names_of(runs_on_grid)));
   }
   if (asked.problem.live_queries().empty()) {
-    throw RequestError(fmt::format("{}: no query meets a key: ranks have nothing to share under {}",
-                                   said, request.said("mask")));
+    throw UsageError(fmt::format("{}: no query meets a key: ranks have nothing to share under {}",
+                                 said, request.said("mask")));
   }
   if (request.threads > 1) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{}: each rank is one worker: leave {} out", said, request.said("threads")));
   }
   if (request.store && request.store->keep) {
-    throw RequestError(fmt::format("{}: ranks leave nothing in a store: leave --keep out", said));
+    throw UsageError(fmt::format("{}: ranks leave nothing in a store: leave --keep out", said));
   }
   if (resumes(request) && (request.store->options.engine || !request.store->options.direct ||
                            request.store->options.granule_bytes != StoreOptions().granule_bytes)) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{}: ranks that resume have checkpoints in a store, and no matrices: leave --engine, "
         "--direct and --granule out, or {}",
         said, request.said("resume")));
   }
   if (asked.problem.stacked > 1) {
-    throw RequestError(fmt::format("{}: heads of ranks share no keys: leave {} out", said,
-                                   request.said("kv_heads")));
+    throw UsageError(fmt::format("{}: heads of ranks share no keys: leave {} out", said,
+                                 request.said("kv_heads")));
   }
   if (resumes(request) && asked.kv_heads() > 1) {
-    throw RequestError(fmt::format("{}: ranks keep checkpoints of one head: leave {} out", said,
-                                   request.said("resume")));
+    throw UsageError(fmt::format("{}: ranks keep checkpoints of one head: leave {} out", said,
+                                 request.said("resume")));
   }
   if (!on.grid) {
     return;
   }
   if (on.grid->ring && request.store) {
-    throw RequestError(fmt::format("{}: rows of a ring pass through homes in memory: leave {} out",
-                                   said, request.said("store")));
+    throw UsageError(fmt::format("{}: rows of a ring pass through homes in memory: leave {} out",
+                                 said, request.said("store")));
   }
   if (on.grid->ring && request.prefetch > 1) {
-    throw RequestError(fmt::format("{}: rows of a ring come as they pass: leave {} out", said,
-                                   request.said("prefetch")));
+    throw UsageError(fmt::format("{}: rows of a ring come as they pass: leave {} out", said,
+                                 request.said("prefetch")));
   }
   const std::string grid =
       said + " " + to_string(*on.grid) + (on.groups > 0 ? fmt::format(":{}", on.groups) : "");
   const Index groups = std::max(on.grid->columns, on.groups);
   if (const Index keys = size_of(asked.problem.live_keys()); groups > keys) {
-    throw RequestError(fmt::format("{}: {} groups of keys, but there are {}{}: take at most {}",
-                                   grid, groups, counted(keys, "key"),
-                                   asked.problem.mask.full() ? "" : " that live",
-                                   counted(keys, on.groups > 0 ? "group" : "column")));
+    throw UsageError(fmt::format("{}: {} groups of keys, but there are {}{}: take at most {}", grid,
+                                 groups, counted(keys, "key"),
+                                 asked.problem.mask.full() ? "" : " that live",
+                                 counted(keys, on.groups > 0 ? "group" : "column")));
   }
   if (on.groups > 0 && on.groups < on.grid->columns) {
-    throw RequestError(grid + ": at least as many groups of keys as columns");
+    throw UsageError(grid + ": at least as many groups of keys as columns");
   }
 }
 
-// Throws: RequestError for a plan with too few row blocks or groups for this grid, with the option
+// Throws: UsageError for a plan with too few row blocks or groups for this grid, with the option
 // that says so.
 void check_plan_on(const Request& request, const Kernel& kernel, const Plan& plan,
                    const Grid& grid) {
@@ -814,7 +814,7 @@ void check_plan_on(const Request& request, const Kernel& kernel, const Plan& pla
   try {
     check_grid(kernel, plan, grid);
   } catch (const ShapeMismatch& error) {
-    throw RequestError(said + ": " + error.what());
+    throw UsageError(said + ": " + error.what());
   }
 }
 
@@ -839,7 +839,7 @@ Blocks fitted_blocks(const Request& request, const Kernel& kernel, const Problem
 
 Plan plan_of(const Request& request, const Kernel& kernel, const Problem& problem) {
   if (request.prefetch > 1 && !kernel.streams_keys()) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{} {}: {} streams no keys; {} do", request.said("prefetch"), request.prefetch,
                     spelled(kernel.name, problem.sharing),
                     names_of([](const Kernel& other) { return other.streams_keys(); })));
@@ -849,7 +849,7 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
   }
   if (request.printed_blocks) {
     if (kernel.fitting.printed == nullptr) {
-      throw RequestError(fmt::format(
+      throw UsageError(fmt::format(
           "{} printed: only {} has blocks as printed in the paper", request.said("blocks"),
           names_of([](const Kernel& other) { return other.fitting.printed != nullptr; })));
     }
@@ -863,13 +863,13 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
   for (const auto& [name, size] : request.blocks) {
     const bool clusters = name == kClustered && kernel.takes_masks && has_row_block(blocks);
     if (clusters && problem.mask.full()) {
-      throw RequestError(fmt::format(
+      throw UsageError(fmt::format(
           "{} {}: rows are clustered by the keys that they meet, and all meet all: give a {}",
           request.said("blocks"), name, request.said("mask")));
     }
     if (clusters && request.on_ranks) {
-      throw RequestError(fmt::format("{} {}: rows of ranks are in their own order: leave it out",
-                                     request.said("blocks"), name));
+      throw UsageError(fmt::format("{} {}: rows of ranks are in their own order: leave it out",
+                                   request.said("blocks"), name));
     }
     const bool stay = name == kStaying && fitting.rows_stay;
     if (stay) {
@@ -884,12 +884,11 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     const bool is_apart = std::ranges::count(fitting.apart_blocks, name) > 0;
     if (is_apart) {
       if (request.inner.empty()) {
-        throw RequestError(fmt::format("{} {}: it is of several levels: give a {} as 8K,256K",
-                                       request.said("blocks"), name, request.said("M")));
+        throw UsageError(fmt::format("{} {}: it is of several levels: give a {} as 8K,256K",
+                                     request.said("blocks"), name, request.said("M")));
       }
       if (size > 1) {
-        throw RequestError(
-            fmt::format("{} {}={}: it is 1 or 0", request.said("blocks"), name, size));
+        throw UsageError(fmt::format("{} {}={}: it is 1 or 0", request.said("blocks"), name, size));
       }
       if (size == 0) {
         blocks.drop(name);
@@ -898,9 +897,9 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     }
     if (is_optional && optional->limit != nullptr &&
         size > std::min(problem.shape.*optional->limit, optional->most)) {
-      throw RequestError(fmt::format("{} {}={}: this problem takes at most {}",
-                                     request.said("blocks"), name, size,
-                                     std::min(problem.shape.*optional->limit, optional->most)));
+      throw UsageError(fmt::format("{} {}={}: this problem takes at most {}",
+                                   request.said("blocks"), name, size,
+                                   std::min(problem.shape.*optional->limit, optional->most)));
     }
     if ((clusters || stay || is_optional || is_apart) && !blocks.contains(name)) {
       blocks.add(name, size);
@@ -915,9 +914,9 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
           names += ", " + std::string(other);
         }
       }
-      throw RequestError(fmt::format("{} {}: {} has {}", request.said("blocks"), name,
-                                     spelled(kernel.name, problem.sharing),
-                                     names.empty() ? "no blocks to choose" : names));
+      throw UsageError(fmt::format("{} {}: {} has {}", request.said("blocks"), name,
+                                   spelled(kernel.name, problem.sharing),
+                                   names.empty() ? "no blocks to choose" : names));
     }
     blocks.set(name, size);
   }
@@ -925,14 +924,14 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     try {
       return kernel.plan(problem, request.memory_of_plan(), blocks);
     } catch (const ShapeMismatch& error) {
-      throw RequestError(fmt::format("{} {}", request.said("blocks"), error.what()));
+      throw UsageError(fmt::format("{} {}", request.said("blocks"), error.what()));
     }
   }();
   const auto check = [&](const std::vector<PhaseCost>& phases, Index M, const std::string& where) {
     const PhaseCost& largest = *std::ranges::max_element(
         phases, {}, [](const PhaseCost& phase) { return phase.peak.value(); });
     if (const Index missing = largest.peak.value() - M; missing > 0) {
-      throw RequestError(
+      throw UsageError(
           fmt::format("{}: these take {} words more than M = {}{}, in the phase {}: take smaller "
                       "ones, or a larger {}",
                       request.said("blocks"), missing, M, where, largest.path, request.said("M")));
@@ -947,65 +946,42 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
 
 Team team_of(const Request& request, const Plan& plan, Index heads) {
   if (request.threads > 1 && heads == 1 && !splits(find_kernel(plan.kernel))) {
-    throw RequestError(fmt::format("{} {}: {} runs one head on one thread; {} split by rows",
-                                   request.said("threads"), request.threads, spelled(plan),
-                                   names_of([&](const Kernel& other) {
-                                     return splits(other) && other.takes(plan.problem.mask);
-                                   })));
+    throw UsageError(fmt::format("{} {}: {} runs one head on one thread; {} split by rows",
+                                 request.said("threads"), request.threads, spelled(plan),
+                                 names_of([&](const Kernel& other) {
+                                   return splits(other) && other.takes(plan.problem.mask);
+                                 })));
   }
   return {.workers = request.threads, .heads = heads};
 }
 
-// The forward kernels that are tried for O and L, in this order. With shared keys they are kernels
-// that take these; of sparse operands the first is that of the same schedule.
-std::vector<std::string_view> forwards_of(const Kernel& kernel, const Problem& problem) {
-  using Names = std::vector<std::string_view>;
-  if (kernel.takes_sparse) {
-    Names names;
-    for (const Kernel& maker : sparse_kernels()) {
-      if (maker.pass == Pass::forward) {
-        names.push_back(maker.name);
-      }
-    }
-    const std::string_view schedule = kernel.name.substr(kernel.name.find('/'));
-    std::stable_partition(names.begin(), names.end(),
-                          [&](std::string_view name) { return name.ends_with(schedule); });
-    return names;
+// The forward pass that makes O and L for a kernel, by kernels that take operands as this one does.
+struct ForwardPass {
+  ForwardPass(const Request& request, const Kernel& kernel, const Problem& problem)
+      : task(forward_task(task_of(kernel, problem, request.M))),
+        goal{.objective = request.objective,
+             .rates = request.rates_if_timed(),
+             .shared_only = true,
+             .densified = false} {
+    task.memory.multiple = request.multiple;
   }
-  Names names = forward_of(kernel.pass) == Pass::attention
-                    ? Names{"attention/rows", "attention/tiles"}
-                : problem.sharing != Sharing::none || !problem.mask.full()
-                    ? Names{"forward/rows", "forward/tiles"}
-                    : Names{"forward/flash", "forward/small", "forward/tiles"};
-  if (!problem.mask.full()) {
-    std::erase_if(names, [](std::string_view name) { return !find_kernel(name).takes_masks; });
-  }
-  return names;
-}
+  Task task;
+  Goal goal;
+};
 
-// The one of them that fits in the least M, after that M.
-std::pair<Index, std::string_view> least_forward(const Kernel& kernel, const Problem& problem) {
-  std::pair<Index, std::string_view> least{std::numeric_limits<Index>::max(), ""};
-  for (const std::string_view name : forwards_of(kernel, problem)) {
-    least = std::min(least, {find_kernel(name).least_M(problem.wanting_all()), name});
-  }
-  return least;
-}
-
-Plan forward_plan(const Kernel& kernel, const Problem& problem, Index M) {
-  const std::vector<std::string_view> names = forwards_of(kernel, problem);
-  const auto fitting = std::ranges::find_if(names, [&](std::string_view name) {
-    return M >= find_kernel(name).least_M(problem.wanting_all());
-  });
-  if (fitting == names.end()) {
-    const auto [least, name] = least_forward(kernel, problem);
+Plan forward_plan(const Request& request, const Kernel& kernel, const Problem& problem, Index M) {
+  ForwardPass pass(request, kernel, problem);
+  pass.task.memory.M = M;
+  const std::vector<Choice> makers = choices(pass.task, pass.goal);
+  if (makers.empty()) {
+    const LeastMemory least = least_memory(pass.task, pass.goal);
     throw FastMemoryTooSmall(
         fmt::format("{} takes O and L, and {} makes them in no less than M = {} words: give them, "
                     "or more M",
-                    spelled(kernel.name, problem.sharing), spelled(name, problem.sharing), least),
-        least);
+                    spelled(kernel.name, problem.sharing), least.kernel, least.M),
+        least.M);
   }
-  return find_kernel(*fitting).plan(problem.wanting_all(), M);
+  return makers.front().plan;
 }
 
 // The same where the kernel takes O and L, which nobody gives, in the M that the request allows.
@@ -1031,8 +1007,8 @@ std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
     }
     return plan_of(same, forward, problem.wanting_all());
   }
-  const Index least = request.forward_in_more_M ? least_M_of_forward(kernel, problem) : 0;
-  return forward_plan(kernel, problem, std::max(request.M, least));
+  const Index least = request.forward_in_more_M ? least_M_of_forward(request, kernel, problem) : 0;
+  return forward_plan(request, kernel, problem, std::max(request.M, least));
 }
 
 // A kernel's plan, and the plan of the forward kernel that makes O and L for it.
@@ -1046,10 +1022,11 @@ struct Plans {
 // several threads or for checkpoints, and stream keys, for a prefetch.
 Plans choose(const Request& request, const RequestedProblem& asked, bool has_forward) {
   if (!request.blocks.empty() || request.printed_blocks) {
-    throw RequestError(fmt::format("{}: {} chooses its own; name a kernel", request.said("blocks"),
-                                   request.who()));
+    throw UsageError(fmt::format("{}: {} chooses its own; name a kernel", request.said("blocks"),
+                                 request.who()));
   }
   Task task = task_of(*requested_kernel(request).kernel, asked.problem, request.M);
+  task.memory.multiple = request.multiple;
   const bool starts_from_forward = has_forward || request.forward_in_more_M;
   task.known = starts_from_forward ? Known::O_and_L : Known::nothing;
   const Index heads = asked.kv_heads();
@@ -1066,8 +1043,8 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
           return name.kernel->pass == task.pass && takes_operands(*name.kernel) &&
                  holds(*name.kernel);
         })) {
-      throw RequestError(fmt::format("{}: no kernel of {} does that; {} do", request.said(key),
-                                     to_string(task.pass), names_of(holds)));
+      throw UsageError(fmt::format("{}: no kernel of {} does that; {} do", request.said(key),
+                                   to_string(task.pass), names_of(holds)));
     }
   };
   if (task.problem.sharing != Sharing::none) {
@@ -1079,24 +1056,28 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   if (request.prefetch > 1) {
     refuse_unless("prefetch", [](const Kernel& kernel) { return kernel.streams_keys(); });
   }
-  const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
+  const Goal goal{.objective = request.objective,
+                  .rates = request.rates_if_timed(),
                   .workers = shared ? request.threads : std::min(request.threads, heads),
                   .shared_only = true,
                   .densified = densify,
-                  .densified_in_any_case = must_split || request.prefetch > 1};
+                  .densified_in_any_case = must_split || request.prefetch > 1,
+                  .admits = [&](const Kernel& kernel) {
+                    return (!must_split || splits(kernel)) &&
+                           (request.prefetch == 1 || kernel.streams_keys()) &&
+                           (!request.on_ranks || runs_on_grid(kernel));
+                  }};
   const auto ahead = [&](Plan plan) {
     const Kernel& kernel = find_kernel(plan.kernel);
     return request.prefetch > 1 && kernel.streams_keys() &&
                    kernel.least_M(plan.problem, request.prefetch) <= request.M
-               ? kernel.plan(plan.problem, {request.M, request.prefetch}, request.objective)
+               ? kernel.plan(plan.problem, request.memory_of_plan(), request.objective)
                : std::move(plan);
   };
   for (Choice& choice : choices(task, goal)) {
     Plan plan = ahead(std::move(choice.plan));
     const Kernel& kernel = find_kernel(plan.kernel);
-    const bool does = (!must_split || splits(kernel)) &&
-                      (request.prefetch == 1 || plan.blocks.contains(kPrefetch)) &&
-                      (!request.on_ranks || runs_on_grid(kernel));
+    const bool does = request.prefetch == 1 || plan.blocks.contains(kPrefetch);
     if (does && request.on_ranks) {
       Plan on_grid = plan_of(request, kernel, plan.problem);
       return {std::move(on_grid),
@@ -1124,10 +1105,11 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
         kernel.takes(problem.mask) && kernel.takes(problem.activation) &&
         kernel.can_return(problem) && (problem.sharing == Sharing::none || kernel.shares_keys);
     if (does) {
-      const Index own = kernel.least_M(problem, request.prefetch);
+      const Index own = kernel.least_M(problem, request.prefetch, request.multiple);
       const bool makes = kernel.needs_forward(problem.activation) && !starts_from_forward;
       least = std::min(
-          least, {makes ? std::max(own, least_M_of_forward(kernel, problem)) : own, kernel.name});
+          least,
+          {makes ? std::max(own, least_M_of_forward(request, kernel, problem)) : own, kernel.name});
     }
   }
   throw FastMemoryTooSmall(
@@ -1145,8 +1127,8 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
 Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bool has_forward) {
   const Kernel& named = *requested_kernel(request).kernel;
   if (!asked.problem.sparsity.dense()) {
-    throw RequestError(fmt::format("{}: kernels of sparse operands have one level of fast memory",
-                                   levels_text(request)));
+    throw UsageError(fmt::format("{}: kernels of sparse operands have one level of fast memory",
+                                 levels_text(request)));
   }
   check_pass_has_levels(request, named.pass);
   Task task = task_of(named, asked.problem, request.M);
@@ -1154,7 +1136,8 @@ Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bo
   task.known = has_forward || request.forward_in_more_M ? Known::O_and_L : Known::nothing;
   const Index heads = asked.kv_heads();
   const bool shared = request.threads > 1 && heads == 1;
-  const Goal goal{.rates = request.objective == Objective::time ? &request.rates : nullptr,
+  const Goal goal{.objective = request.objective,
+                  .rates = request.rates_if_timed(),
                   .workers = shared ? request.threads : std::min(request.threads, heads),
                   .shared_only = true};
   for (Choice& choice : choices(task, goal)) {
@@ -1181,8 +1164,8 @@ Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_f
   const Kernel& kernel = *requested_kernel(request).kernel;
   check_levels(request, kernel);
   if (resumes(request) && !splits(kernel)) {
-    throw RequestError(fmt::format("{}: {} does not work row block by row block; {} do",
-                                   request.said("resume"), request.who(), names_of(splits)));
+    throw UsageError(fmt::format("{}: {} does not work row block by row block; {} do",
+                                 request.said("resume"), request.who(), names_of(splits)));
   }
   if (request.on_ranks) {
     check_ranks(request, kernel, asked);
@@ -1206,21 +1189,24 @@ void check_levels(const Request& request, const Kernel& kernel) {
         request.device ? fmt::format("; give one level of it, as --M {}", request.M) : "";
     const std::string others = names_of(
         [&](const Kernel& other) { return other.pass == kernel.pass && other.has_levels(); });
-    throw RequestError(fmt::format("{}: {} has one level of fast memory; {}{}", said, request.who(),
-                                   others.empty() ? "give one size" : others + " have several",
-                                   one));
+    throw UsageError(fmt::format("{}: {} has one level of fast memory; {}{}", said, request.who(),
+                                 others.empty() ? "give one size" : others + " have several", one));
   }
   if (request.prefetch > 1) {
-    throw RequestError(fmt::format("{} {}: with several levels, {}, keys come one block at a time",
-                                   request.said("prefetch"), request.prefetch, said));
+    throw UsageError(fmt::format("{} {}: with several levels, {}, keys come one block at a time",
+                                 request.said("prefetch"), request.prefetch, said));
+  }
+  if (request.multiple > 1) {
+    throw UsageError(fmt::format("{} {}: blocks of several levels, {}, are of any sizes: give one",
+                                 request.said("multiple"), request.multiple, said));
   }
   if (request.on_ranks) {
-    throw RequestError(
+    throw UsageError(
         fmt::format("{}: ranks have one level of fast memory each: give one size", said));
   }
   if (request.printed_blocks) {
-    throw RequestError(fmt::format("{} printed: of one level of fast memory: give {} one size",
-                                   request.said("blocks"), said));
+    throw UsageError(fmt::format("{} printed: of one level of fast memory: give {} one size",
+                                 request.said("blocks"), said));
   }
 }
 
@@ -1229,13 +1215,14 @@ void check_pass_has_levels(const Request& request, Pass pass) {
   if (!request.inner.empty() && std::ranges::none_of(kernels(), [&](const Kernel& kernel) {
         return kernel.pass == pass && has(kernel);
       })) {
-    throw RequestError(fmt::format("{}: no kernel of {} has several levels of fast memory; {} have",
-                                   levels_text(request), to_string(pass), names_of(has)));
+    throw UsageError(fmt::format("{}: no kernel of {} has several levels of fast memory; {} have",
+                                 levels_text(request), to_string(pass), names_of(has)));
   }
 }
 
-Index least_M_of_forward(const Kernel& kernel, const Problem& problem) {
-  return least_forward(kernel, problem).first;
+Index least_M_of_forward(const Request& request, const Kernel& kernel, const Problem& problem) {
+  const ForwardPass pass(request, kernel, problem);
+  return least_memory(pass.task, pass.goal).M;
 }
 
 Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_forward) {
@@ -1258,6 +1245,8 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
     }
   }
   report.asked = request.kernel;
+  report.objective = request.objective;
+  report.multiple = request.multiple;
   const Plan* const forward = plans.forward ? &*plans.forward : nullptr;
   std::optional<Grid> grid;
   if (request.on_ranks) {
@@ -1295,11 +1284,10 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
   const std::vector<Signature> returns = kernel.results();
   const auto check = [&](const std::string& name, const std::string& option) {
     if (find_operand(returns, name) == nullptr) {
-      throw RequestError(
-          fmt::format("{}: {} returns {}", option, as_asked(request), list(returns)));
+      throw UsageError(fmt::format("{}: {} returns {}", option, as_asked(request), list(returns)));
     }
     if (!wanted.contains(name)) {
-      throw RequestError(fmt::format("{}: {} leaves {} out", option, request.said("wanted"), name));
+      throw UsageError(fmt::format("{}: {} leaves {} out", option, request.said("wanted"), name));
     }
   };
   if (request.arrays != nullptr) {
@@ -1307,8 +1295,8 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
       const std::string option = fmt::format("{} {} is an array", request.said("out"), name);
       check(name, option);
       if (is_sparse(*find_operand(returns, name))) {
-        throw RequestError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy",
-                                       option, name, request.who()));
+        throw UsageError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy", option,
+                                     name, request.who()));
       }
     }
   }
@@ -1317,25 +1305,25 @@ void check_outputs(const Request& request, const KernelName& kernel, const Wante
     const std::string option = fmt::format("{} {}={}", request.said("out"), name, path.string());
     check(name, option);
     if (is_sparse(*find_operand(returns, name)) && path.extension() != ".npz") {
-      throw RequestError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy", option,
-                                     name, request.who()));
+      throw UsageError(fmt::format("{}: {} of {} is sparse, and goes to an .npz of SciPy", option,
+                                   name, request.who()));
     }
     if (!is_sparse(*find_operand(returns, name)) && path.extension() == ".npz") {
-      throw RequestError(
+      throw UsageError(
           fmt::format("{}: {} of {} is dense, and goes to an .npy", option, name, request.who()));
     }
     if (!targets.insert(place_of(path)).second) {
-      throw RequestError(option + ": two results to one file");
+      throw UsageError(option + ": two results to one file");
     }
     for (const auto& [operand, source] : request.in) {
       const auto tensor = tensor_path(source);
       if (place_of(tensor ? tensor->file : source) == place_of(path)) {
-        throw RequestError(fmt::format("{}: {} is read from this file", option, operand));
+        throw UsageError(fmt::format("{}: {} is read from this file", option, operand));
       }
     }
     for (const std::string& file : files_of_mask(request.mask)) {
       if (place_of(file) == place_of(path)) {
-        throw RequestError(
+        throw UsageError(
             fmt::format("{}: {} is read from this file", option, request.said("mask")));
       }
     }
@@ -1406,8 +1394,8 @@ Writers open_outputs(const Request& request, const Kernel& kernel, const Request
     const Signature& operand = *find_operand(kernel.returns, name);
     if (is_sparse(operand)) {
       if (asked.heads) {
-        throw RequestError(fmt::format("{} {}={}: {} of several heads is no one sparse matrix",
-                                       request.said("out"), name, path.string(), name));
+        throw UsageError(fmt::format("{} {}={}: {} of several heads is no one sparse matrix",
+                                     request.said("out"), name, path.string(), name));
       }
       writers.emplace(name, NpzWriter(path, pattern_of(asked.problem.sparsity, operand)));
       continue;

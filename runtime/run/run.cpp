@@ -78,11 +78,11 @@ Report run(const Request& request, const Topology& topology, const Observers& ob
   const KernelName asked = requested_kernel(request);
   const bool hooked = observers.kernel || observers.forward;
   if (hooked && request.threads > 1) {
-    throw RequestError(fmt::format("{} {}: a run is measured on one thread",
-                                   request.said("threads"), request.threads));
+    throw UsageError(fmt::format("{} {}: a run is measured on one thread", request.said("threads"),
+                                 request.threads));
   }
   if (request.printed_blocks) {
-    throw RequestError(request.said("blocks") + " printed: these may not fit in M: count only");
+    throw UsageError(request.said("blocks") + " printed: these may not fit in M: count only");
   }
   check_sum_width(request);           // before a store is made
   std::optional<MemoryClaim> memory;  // outlives the matrices, which are in `home`

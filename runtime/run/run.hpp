@@ -28,14 +28,25 @@
 
 namespace redblue {
 
-// A request that cannot be met. The message is one line with the culprit and the remedy.
-using RequestError = UsageError;
-
 // How a front end spells the key of an option, in messages: --kv-heads or kv_heads.
 enum class Spelling { flag, key };
 std::string spelled(std::string_view key, Spelling spelling);
 
 class Sparsities;  // runtime/run/sparse_operands.hpp
+
+// Ranks that each have a home of their rows, and a fast memory of M words: a grid that is asked
+// for, with so many groups of keys (0: as many as columns); or the best of so many ranks.
+struct OnRanks {
+  std::string said = {};  // the option that asks for them, or what started them
+  std::optional<Grid> grid = {};
+  Index groups = 0;
+  Index ranks = 1;
+  Index sets = 1;                  // that share out heads, each on a grid
+  Transport* transport = nullptr;  // of which this process is one; null: they are threads here
+  std::chrono::milliseconds patience = std::chrono::minutes(10);
+  bool collect = false;                    // results come to the first rank
+  std::function<void()> stored = nullptr;  // called where the folder of a rank is its own
+};
 
 struct Request {
   std::string kernel;    // as spelled: backward/rows-shared shares keys
@@ -81,12 +92,19 @@ struct Request {
     Memory of{M, prefetch};
     of.inner = inner;
     of.word_costs = inner.empty() ? std::vector<double>() : word_costs;
+    of.multiple = multiple;
     return of;
   }
   Objective objective = Objective::words;
-  Rates rates = default_rates();  // by which auto chooses for least time
-  Index threads = 1;              // each with M words
-  Index prefetch = 1;             // blocks of keys in fast memory at a time
+  // By which auto chooses where time counts. Balanced, these always: then the choice is the same on
+  // every machine.
+  Rates rates = default_rates();
+  [[nodiscard]] const Rates* rates_if_timed() const {
+    return objective == Objective::words ? nullptr : &rates;
+  }
+  Index multiple = 1;  // that block sizes are, where an extent is as large
+  Index threads = 1;   // each with M words
+  Index prefetch = 1;  // blocks of keys in fast memory at a time
   // Block sizes that replace those of the plan; or the paper's block sizes.
   std::map<std::string, Index> blocks;
   bool printed_blocks = false;
@@ -118,19 +136,6 @@ struct Request {
   // The work begins with O and L, which the run makes before where nobody gives them: auto chooses
   // as if they were given, and the forward pass takes more than M words where it needs more.
   bool forward_in_more_M = false;
-  // Ranks that each have a home of their rows, and a fast memory of M words: a grid that is asked
-  // for, with so many groups of keys (0: as many as columns); or the best of so many ranks.
-  struct OnRanks {
-    std::string said = {};  // the option that asks for them, or what started them
-    std::optional<Grid> grid = {};
-    Index groups = 0;
-    Index ranks = 1;
-    Index sets = 1;                  // that share out heads, each on a grid
-    Transport* transport = nullptr;  // of which this process is one; null: they are threads here
-    std::chrono::milliseconds patience = std::chrono::minutes(10);
-    bool collect = false;                    // results come to the first rank
-    std::function<void()> stored = nullptr;  // called where the folder of a rank is its own
-  };
   std::optional<OnRanks> on_ranks;
   // Auto may choose a kernel of dense operands for sparse ones; never in a store.
   bool densify = true;
@@ -140,7 +145,7 @@ struct Request {
   std::function<void()> stop = nullptr;
 };
 
-// Counts from the formulas alone. Throws: RequestError, FastMemoryTooSmall, CountOverflow.
+// Counts from the formulas alone. Throws: UsageError, FastMemoryTooSmall, CountOverflow.
 Report count(const Request& request);
 
 // What a caller attaches to a run. Hooks are for one thread and one head.

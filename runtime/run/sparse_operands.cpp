@@ -73,8 +73,8 @@ void check_rules(const Request& request, const std::vector<Signature>& operands,
     try {
       check_extents(rule, operand.rows_of(shape), operand.cols_of(shape));
     } catch (const std::invalid_argument& error) {
-      throw RequestError(fmt::format("{} {}={}: {} {}", request.said("make"), name, to_string(rule),
-                                     name, error.what()));
+      throw UsageError(fmt::format("{} {}={}: {} {}", request.said("make"), name, to_string(rule),
+                                   name, error.what()));
     }
   }
 }

@@ -44,10 +44,10 @@ class Sparsities {
 };
 
 // Of the operands of this shape: by their rules, from their files, and else all entries. Throws:
-// RequestError for a rule that does not take the extents.
+// UsageError for a rule that does not take the extents.
 Sparsity requested_sparsity(const Request& request, const Kernel& kernel, const Readers& readers,
                             const Shape& shape);
-// Throws: RequestError for a rule that does not take the extents of its operand.
+// Throws: UsageError for a rule that does not take the extents of its operand.
 void check_rules(const Request& request, const std::vector<Signature>& operands, Pass pass,
                  const Shape& shape);
 

@@ -106,9 +106,9 @@ std::vector<FoundOperand> StoreHome::find(const Readers& readers) {
   refuse_other_forward(readers);
   const bool has_O = operands_.contains("O");
   if (has_O != operands_.contains("L") && !readers.contains("O")) {
-    throw RequestError(fmt::format("{}: {} has {} without {}: import both, or remove it",
-                                   request_.said("store"), store_.directory().string(),
-                                   has_O ? "O" : "L", has_O ? "L" : "O"));
+    throw UsageError(fmt::format("{}: {} has {} without {}: import both, or remove it",
+                                 request_.said("store"), store_.directory().string(),
+                                 has_O ? "O" : "L", has_O ? "L" : "O"));
   }
   if (!given_with_forward(readers)) {
     for (const std::string_view name : {kO.name, kL.name}) {
@@ -133,8 +133,8 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
   };
   const auto refuse_if = [&](bool bad, const std::string& what) {
     if (bad) {
-      throw RequestError(fmt::format("{}: {} has {}: take another store", request_.said("store"),
-                                     directory, what));
+      throw UsageError(fmt::format("{}: {} has {}: take another store", request_.said("store"),
+                                   directory, what));
     }
   };
   const Kernel& kernel = *asked_.kernel;
@@ -157,12 +157,12 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
     return;
   }
   if (request_.softmax_scale) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{} {}: O and L would stay in {}, where they are those of 1 / sqrt(d): run without a store",
         request_.said("softmax_scale"), *request_.softmax_scale, directory));
   }
   if (has_mask(request_)) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "{} '{}': O and L would stay in {}, where they are those of all pairs: run without a store",
         request_.said("mask"), request_.mask, directory));
   }
@@ -170,7 +170,7 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
     const bool sparse = is_sparse(operand), from_file = readers.contains(operand.name);
     const std::string name(operand.name);
     if (has(name) && (sparse || from_file || request_.make.contains(name))) {
-      throw RequestError(fmt::format(
+      throw UsageError(fmt::format(
           "{} {}: the store {} has another {}, beside which O and L would stay: {}take another "
           "store",
           request_.said(sparse      ? "store"
@@ -199,7 +199,7 @@ void StoreHome::refuse_older_forward() const {
   for (const Signature& operand : asked_.given()) {
     const std::string name(operand.name);
     if (name != "dO" && !made_by_forward(name) && written(name) > made) {
-      throw RequestError(fmt::format(
+      throw UsageError(fmt::format(
           "{}: {} has O and L from before {} came: remove O.rb and L.rb, or import them anew",
           request_.said("store"), store_.directory().string(), name));
     }
@@ -208,8 +208,8 @@ void StoreHome::refuse_older_forward() const {
 
 void StoreHome::accept(const RequestedProblem& problem) const {
   if (problem.heads) {
-    throw RequestError(fmt::format("{}: one problem at a time runs in a store; {} heads are asked",
-                                   request_.said("store"), *problem.heads));
+    throw UsageError(fmt::format("{}: one problem at a time runs in a store; {} heads are asked",
+                                 request_.said("store"), *problem.heads));
   }
 }
 
@@ -453,8 +453,8 @@ void StoreHome::finish(Report& report) {
 
 std::unique_ptr<OperandHome> store_home(const Request& request, const KernelName& asked) {
   if (request.threads > 1) {
-    throw RequestError(fmt::format("{} {}: one worker runs in a store, and the disk beside it",
-                                   request.said("threads"), request.threads));
+    throw UsageError(fmt::format("{} {}: one worker runs in a store, and the disk beside it",
+                                 request.said("threads"), request.threads));
   }
   return std::make_unique<StoreHome>(request, asked);
 }

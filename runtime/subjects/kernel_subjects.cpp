@@ -62,7 +62,7 @@ NamedTexts named_in(const Arguments& arguments, std::string_view key) {
     return arguments.contains(key) ? parse_named_texts(to_string(arguments.value(key)))
                                    : NamedTexts();
   } catch (const std::invalid_argument& error) {
-    throw RequestError(fmt::format("{}: {}", key, error.what()));
+    throw UsageError(fmt::format("{}: {}", key, error.what()));
   }
 }
 
@@ -288,7 +288,7 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
     };
   }
   for (const std::string_view key :
-       {"softmax_scale", "wanted", "word", "sums", "objective", "blocks"}) {
+       {"softmax_scale", "wanted", "word", "sums", "objective", "multiple", "blocks"}) {
     made.parameters.push_back({.name = std::string(key),
                                .help = option(key).help(),
                                .is_text = true,
@@ -343,7 +343,7 @@ std::vector<Index> inner_levels(const Value& inner) {
     Index words = 0;
     if (const auto [stop, error] = std::from_chars(size.data(), end, words);
         error != std::errc() || stop != end || words < 1) {
-      throw RequestError(fmt::format(
+      throw UsageError(fmt::format(
           "{} is '{}': expected the words of each level below M, such as 8192 or 8192,65536",
           kInner, shortened(to_string(inner))));
     }
@@ -362,7 +362,7 @@ std::vector<Index> levels_of(const Arguments& arguments) {
   const bool equal = std::ranges::count(levels, levels.back()) == std::ssize(levels);
   const auto falls = std::ranges::adjacent_find(levels, std::greater_equal<>());
   if (!equal && falls != levels.end()) {
-    throw RequestError(fmt::format(
+    throw UsageError(fmt::format(
         "M {}: level {} has {} words, and the next {}: give the inner level first, each smaller "
         "than the next, or all equal",
         shortened(fmt::format("{}", fmt::join(levels, ","))), falls - levels.begin() + 1, falls[0],
@@ -447,7 +447,7 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
       const Problem problem = problem_of(requested_kernel(request), request);
       const Index least = kernel.least_M(problem, prefetch_of(arguments));
       return kernel.needs_forward(problem.activation) && !given_forward(arguments)
-                 ? std::max(least, least_M_of_forward(kernel, problem))
+                 ? std::max(least, least_M_of_forward(request, kernel, problem))
                  : least;
     };
     subjects.back().declined = [&kernel, name](const Arguments& arguments) -> std::string {

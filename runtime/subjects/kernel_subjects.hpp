@@ -32,10 +32,10 @@ bool on_disk(const Arguments& arguments);
 Report count_subject(const std::string& kernel, const Arguments& arguments,
                      Sparsities* sparsities = nullptr);
 bool given_forward(const Arguments& arguments);
-// The words that the argument `inner` names. Throws: RequestError for another text.
+// The words that the argument `inner` names. Throws: UsageError for another text.
 std::vector<Index> inner_levels(const Value& inner);
 // The words of all levels of fast memory, from the innermost out: M is the last. Throws:
-// RequestError unless each is smaller than the next, or all are equal.
+// UsageError unless each is smaller than the next, or all are equal.
 std::vector<Index> levels_of(const Arguments& arguments);
 bool shares_keys(const Arguments& arguments);
 // The mask of these arguments. Throws: as parse_mask().

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <sstream>
 #include <string>
 #include <system_error>
 
@@ -131,6 +132,25 @@ CachePart parse_cache(std::string_view text, std::string_view what) {
 }
 
 }  // namespace
+
+std::optional<Given> at_most_one(const std::vector<Given>& given) {
+  if (given.size() > 1) {
+    throw UsageError(
+        fmt::format("{} is given {} times; once is enough", given.front().from, given.size()));
+  }
+  return given.empty() ? std::nullopt : std::optional(given.front());
+}
+
+std::vector<Given> between_commas(const std::vector<Given>& given) {
+  std::vector<Given> parts;
+  for (const auto& [text, from] : given) {
+    std::istringstream list(text + ',');
+    for (std::string part; std::getline(list, part, ',');) {
+      parts.push_back({part, from});
+    }
+  }
+  return parts;
+}
 
 std::optional<Index> whole_number(std::string_view text) {
   Index number = 0;

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "memsim/words.hpp"
 #include "runtime/system/cache_part.hpp"
@@ -25,6 +26,11 @@ struct Given {
   std::string text;
   std::string from;
 };
+
+// The one text of an option that may be given once, or nothing. Throws: UsageError for several.
+std::optional<Given> at_most_one(const std::vector<Given>& given);
+// The parts of these texts between commas. An empty last part counts.
+std::vector<Given> between_commas(const std::vector<Given>& given);
 
 // A whole number, 0 too: 1000, or K, M, G for 2^10, 2^20, 2^30. Nothing for another text, or where
 // it is beyond 63 bits.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/balanced.hpp"
 #include "memsim/errors.hpp"
 
 namespace redblue {
@@ -64,10 +65,54 @@ std::optional<double> seconds(const Choice& choice, const Task& task, const Goal
     return std::nullopt;
   }
   const auto of = [&](const Plan& plan) {
-    return has_levels ? seconds_of_words(plan, task, *goal.rates) : seconds(plan, *goal.rates);
+    if (has_levels) {
+      return seconds_of_words(plan, task, *goal.rates);
+    }
+    // The rates are those of the blocks of least time.
+    const double usual = seconds(plan, *goal.rates);
+    return goal.objective == Objective::balanced ? usual * narrowness(plan.blocks) : usual;
   };
   const double own = of(choice.plan) / static_cast<double>(goal.workers);
   return choice.forward ? of(*choice.forward) + own : own;
+}
+
+// The words by which choices are compared.
+double measured(const Choice& choice, const Task& task) {
+  if (choice.levels.empty()) {
+    return static_cast<double>(choice.words.value());
+  }
+  std::vector<Words> moved;
+  for (const LevelChoice& level : choice.levels) {
+    moved.push_back(level.words());
+  }
+  return task.memory.weighted(moved);
+}
+
+void count_words(Choice& choice, const Task& task) {
+  choice.words =
+      (choice.forward ? io(choice.plan) + io(*choice.forward) : io(choice.plan)) * task.heads;
+  if (!task.memory.inner.empty()) {
+    choice.levels = levels_of(choice, task);
+  }
+}
+
+// Bounds, and the time by the goal's rates.
+void judge(Choice& choice, const std::vector<std::vector<Bound>>& bounds, const Task& task,
+           const Goal& goal) {
+  if (goal.rates != nullptr) {
+    if (const auto of_head = seconds(choice, task, goal)) {
+      choice.seconds = static_cast<double>(task.heads) * *of_head;
+    }
+  }
+  const Schedule schedule = schedule_of(choice.plan);
+  choice.bound = largest(bounds.back(), schedule);
+  if (!choice.levels.empty()) {
+    for (std::size_t level = 0; level < choice.levels.size(); ++level) {
+      choice.levels[level].bound = largest(bounds[level], schedule);
+    }
+    choice.weighted = measured(choice, task);
+    choice.weighted_bound = weighted_bound(task.memory, bounds, schedule);
+  }
 }
 
 // The choices among the kernels of such operands as the task has, sparse or dense ones.
@@ -88,14 +133,6 @@ void sort(std::vector<Choice>& choices) {
   });
 }
 
-// The forward pass before such a task, where nobody gives it O and L.
-Task forward_task(const Task& task) {
-  Task before = task;
-  before.pass = forward_of(task.pass);
-  before.problem = task.problem.wanting_all();
-  return before;
-}
-
 Found choices_of_kind(const Task& task, const Goal& goal);
 
 // The plan that makes O and L for the task's kernels that take them.
@@ -103,8 +140,9 @@ std::optional<Plan> forward_of(const Task& task, const Goal& goal, bool& overflo
   if (!is_backward(task.pass) || task.known != Known::nothing || !task.problem.normalised()) {
     return std::nullopt;
   }
-  Found makers =
-      choices_of_kind(forward_task(task), {.rates = goal.rates, .shared_only = goal.shared_only});
+  Found makers = choices_of_kind(
+      forward_task(task),
+      {.objective = goal.objective, .rates = goal.rates, .shared_only = goal.shared_only});
   overflowed = overflowed || (makers.choices.empty() && makers.overflowed);
   if (makers.choices.empty()) {
     return std::nullopt;  // a kernel without a forward pass may move fewer
@@ -117,7 +155,7 @@ bool solves_in_one_level(const KernelName& name, const Task& task, const Goal& g
   const Kernel& kernel = *name.kernel;
   const Problem& problem = task.problem;
   return kernel.pass == task.pass && (goal.only.empty() || name.text() == goal.only) &&
-         kernel.takes_sparse != problem.sparsity.dense() &&
+         (!goal.admits || goal.admits(kernel)) && kernel.takes_sparse != problem.sparsity.dense() &&
          (name.sharing == Sharing::none || problem.sharing != Sharing::none) &&
          (!goal.shared_only || name.sharing == problem.sharing) && kernel.takes(problem.mask) &&
          kernel.takes(problem.activation) && kernel.can_return(problem);
@@ -131,7 +169,7 @@ bool solves(const KernelName& name, const Task& task, const Goal& goal) {
 Found choices_of_kind(const Task& task, const Goal& goal) {
   Found found;
   const std::optional<Plan> forward = forward_of(task, goal, found.overflowed);
-  for (const KernelName& name : all_kernel_names()) {
+  for (const KernelName& name : all_kernel_names_of(task.pass)) {
     const Kernel& kernel = *name.kernel;
     const bool needs_forward =
         kernel.needs_forward(task.problem.activation) && task.known == Known::nothing;
@@ -140,15 +178,10 @@ Found choices_of_kind(const Task& task, const Goal& goal) {
     }
     try {
       Choice choice{.plan = kernel.plan(with_sharing(task.problem, name.sharing),
-                                        without_prefetch(task.memory),
-                                        goal.rates == nullptr ? Objective::words : Objective::time),
+                                        without_prefetch(task.memory), goal.objective),
                     .forward = needs_forward ? forward : std::nullopt,
                     .words = 0};
-      choice.words =
-          (needs_forward ? io(choice.plan) + io(*forward) : io(choice.plan)) * task.heads;
-      if (!task.memory.inner.empty()) {
-        choice.levels = levels_of(choice, task);
-      }
+      count_words(choice, task);
       if (overflows(choice)) {  // the next kernel may move fewer
         found.overflowed = true;
         continue;
@@ -161,42 +194,28 @@ Found choices_of_kind(const Task& task, const Goal& goal) {
   if (!found.choices.empty()) {
     const std::vector<std::vector<Bound>> bounds = bounds_of_levels(task);
     for (Choice& choice : found.choices) {
-      if (goal.rates != nullptr) {
-        if (const auto of_head = seconds(choice, task, goal)) {
-          choice.seconds = static_cast<double>(task.heads) * *of_head;
-        }
-      }
-      const Schedule schedule = schedule_of(choice.plan);
-      choice.bound = largest(bounds.back(), schedule);
-      if (!choice.levels.empty()) {
-        std::vector<Words> moved;
-        for (std::size_t level = 0; level < choice.levels.size(); ++level) {
-          choice.levels[level].bound = largest(bounds[level], schedule);
-          moved.push_back(choice.levels[level].words());
-        }
-        choice.weighted = task.memory.weighted(moved);
-        choice.weighted_bound = weighted_bound(task.memory, bounds, schedule);
-      }
+      judge(choice, bounds, task, goal);
     }
   }
   return found;
 }
 
-LeastMemory least_of_kind(const Task& task) {
+LeastMemory least_of_kind(const Task& task, const Goal& goal) {
   const bool forward = is_backward(task.pass) && task.known == Known::nothing;
   Index makes = 0;
   if (forward && task.problem.normalised()) {
-    makes = least_of_kind(forward_task(task)).M;
+    makes = least_of_kind(forward_task(task), goal).M;
   }
   LeastMemory least;
-  for (const KernelName& name : all_kernel_names()) {
-    if (!solves(name, task, {})) {
+  for (const KernelName& name : all_kernel_names_of(task.pass)) {
+    if (!solves(name, task, goal)) {
       continue;
     }
     const Kernel& kernel = *name.kernel;
     const bool needs = forward && kernel.needs_forward(task.problem.activation);
     try {
-      const Index own = kernel.least_M(with_sharing(task.problem, name.sharing));
+      const Index own =
+          kernel.least_M(with_sharing(task.problem, name.sharing), 1, task.memory.multiple);
       if (const Index M = std::max(own, needs ? makes : 0); M < least.M) {
         least = {M, name.text()};
       }
@@ -219,7 +238,7 @@ bool has_too_many_pairs(const Sparsity& sparsity) {
 std::optional<Bound> bound_above(const std::vector<Choice>& sparse, const Task& task,
                                  const Task& dense, const Goal& goal) {
   const Sparsity& sparsity = task.problem.sparsity;
-  if (goal.densified_in_any_case || goal.rates != nullptr || sparse.empty() ||
+  if (goal.densified_in_any_case || goal.objective == Objective::time || sparse.empty() ||
       !needs_mask(sparsity) || sparsity.pairs() <= Words(kMostPlannedPairs)) {
     return std::nullopt;
   }
@@ -236,13 +255,23 @@ bool densifies(const Task& task) {
   return !sparsity.dense() && task.pass != Pass::logsumexp && !has_too_many_pairs(sparsity);
 }
 
+Task forward_task(const Task& task) {
+  Task before = task;
+  before.pass = forward_of(task.pass);
+  before.problem = task.problem.wanting_all();
+  return before;
+}
+
 Task densified(const Task& task) {
   Task dense = task;
   dense.problem = task.problem.densified();
   return dense;
 }
 
-std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<LeftOut>* left_out) {
+namespace {
+
+std::vector<Choice> choices_of_one_aim(const Task& task, const Goal& goal,
+                                       std::optional<LeftOut>* left_out) {
   Found found = choices_of_kind(task, goal);
   const std::optional<Task> dense =
       goal.densified && densifies(task) ? std::optional(densified(task)) : std::nullopt;
@@ -267,9 +296,101 @@ std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<Le
   return std::move(found.choices);
 }
 
+// Makes choices of fewest words faster, as far as they may move more words.
+class Balance {
+ public:
+  // Requires: at least one choice of fewest words.
+  Balance(const Task& task, const Goal& goal, const std::vector<Choice>& fewest)
+      : task_(task), goal_(goal) {
+    least_ = measured(fewest.front(), task);
+    for (const Choice& choice : fewest) {
+      least_ = std::min(least_, measured(choice, task));
+    }
+  }
+
+  [[nodiscard]] bool near(const Choice& choice) const {
+    return measured(choice, task_) <= kBalancedShare * least_;
+  }
+
+  // Requires: a choice that is near. It stays so.
+  void make_faster(Choice& choice) {
+    OfKind& of = of_kind(choice.densified);
+    const auto words_of = [&](const Plan& plan) {
+      Choice alone{.plan = plan, .forward = std::nullopt, .words = 0};
+      count_words(alone, of.task);
+      return measured(alone, of.task);
+    };
+    const double before = choice.forward ? words_of(*forward_of(of)) : 0;
+    const double share = (kBalancedShare * least_ - before) / words_of(choice.plan);
+    if (share >= 1) {
+      const Memory memory = without_prefetch(task_.memory);
+      const Problem& problem = choice.plan.problem;
+      const Kernel& kernel = find_kernel(choice.plan.kernel);
+      choice.plan =
+          kernel.plan(problem, memory, kernel.blocks(problem, memory, Objective::balanced, share));
+      choice.forward = choice.forward ? of.forward : std::nullopt;
+      count_words(choice, of.task);
+    }
+    judge(choice, of.bounds, of.task, goal_);
+  }
+
+ private:
+  struct OfKind {  // of sparse operands as they are, or densified
+    Task task;
+    std::vector<std::vector<Bound>> bounds;
+    std::optional<Plan> forward = {};
+  };
+
+  OfKind& of_kind(bool dense) {
+    std::optional<OfKind>& of = dense ? dense_ : own_;
+    if (!of) {
+      of = OfKind{.task = dense ? densified(task_) : task_, .bounds = {}};
+      of->bounds = bounds_of_levels(of->task);
+    }
+    return *of;
+  }
+  const std::optional<Plan>& forward_of(OfKind& of) const {
+    if (!of.forward) {
+      of.forward = choices(forward_task(of.task), {.objective = Objective::balanced,
+                                                   .rates = goal_.rates,
+                                                   .shared_only = goal_.shared_only,
+                                                   .densified = false})
+                       .front()
+                       .plan;
+    }
+    return of.forward;
+  }
+
+  const Task& task_;
+  const Goal& goal_;
+  double least_;
+  std::optional<OfKind> own_ = {}, dense_ = {};
+};
+
+}  // namespace
+
+std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<LeftOut>* left_out) {
+  if (goal.objective != Objective::balanced) {
+    return choices_of_one_aim(task, goal, left_out);
+  }
+  Goal words = goal;
+  words.objective = Objective::words;
+  std::vector<Choice> found = choices_of_one_aim(task, words, left_out);
+  if (found.empty()) {
+    return found;
+  }
+  Balance balance(task, goal, found);
+  const auto others = std::ranges::stable_partition(
+      found, [&](const Choice& choice) { return balance.near(choice); });
+  std::for_each(found.begin(), others.begin(),
+                [&](Choice& choice) { balance.make_faster(choice); });
+  std::ranges::stable_sort(found.begin(), others.begin(), {}, &Choice::seconds);
+  return found;
+}
+
 std::vector<std::string> kernels_of_one_level(const Task& task) {
   std::vector<std::string> names;
-  for (const KernelName& name : all_kernel_names()) {
+  for (const KernelName& name : all_kernel_names_of(task.pass)) {
     if (solves_in_one_level(name, task, {}) && !name.kernel->has_levels()) {
       names.push_back(name.text());
     }
@@ -278,7 +399,7 @@ std::vector<std::string> kernels_of_one_level(const Task& task) {
 }
 
 FastMemoryTooSmall no_levels_fit(const Task& task, const Goal& goal) {
-  for (const KernelName& name : all_kernel_names()) {
+  for (const KernelName& name : all_kernel_names_of(task.pass)) {
     if (!solves(name, task, goal)) {
       continue;
     }
@@ -297,10 +418,10 @@ FastMemoryTooSmall no_levels_fit(const Task& task, const Goal& goal) {
       to_string(task.pass)));
 }
 
-LeastMemory least_memory(const Task& task) {
-  LeastMemory least = least_of_kind(task);
-  if (densifies(task)) {
-    LeastMemory dense = least_of_kind(densified(task));
+LeastMemory least_memory(const Task& task, const Goal& goal) {
+  LeastMemory least = least_of_kind(task, goal);
+  if (goal.densified && densifies(task)) {
+    LeastMemory dense = least_of_kind(densified(task), goal);
     if (dense.M < least.M) {
       least = std::move(dense);
       least.densified = true;

@@ -3,6 +3,7 @@
 // first. Words are exact integers, so that the order is the same on every machine. Or least time
 // first, by the rates of one machine.
 
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -44,7 +45,8 @@ Words flops(const Choice& choice);  // of both passes and one head
 
 // The order of the choices.
 struct Goal {
-  const Rates* rates = nullptr;  // least time by these; null: fewest words
+  Objective objective = Objective::words;
+  const Rates* rates = nullptr;  // by which a time is estimated; null: fewest words
   // Workers share the kernel; the forward pass runs on one.
   Index workers = 1;
   // If the task shares keys: only kernels, the forward one too, that read them once.
@@ -53,8 +55,9 @@ struct Goal {
   bool densified = true;
   // And those of them that cannot come first, however long their plans take.
   bool densified_in_any_case = false;
-  // This kernel alone, as it is spelled; empty: all.
+  // This kernel alone, as it is spelled; empty: all. And only those that the caller admits.
   std::string_view only = {};
+  std::function<bool(const Kernel&)> admits = nullptr;
 };
 
 // A mask of single pairs takes a planner microseconds and about a hundred bytes a pair. Of more
@@ -79,9 +82,11 @@ Task densified(const Task& task);
 // The choices, best first. A kernel that reads the keys for values is a choice only if the task has
 // them as one matrix, and one that takes no masks only without one. A kernel that takes O and L
 // counts, from nothing, with the kernel that makes them. Of equal words, fewer flops come first.
-// For least time plans have the blocks of least time, with which rates are measured. Empty if
-// nothing fits. No plan prefetches, whatever the task's memory says. Throws: ShapeMismatch for
-// extents below 1; CountOverflow if the words of all kernels that fit pass 63 bits.
+// For least time plans have the blocks of least time, with which rates are measured. Balanced, the
+// choices that move at most 5% above the fewest words come first, the fastest one in front, with
+// blocks that are balanced; the others follow with the fewest words. Empty if nothing fits. No plan
+// prefetches, whatever the task's memory says. Throws: ShapeMismatch for extents below 1;
+// CountOverflow if the words of all kernels that fit pass 63 bits.
 //
 // Of a task with inner levels the choices are the kernels that work in them, those of the least
 // weighted sum first. The seconds of one are those of its words alone, by what the rates say of a
@@ -100,13 +105,16 @@ std::vector<std::string> kernels_of_one_level(const Task& task);
 FastMemoryTooSmall no_levels_fit(const Task& task, const Goal& goal);
 
 // The kernel that solves the task in the least M, whatever M the task has, with the kernel that
-// makes O and L for it. Without a name where none does in an M of 63 bits.
+// makes O and L for it: of the kernels that the goal admits. Without a name where none does in an M
+// of 63 bits.
 struct LeastMemory {
   Index M = std::numeric_limits<Index>::max();
   std::string kernel = {};
   bool densified = false;
 };
-LeastMemory least_memory(const Task& task);
+LeastMemory least_memory(const Task& task, const Goal& goal = {});
+// The task of the forward pass that makes O and L for this one.
+Task forward_task(const Task& task);
 
 // The task of a kernel with this problem: its results, what it is given, what it reads as one.
 Task task_of(const Kernel& kernel, const Problem& problem, Index M);

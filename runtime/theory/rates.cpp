@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "kernels/kernel.hpp"
@@ -10,8 +11,10 @@
 namespace redblue {
 namespace {
 
+// Infinite beyond 63 bits.
 double number(Words words) {
-  return static_cast<double>(words.value());
+  return words.overflowed() ? std::numeric_limits<double>::infinity()
+                            : static_cast<double>(words.value());
 }
 
 // The curve of the first that was timed: the plan's kernel as it is spelled, the kernel whose keys

@@ -37,7 +37,7 @@ void mask(std::string_view input) {
   std::optional<Mask> read;
   try {
     read = parsed(spec);
-  } catch (const RequestError& error) {
+  } catch (const UsageError& error) {
     demand_message(error, "--mask");
   } catch (const InputError& error) {
     demand_message(error, directory_of_files().string());

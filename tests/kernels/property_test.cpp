@@ -311,15 +311,25 @@ Index draw_prefetch(Random& random, const TestedKernel& kernel) {
   return kernel.streams_keys() ? kDepths[below(random, std::size(kDepths))] : 1;
 }
 
-// Mostly what a kernel plans for fewest words; else for least time; or any blocks at all, larger
-// than the problem too, with just the M that they take.
+// Mostly what a kernel plans for fewest words; else for least time, balanced, or in multiples; or
+// any blocks at all, larger than the problem too, with just the M that they take.
 Plan draw_plan(Random& random, const TestedKernel& kernel, const Shape& shape) {
   const Index prefetch = draw_prefetch(random, kernel);
   const auto M = [&] { return draw_M(random, kernel, shape, prefetch); };
-  switch (below(random, 6)) {
+  switch (below(random, 8)) {
     case 0:
       return kernel.plan(shape, M(), Objective::time, prefetch);
-    case 1: {
+    case 1:
+      return kernel.plan(shape, M(), Objective::balanced, prefetch);
+    case 2: {
+      Memory memory{M(), prefetch};
+      memory.multiple = 1 + below(random, 16);
+      const Problem problem = kernel.problem(shape);
+      memory.M = std::max(memory.M, kernel.kernel->least_M(problem, prefetch, memory.multiple));
+      return kernel.kernel->plan(problem, memory,
+                                 below(random, 2) == 0 ? Objective::words : Objective::balanced);
+    }
+    case 3: {
       Blocks blocks = kernel.blocks(shape, M(), Objective::words, prefetch);
       for (const OptionalBlock& optional : kernel.kernel->fitting.optional_blocks) {
         if (!blocks.contains(optional.name) && below(random, 2) == 0) {

@@ -309,14 +309,14 @@ def test_other_refusals():
         redblue.run("attention/auto", Q=given["Q"], K=given["K"], M="2K")
     with pytest.raises(redblue.InputError, match="^Q of an array: elements of dtype complex128"):
         redblue.run("attention/auto", **{**given, "Q": given["Q"].astype(complex)}, M="2K")
-    with pytest.raises(redblue.InputError, match=r"^out O is an array of shape \(48, 7\); expected \(48, 8\)"):
+    with pytest.raises(redblue.InputError, match=r"^--out O is an array of shape \(48, 7\); expected \(48, 8\)"):
         redblue.run("attention/auto", **given, M="2K", out={"O": numpy.zeros((48, 7), numpy.float32)})
     with pytest.raises(redblue.InputError, match="^out O cannot be written to: it is float64, not float32$"):
         redblue.run("attention/auto", **given, M="2K", out={"O": numpy.zeros((48, 8))})
-    with pytest.raises(redblue.UsageError, match="^out dQ is an array: attention/auto returns O, L"):
+    with pytest.raises(redblue.UsageError, match="^--out dQ is an array: attention/auto returns O, L"):
         redblue.run("attention/auto", **given, M="2K", out={"dQ": numpy.zeros((48, 8), numpy.float32)})
     both = numpy.zeros((48, 8), numpy.float32)
-    with pytest.raises(redblue.InputError, match="^out O is an array that overlaps Q in memory"):
+    with pytest.raises(redblue.InputError, match="^--out O is an array that overlaps Q in memory"):
         redblue.run("attention/auto", Q=both, K=given["K"], V=given["V"], M="2K", out={"O": both})
     with pytest.raises(redblue.UsageError, match="^Q: count takes no arrays; give n, m and d, or the name of a file$"):
         redblue.count("attention/auto", Q=given["Q"], M="2K")

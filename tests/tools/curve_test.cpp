@@ -208,7 +208,7 @@ TEST_F(CurveCommand, SaysWhatItCannotAnswer) {
           "--M '4K': words are against M: leave it out, or give --over n or --over d");
   refused("--n 9 --d 3 --over k", "--over 'k': expected M, n or d");
   refused("--n 9 --d 3 --over n --M 1K --from 2 --to 9",
-          "--n 9: words are against n: leave it out");
+          "--n '9': words are against n: leave it out");
   refused("--d 3 --over n --M 1K --to 9", "--from is missing: a size, with --over n");
   refused("--n 9 --over d --M 1K --from 9 --to 3",
           "--to 3: from 9 on there is nothing up to it: give a larger one");
@@ -227,7 +227,7 @@ TEST_F(CurveCommand, SaysWhatItCannotAnswer) {
   refused("--over n --d 3 --M 1K --from 4 --to 9 --mask documents:f.npy",
           "--mask 'documents:f.npy': a file has a mask of one n, and --over n asks about several");
   refused("--over n --d 3 --m 32 --sharing self --M 1K --from 16 --to 40",
-          "--m 32 is not --over n 16: with --sharing self, queries and keys are one");
+          "--m 32 is not --n 16: with --sharing self, queries and keys are one");
   refused("--over n --d 64 --M 2 --from 1K --to 2K", "no kernel fits in M = 2 words:.*", 2);
 }
 

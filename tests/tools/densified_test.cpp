@@ -85,7 +85,8 @@ class Densified : public Cli {
       EXPECT_LE(choice["lower_bound"]["words"], choice["words"]);
       EXPECT_LE(plan["lower_bound"]["words"], choice["words"]);
       if (choice["densified"] == true) {
-        const Json counted = json("count " + choice["kernel"].get<std::string>() + dense);
+        const Json counted =
+            json("count " + choice["kernel"].get<std::string>() + dense + " --objective words");
         EXPECT_EQ(counted["total"]["io"], choice["words"]);
         EXPECT_EQ(counted["lower_bound"], choice["lower_bound"]);
       }
@@ -118,7 +119,7 @@ TEST_F(Densified, ChoicesMoveTheWordsOfTheMask) {
         // From nothing, as auto counts.
         const Json plan = json("plan --problem " + pass + sparse +
                                (pass == "backward" ? " --given nothing" : ""));
-        const Json counted = json("count " + pass + "/auto --seed 1" + sparse);
+        const Json counted = json("count " + pass + "/auto --seed 1 --objective words" + sparse);
         EXPECT_EQ(counted["kernel"], plan["plan"]["kernel"]);
         EXPECT_EQ(counted["total_from_nothing"], plan["plan"]["words"]);
         EXPECT_EQ(counted.value("densified", false), plan["plan"]["densified"]);

@@ -232,7 +232,7 @@ TEST_F(Heads, TheTableSaysHowMany) {
   for (const std::string command : {"run ", "count "}) {
     const std::string table = data(command + large + " --heads 5");
     EXPECT_EQ(table.find("5 heads of backward/large n=19 m=14 d=6 M=500"), 0U) << table;
-    EXPECT_NE(table.find("\nO and L by 5 heads of forward/flash n=19"), std::string::npos) << table;
+    EXPECT_NE(table.find("\nO and L by 5 heads of forward/"), std::string::npos) << table;
     EXPECT_EQ(data(command + large).find("heads"), std::string::npos);
   }
 }

@@ -67,7 +67,7 @@ TEST_F(KvHeadsOption, SaysTheHeadsOfBoth) {
 // fewer words of them; never more words than heads apart with the same blocks.
 TEST_F(KvHeadsOption, KeysPassForAllThatShareThem) {
   for (const std::string pass : {"attention", "gradients"}) {
-    const std::string size = " --n 512 --d 32 --M 8K --heads 8";
+    const std::string size = " --n 512 --d 32 --M 8K --heads 8 --objective words";
     Index before = json("count " + pass + "/auto" + size)["total"]["io"];
     for (const int kv_heads : {4, 2, 1}) {
       const Json shared = json(fmt::format("count {}/auto{} --kv-heads {}", pass, size, kv_heads));
@@ -121,7 +121,7 @@ TEST_F(KvHeadsOption, IsPlannedAndBounded) {
       EXPECT_EQ(plan["kv_heads"], 3);
       EXPECT_EQ(plan["mask"], json("plan --problem " + pass + size)["mask"]);
       const std::string kernel = plan["plan"]["kernel"];
-      const Json counted = json("count " + kernel + heads);
+      const Json counted = json("count " + kernel + heads + " --objective words");
       EXPECT_EQ(counted["total"]["io"], plan["plan"]["words"]);
       EXPECT_EQ(counted["blocks"], plan["plan"]["blocks"]);
       EXPECT_EQ(counted["lower_bound"], plan["plan"]["lower_bound"]);
@@ -175,10 +175,10 @@ TEST_F(KvHeadsOption, IsAParameterOfSuites) {
       continue;
     }
     ++shared;
-    const Json counted =
-        json(fmt::format("count {} --n 17 --m 9 --d 4 --M 600 --heads 4 --kv-heads {} --mask {}",
-                         point["kernel"].get<std::string>(), arguments["kv_heads"].get<Index>(),
-                         arguments.value("mask", "full")));
+    const Json counted = json(fmt::format(
+        "count {} --n 17 --m 9 --d 4 --M 600 --objective words --heads 4 --kv-heads {} --mask {}",
+        point["kernel"].get<std::string>(), arguments["kv_heads"].get<Index>(),
+        arguments.value("mask", "full")));
     EXPECT_EQ(io(point["total"]), io(counted["total"]));
   }
   EXPECT_GT(shared, 5);

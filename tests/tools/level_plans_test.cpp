@@ -25,7 +25,8 @@ class LevelPlans : public Cli {
         continue;
       }
       // Of the kernel alone: a forward pass that count adds is of `forward` there.
-      const Json count = json(fmt::format("count {} {}", name.get<std::string>(), size));
+      const Json count =
+          json(fmt::format("count {} {} --objective words", name.get<std::string>(), size));
       words.resize(count["levels"].size());
       for (std::size_t level = 0; level < words.size(); ++level) {
         words[level] += count["levels"][level]["total"]["io"].get<Index>();
@@ -89,7 +90,7 @@ TEST_F(LevelPlans, AutoRunsTheFirst) {
   for (const std::string costs : {"", " --word-costs 1,1", " --word-costs 1,1000"}) {
     const std::string size = "--n 90 --m 70 --d 6 --M 500,3K" + costs;
     const Json plan = json("plan --given nothing " + size);
-    const Json run = json("run backward/auto --verify " + size);
+    const Json run = json("run backward/auto --objective words --verify " + size);
     EXPECT_EQ(run["kernel"], plan["plan"]["kernel"]);
     EXPECT_EQ(run["blocks"], plan["plan"]["blocks"]);
     EXPECT_TRUE(run["error"]["ok"].get<bool>());

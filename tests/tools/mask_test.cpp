@@ -103,7 +103,8 @@ TEST_F(MaskOption, IsPlannedAndBounded) {
     const Json bounds = json("bounds --problem " + pass + size);
     EXPECT_EQ(bounds["best"]["words"], plan["plan"]["words"]);
     EXPECT_FALSE(bounds.contains("statements"));
-    const Json counted = json("count " + plan["plan"]["kernel"].get<std::string>() + size);
+    const Json counted =
+        json("count " + plan["plan"]["kernel"].get<std::string>() + size + " --objective words");
     EXPECT_EQ(counted["formula"]["reads"].get<Index>() + counted["formula"]["writes"].get<Index>(),
               plan["plan"]["words"]);
     const Json loops = json("plan --loops " + plan["plan"]["kernel"].get<std::string>() + size);

@@ -40,11 +40,11 @@ TEST_F(PlanCommand, ListsEveryKernelThatFits) {
                   static_cast<double>(expected[k].words.value()) /
                       static_cast<double>(expected[k].bound.words),
                   1e-9);
-      const Json count = json(
-          fmt::format("count {} --n 100 --m 60 --d 8 --M 500", found["kernel"].get<std::string>()));
+      const Json count = json(fmt::format("count {} --n 100 --m 60 --d 8 --M 500 --objective words",
+                                          found["kernel"].get<std::string>()));
       Index words = count["total"]["io"].get<Index>();
       if (!found["forward"].is_null()) {
-        words += json(fmt::format("count {} --n 100 --m 60 --d 8 --M 500",
+        words += json(fmt::format("count {} --n 100 --m 60 --d 8 --M 500 --objective words",
                                   found["forward"].get<std::string>()))["total"]["io"]
                      .get<Index>();
       }
@@ -80,7 +80,7 @@ TEST_F(PlanCommand, AutoRunsThePlan) {
       const std::string size = fmt::format("--n 90 --m 70 --d 6 --M {}", M);
       const Json plan = json(fmt::format("plan --problem {} {}{}", pass, size,
                                          pass == "backward" ? " --given nothing" : ""));
-      const Json run = json(fmt::format("run {}/auto {} --verify", pass, size));
+      const Json run = json(fmt::format("run {}/auto {} --objective words --verify", pass, size));
       EXPECT_EQ(run["asked"], pass + "/auto");
       EXPECT_EQ(run["kernel"], plan["plan"]["kernel"]);
       EXPECT_EQ(run["total_from_nothing"], plan["plan"]["words"]);

@@ -10,7 +10,8 @@
 namespace redblue {
 namespace {
 
-// The loader takes 2.5 million of them; for an empty main() that writes to std::cout it takes 1.8.
+// The loader takes 2.5 million of them (for an empty main() that writes to std::cout 1.8). Choosing
+// the blocks takes 5, and the kernel that makes O and L as many.
 TEST(Start, OfACountTakesFewInstructions) {
   const Process process{
       .words = {"/bin/sh", "-c",
@@ -23,7 +24,7 @@ TEST(Start, OfACountTakesFewInstructions) {
   const std::string label = "Collected : ";
   const std::size_t at = outcome.err.find(label);
   ASSERT_NE(at, std::string::npos) << outcome.err;
-  EXPECT_LT(std::stoll(outcome.err.substr(at + label.size())), 6'000'000) << outcome.err;
+  EXPECT_LT(std::stoll(outcome.err.substr(at + label.size())), 16'000'000) << outcome.err;
 }
 
 }  // namespace

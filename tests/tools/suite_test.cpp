@@ -338,6 +338,25 @@ TEST_F(SuiteCommand, ARecordingHoldsNothingOfTheMachine) {
 }
 
 // A formula says what the run counts, to the word: the two recordings differ in one word alone.
+// The options of a plan mean in a suite what they mean on a command line.
+TEST_F(SuiteCommand, TakesOptionsOfThePlan) {
+  for (const auto& [keys, flags] :
+       {std::pair(R"("blocks": "Br=7,Bc=3")", "--blocks Br=7,Bc=3"),
+        std::pair(R"("word": 2, "sums": 4)", "--word 2 --sums 4"),
+        std::pair(R"("objective": "time")", "--objective time"),
+        std::pair(R"("softmax_scale": "0.5")", "--softmax-scale 0.5")}) {
+    const std::string suite = fmt::format(
+        R"({{"how": "count", "points": [{{"kernel": "attention/rows", "n": 40, "d": 8, "M": 900, {}}}]}})",
+        keys);
+    directory_.write("options.json", suite);
+    const Json point = Json::parse(redblue("record options.json").out)["points"][0];
+    const Json count =
+        json(fmt::format("count attention/rows --n 40 --d 8 --M 900 {}", flags))["formula"];
+    EXPECT_EQ(point["total"]["reads"], count["reads"]) << keys;
+    EXPECT_EQ(point["total"]["writes"], count["writes"]) << keys;
+  }
+}
+
 TEST_F(SuiteCommand, ACountIsARun) {
   const std::string entries = R"("points": [{"kernel": ["forward/*", "backward/*"], "n": [9, 17],
       "m": 12, "d": 5, "M": [3, 5, 40, 200]}]})";

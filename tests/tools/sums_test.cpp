@@ -68,8 +68,9 @@ TEST_F(WideSums, BoundsAreOfWordsThatWeighOne) {
     const Json narrow = json("plan" + rest), wide = json("plan" + rest + " --sums 4");
     EXPECT_EQ(narrow["lower_bound"], wide["lower_bound"]);
     EXPECT_GE(wide["plan"]["words"], narrow["plan"]["words"]);
-    const Json count = json(fmt::format("count {} --n 300 --d 16 --M 8KiB --word 2 --sums 4",
-                                        wide["plan"]["kernel"].get<std::string>()));
+    const Json count =
+        json(fmt::format("count {} --n 300 --d 16 --M 8KiB --word 2 --sums 4 --objective words",
+                         wide["plan"]["kernel"].get<std::string>()));
     EXPECT_EQ(count["formula"]["io"], wide["plan"]["words"]);
     EXPECT_LE(count["formula"]["peak"], 4096);
     EXPECT_EQ(json("bounds" + rest)["bounds"], json("bounds" + rest + " --sums 4")["bounds"]);

@@ -28,7 +28,7 @@ TEST_F(Trace, HoldsTheWordsOfARun) {
         "forward/flash --n 30 --d 4 --M 300 --blocks core.Br=7",
         "backward/auto --n 30 --d 4 --M 300"}) {
     SCOPED_TRACE(problem);
-    const Json run = json("run " + problem);
+    const Json run = json("run " + problem + " --objective words");
     EXPECT_EQ(data("trace " + problem + " --out trace.json"), "");
     const Json trace = file("trace.json");
     EXPECT_EQ(trace["otherData"]["kernel"], run["kernel"]) << "and not the forward pass before it";

@@ -1,29 +1,16 @@
 #include "tools/cli/command.hpp"
 
-#include <algorithm>
-#include <sstream>
-
 #include <CLI/CLI.hpp>
 
 #include "runtime/system/build_info.hpp"
 #include "runtime/text/shell_word.hpp"
 #include "runtime/text/sizes.hpp"
-#include "tools/cli/caller.hpp"
 
 namespace redblue {
 namespace {
 
 std::string flag_of(const CLI::Option& option) {
   return "--" + option.get_lnames().front();
-}
-
-// As the caller has it: a person types --kv-heads, a program has a keyword kv_heads.
-std::string spelled(std::string flag) {
-  if (caller() != nullptr) {
-    flag.erase(0, 2);
-    std::ranges::replace(flag, '-', '_');
-  }
-  return flag;
 }
 
 }  // namespace
@@ -46,17 +33,8 @@ TextOption::TextOption(CLI::App& app, const std::string& flags, const std::strin
   }
 }
 
-std::string TextOption::flag() const {
-  return spelled(flag_);
-}
-
 std::optional<Given> TextOption::get() const {
-  const std::vector<Given> given = all();
-  if (given.size() > 1) {
-    throw UsageError(flag() + " is given " + std::to_string(given.size()) +
-                     " times; once is enough");
-  }
-  return given.empty() ? std::nullopt : std::optional(given.front());
+  return at_most_one(all());
 }
 
 std::vector<Given> TextOption::all() const {
@@ -68,14 +46,7 @@ std::vector<Given> TextOption::all() const {
 }
 
 std::vector<Given> TextOption::items() const {
-  std::vector<Given> items;
-  for (const Given& given : all()) {
-    std::istringstream list(given.text + ',');  // so that an empty last item counts
-    for (std::string text; std::getline(list, text, ',');) {
-      items.push_back({text, given.from});
-    }
-  }
-  return items;
+  return between_commas(all());
 }
 
 Switch::Switch(CLI::App& app, const std::string& flag, const std::string& help,
@@ -93,7 +64,7 @@ std::optional<std::string> Switch::from() const {
   if (option_->results().back() != "true") {
     throw UsageError(flag_of(*option_) + " takes no value");
   }
-  return spelled(flag_of(*option_));
+  return flag_of(*option_);
 }
 
 Argument::Argument(CLI::App& app, const std::string& name, const std::string& help)

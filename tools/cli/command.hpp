@@ -32,8 +32,7 @@ class TextOption {
   TextOption(CLI::App& app, const std::string& flags, const std::string& help,
              const std::string& type, std::string_view group = {}, bool repeats = false);
 
-  // For messages: --kv-heads, or kv_heads where a program calls.
-  [[nodiscard]] std::string flag() const;
+  [[nodiscard]] const std::string& flag() const { return flag_; }
   // Throws: UsageError for a flag that is given several times.
   [[nodiscard]] std::optional<Given> get() const;
   [[nodiscard]] std::vector<Given> all() const;

@@ -152,6 +152,7 @@ Action add_count(CLI::App& app) {
       throw UsageError(fmt::format("{} '{}': only with --symbolic", regime->from, regime->text));
     }
     const auto as = options->as.get();
+    request.objective = symbolic || as ? Objective::words : Objective::balanced;
     if (as && symbolic) {
       throw UsageError(fmt::format("{}: {} {} has tiles of a size: give the kernel of its loops",
                                    *symbolic, as->from, as->text));

@@ -1,6 +1,7 @@
-// redblue plan: the kernel that moves the fewest words, or takes the least time, and how near the
-// others come; with --cache, the better of the paper's two algorithms for each device; with
-// --loops, the loop nest of one kernel's plan; with --ranks, the grids of so many ranks for one.
+// redblue plan: all kernels for a problem, the best first, by words or by time.
+//   --cache: the better of the paper's two algorithms, for each device.
+//   --loops: the loop nest of one kernel.
+//   --ranks: the grids of a number of ranks, for one kernel.
 
 #include <cctype>
 #include <memory>
@@ -41,7 +42,7 @@ void add_levels(const Device& device, std::vector<PlannedMemory>& memories) {
   }
 }
 
-// Sizes, devices, or "all" of those that are known.
+// Reads sizes and devices. "all" means every known device.
 std::vector<PlannedMemory> memories_of(const TextOption& option) {
   std::vector<PlannedMemory> found;
   for (const Given& given : option.items()) {
@@ -74,7 +75,7 @@ void refuse_levels(const Request& request, const std::string& what) {
 }
 
 // Requires: the option is given.
-NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective objective) {
+NestReport loops_of(const TextOption& option, const TaskOptions& task, const Request& plan) {
   const std::string text = option.get()->text;
   check_kernel(text, false);
   const KernelName name = *parse_kernel_name(text);
@@ -85,16 +86,22 @@ NestReport loops_of(const TextOption& option, const TaskOptions& task, Objective
     throw UsageError(fmt::format("{}: lines of loops have words of one width: leave {} out",
                                  option.flag(), request.said("sums")));
   }
-  NestReport report = report_nest(name.kernel->plan(problem, request.M, objective));
+  request.multiple = plan.multiple;
+  NestReport report =
+      report_nest(name.kernel->plan(problem, request.memory_of_plan(), plan.objective));
   report.M_from = request.M_from;
   return report;
 }
 
-// Of all kernels that solve a task, or of one of them.
-PlanReport plan_of(const Task& task, const Request& request, bool by_time,
+// A plan of all kernels that solve a task, or of the kernel `only`.
+PlanReport plan_of(Task task, const Request& request, const Request& plan,
                    std::string_view only = {}) {
-  PlanReport report =
-      report_plan(task, by_time ? std::optional(machine_rates()) : std::nullopt, only);
+  task.memory.multiple = plan.multiple;
+  std::optional<Rates> rates;
+  if (plan.objective != Objective::words) {
+    rates = plan.objective == Objective::time ? machine_rates() : plan.rates;
+  }
+  PlanReport report = report_plan(task, plan.objective, rates, only);
   report.M_from = request.M_from;
   report.inner_from = request.inner_from;
   report.word_costs_from = request.word_costs_from;
@@ -102,7 +109,8 @@ PlanReport plan_of(const Task& task, const Request& request, bool by_time,
   return report;
 }
 
-PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options, bool by_time) {
+PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options,
+                          const Request& plan) {
   check_kernel(kernel, false);
   const KernelName name = *parse_kernel_name(kernel);
   Request request;
@@ -113,13 +121,14 @@ PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options,
         "{}: one kernel is planned on ranks: --ranks, in several levels: {} 8K,256K, or --loops {}",
         kernel, request.said("M"), kernel));
   }
+  request.multiple = plan.multiple;
   check_levels(request, *name.kernel);
   Task task = task_of(*name.kernel, problem, request.M);
   task.memory = request.memory_of_plan();
-  return plan_of(task, request, by_time, spelled(name.kernel->name, problem.sharing));
+  return plan_of(task, request, plan, spelled(name.kernel->name, problem.sharing));
 }
 
-// Of messages, too, unless the command line has their costs.
+// The rates of this machine. Costs of messages on the command line replace the measured ones.
 Rates rates_with_links(const std::optional<LinkCosts>& links) {
   Rates rates = machine_rates();
   if (links) {
@@ -134,7 +143,14 @@ Rates rates_with_links(const std::optional<LinkCosts>& links) {
 }
 
 GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
-                        const TaskOptions& task, bool by_time) {
+                        const TaskOptions& task, const Request& plan) {
+  if (plan.objective == Objective::balanced || plan.multiple > 1) {
+    throw UsageError(
+        fmt::format("{}: a plan on ranks is of the fewest words or of the least time, "
+                    "and of blocks of any size",
+                    plan.said(plan.multiple > 1 ? "multiple" : "objective")));
+  }
+  const bool by_time = plan.objective == Objective::time;
   check_kernel(kernel, false);
   const KernelName name = *parse_kernel_name(kernel);
   check_runs_on_ranks(name, on.given()->from);
@@ -158,7 +174,7 @@ GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
   return report;
 }
 
-// Rows of other kernels are beside those of all kernels: not where something else is asked for.
+// --as adds rows to the plan of all kernels, and to no other report.
 void refuse_beside_all(const Given& as, const std::string& other) {
   if (!other.empty()) {
     throw UsageError(fmt::format("{} {}: it is beside a plan of all kernels: leave out {}", as.from,
@@ -174,7 +190,7 @@ Action add_plan(CLI::App& app) {
         : kernel(command, "KERNEL", "of --ranks, or of several levels of --M"),
           task(command),
           ranks(command),
-          objective(command, {"objective"}),
+          objective(command, {"objective", "multiple"}),
           cache(command, "--cache",
                 fmt::format("in place of --M, for a --d such as 64 or 64,128,256 (and --n {} where "
                             "left out): which backward algorithm for which fast memory; bytes as "
@@ -201,8 +217,6 @@ Action add_plan(CLI::App& app) {
     const Format format = parse_format(options->format);
     Request plan;
     options->objective.fill(plan);
-    const Objective objective = plan.objective;
-    const bool by_time = objective == Objective::time;
     const auto kernel = options->kernel.get();
     const auto on_ranks = options->ranks.given();
     if (const auto as = options->as.get()) {
@@ -219,7 +233,7 @@ Action add_plan(CLI::App& app) {
               fmt::format("{}: {} asks about one machine", on_ranks->from, other->flag()));
         }
       }
-      print(grids_of(*kernel, options->ranks, options->task, by_time), format);
+      print(grids_of(*kernel, options->ranks, options->task, plan), format);
       return 0;
     }
     if (kernel) {
@@ -228,7 +242,7 @@ Action add_plan(CLI::App& app) {
           throw UsageError(fmt::format("{}: {} asks about no such kernel", *kernel, other->flag()));
         }
       }
-      print(plan_of_kernel(*kernel, options->task, by_time), format);
+      print(plan_of_kernel(*kernel, options->task, plan), format);
       return 0;
     }
     if (on_ranks) {
@@ -242,12 +256,15 @@ Action add_plan(CLI::App& app) {
         throw UsageError(fmt::format("{} '{}': {} asks about one M; give one of the two",
                                      cache->from, cache->text, options->loops.flag()));
       }
-      print(loops_of(options->loops, options->task, objective), format);
+      print(loops_of(options->loops, options->task, plan), format);
       return 0;
     }
     if (const std::vector<PlannedMemory> asked = memories_of(options->cache); !asked.empty()) {
-      if (by_time) {
-        throw UsageError("--objective time: --cache compares words; a time is that of one machine");
+      if (plan.objective != Objective::words || plan.multiple > 1) {
+        throw UsageError(fmt::format(
+            "{}: --cache compares the fewest words: leave it out",
+            plan.multiple > 1 ? plan.said("multiple")
+                              : fmt::format("--objective {}", to_string(plan.objective))));
       }
       print(report_devices(asked, options->task.tasks_of_widths(kQueries, options->cache)), format);
       return 0;
@@ -256,7 +273,7 @@ Action add_plan(CLI::App& app) {
     const Task task = options->task.task(request);
     check_pass_has_levels(request, task.pass);
     std::vector<AsRow> as = options->as.rows(request, task);
-    PlanReport report = plan_of(task, request, by_time);
+    PlanReport report = plan_of(task, request, plan);
     report.as = std::move(as);
     print(report, format);
     return 0;

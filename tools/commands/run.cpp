@@ -49,8 +49,10 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
   return [options, transport, arrays] {
     Request request;
     request.arrays = arrays;
+    const bool has_arrays = arrays != nullptr && !arrays->in.empty();
+    request.objective = has_arrays ? Objective::time : Objective::balanced;
     if (transport != nullptr) {
-      Request::OnRanks& on = request.on_ranks.emplace();
+      OnRanks& on = request.on_ranks.emplace();
       on.said = "mpirun";
       on.transport = transport;
     }

@@ -7,7 +7,6 @@
 
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/system/tensor_path.hpp"
-#include "tools/cli/caller.hpp"
 #include "tools/cli/inputs.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/options/machine.hpp"
@@ -29,7 +28,7 @@ TableOptions::TableOptions(CLI::App& app, const Keys& keys)
 }
 
 Settings TableOptions::settings() const {
-  Settings settings(caller() == nullptr ? Spelling::flag : Spelling::key);
+  Settings settings(Spelling::flag);
   for (const auto& [key, option] : texts_) {
     for (Given& given : option.all()) {
       settings.add(key, std::move(given.text));
@@ -63,9 +62,10 @@ Keys with(Keys keys, const Keys& others) {
 
 ProblemOptions::ProblemOptions(CLI::App& app, const Keys& others)
     : kernel_(app, "kernel", option("kernel").help()),
-      table_(app, with({"n", "m", "d", "dv", "mask", "activation", "softmax_scale", "sharing",
-                        "wanted", "M", "device", "threads", "prefetch", "objective", "blocks"},
-                       others)) {}
+      table_(app,
+             with({"n", "m", "d", "dv", "mask", "activation", "softmax_scale", "sharing", "wanted",
+                   "M", "device", "threads", "prefetch", "objective", "multiple", "blocks"},
+                  others)) {}
 
 void ProblemOptions::fill(Request& request) const {
   if (!kernel_.get()) {

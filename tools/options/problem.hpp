@@ -13,13 +13,13 @@ namespace redblue {
 
 using Keys = std::vector<std::string_view>;
 
-// Those of a command.
+// The options that one command takes.
 class TableOptions {
  public:
   TableOptions(CLI::App& app, const Keys& keys);
   [[nodiscard]] Settings settings() const;
-  // Adds what is given to the request. Throws: UsageError, also where the command takes an M and
-  // the request has none; as fill().
+  // Changes the request as the options say. Throws: UsageError, also if an M is missing that the
+  // command takes; as fill().
   void fill(Request& request) const { fill(settings(), request); }
   // The same where these are the settings.
   void fill(const Settings& settings, Request& request) const;

@@ -46,14 +46,14 @@ void check_self(const Problem& problem, const Request& request) {
   if (problem.sharing != Sharing::self) {
     return;
   }
+  if (problem.stacked > 1) {
+    throw UsageError(fmt::format("--kv-heads {}: with --sharing self, queries and keys are one",
+                                 *request.kv_heads));
+  }
   if (problem.shape.m != problem.shape.n) {
     throw UsageError(
         fmt::format("--m {} is not --n {}: with --sharing self, queries and keys are one",
                     problem.shape.m, problem.shape.n));
-  }
-  if (problem.stacked > 1) {
-    throw UsageError(fmt::format("--kv-heads {}: with --sharing self, queries and keys are one",
-                                 *request.kv_heads));
   }
 }
 

@@ -15,15 +15,15 @@ class TaskOptions {
   explicit TaskOptions(CLI::App& app);
   // The task. The request receives the origin of M. Throws: UsageError.
   [[nodiscard]] Task task(Request& request) const { return task_at({}, request); }
-  // With sizes in place of those that options give, which must then not be there: `why` says so.
-  // Throws: UsageError.
+  // With these sizes. Throws: UsageError, with `why` if an option gives a size, too.
   struct Sizes {
     std::optional<Index> n = {}, d = {}, M = {};
     std::string why = {};
   };
   [[nodiscard]] Task task_at(const Sizes& sizes, Request& request) const;
-  // The problem of the kernel that `said` names: an option, or the kernel's own name. `shows` says
-  // what is shown of one head. The request receives M and its origin. Throws: UsageError.
+  // The problem of the kernel that `said` names: an option, or the kernel's own name. `shows`
+  // names the report, which is for one head. The request receives M and its origin.
+  // Throws: UsageError.
   [[nodiscard]] Problem problem_of(const std::string& said, const char* shows,
                                    const KernelName& kernel, Request& request) const;
   // A backward task for each width that --d lists. Without --n, n is this one. M is left to fill

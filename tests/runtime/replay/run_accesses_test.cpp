@@ -188,7 +188,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, AccessesOf, testing::ValuesIn(followed_kernels
 TEST(AccessesOf, RefusesThreads) {
   Request two = request("forward/rows", {20, 20, 4}, 300);
   two.threads = 2;
-  EXPECT_THROW(static_cast<void>(accesses_of(two)), RequestError);
+  EXPECT_THROW(static_cast<void>(accesses_of(two)), UsageError);
 }
 
 }  // namespace

@@ -166,7 +166,7 @@ TEST(GridPlans, AreTheBestThatHaveRoom) {
     const auto least =
         std::ranges::min_element(all.choices, {}, [](const GridChoice& of) { return of.on.home; });
     const Index home = least->on.home.value();
-    EXPECT_EQ(thrown<RequestError>([&] { planned(ranks, home - 1); }),
+    EXPECT_EQ(thrown<UsageError>([&] { planned(ranks, home - 1); }),
               fmt::format("--home {}: no grid of {} has so small a home: the least is {}, of {}",
                           home - 1, counted(ranks, "rank"), home, to_string(least->on.grid)));
   }

@@ -45,6 +45,7 @@ Request request_of(Arrays& arrays) {
   Request request;
   request.kernel = "attention/rows";
   request.M = kM;
+  request.objective = Objective::time;
   request.arrays = &arrays;
   return request;
 }
@@ -108,7 +109,7 @@ TEST(Arrays, AreTheOnlySource) {
   request.kernel = "forward/rows";
   request.n = kN;
   request.make["X"] = parse_rule("identity");
-  EXPECT_EQ(thrown<RequestError>([&] { run(request); }),
+  EXPECT_EQ(thrown<UsageError>([&] { run(request); }),
             "--make X=identity: X is an array, too: give one of them");
 }
 

@@ -285,10 +285,10 @@ TEST_F(AttentionCall, CacheWordsAreThoseOfTheMachine) {
   if (known) {
     EXPECT_EQ(cache_words(CacheLevel::L2, 0.5, 2), known->words);
   } else {
-    EXPECT_TRUE(contains(thrown<RequestError>([] { cache_words(CacheLevel::L2, 0.5, 2); }),
+    EXPECT_TRUE(contains(thrown<UsageError>([] { cache_words(CacheLevel::L2, 0.5, 2); }),
                          "M L2*0.5: the size of L2 is not known"));
   }
-  EXPECT_EQ(thrown<RequestError>([] { cache_words(CacheLevel::L1, 1.5); }),
+  EXPECT_EQ(thrown<UsageError>([] { cache_words(CacheLevel::L1, 1.5); }),
             "M L1*1.5: expected a share above 0 and up to 1");
 }
 

@@ -28,7 +28,7 @@ class FaultsOfRanksOnDisk : public testing::TestWithParam<Fault::Kind> {
     request.d = 16;
     request.M = 2048;
     request.out["g"] = directory_ / "g.npy";
-    request.on_ranks = Request::OnRanks{};
+    request.on_ranks = OnRanks{};
     request.on_ranks->grid = Grid{2, 2};
     request.on_ranks->ranks = 4;
     request.on_ranks->groups = 3;

@@ -75,7 +75,7 @@ TEST(Sweep, FromNothingHasTheForwardPassToo) {
   const Swept given = sweep_point(point_of("backward/rows", 37, 23, 7, 600), How::run, false);
   const Swept nothing =
       sweep_point(point_of("backward/rows", 37, 23, 7, 600, "nothing"), How::run, false);
-  const Swept forward = sweep_point(point_of("forward/flash", 37, 23, 7, 600), How::run, false);
+  const Swept forward = sweep_point(point_of("forward/auto", 37, 23, 7, 600), How::run, false);
   EXPECT_EQ(nothing.total.counts.io.io(),
             given.total.counts.io.io() + forward.total.counts.io.io());
   EXPECT_EQ(nothing.phases.size(), given.phases.size() + forward.phases.size());

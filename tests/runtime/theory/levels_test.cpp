@@ -170,7 +170,7 @@ TEST(LevelTimes, AreWordsAtWhatTheyTake) {
   EXPECT_EQ(word_nanoseconds(rates, levels({10}, 1024)), (std::vector<double>{0.1, 2.0}));
   const Task task{
       .problem = Problem(700, 500, 16), .memory = memory, .known = Known::nothing, .heads = 2};
-  const std::vector<Choice> timed = choices(task, {.rates = &rates});
+  const std::vector<Choice> timed = choices(task, {.objective = Objective::time, .rates = &rates});
   ASSERT_FALSE(timed.empty());
   for (const Choice& choice : timed) {
     const auto nanoseconds = [&](std::size_t level, double each) {
@@ -182,7 +182,7 @@ TEST(LevelTimes, AreWordsAtWhatTheyTake) {
     EXPECT_GE(*choice.seconds, *timed.front().seconds);
   }
   rates.words.clear();
-  for (const Choice& choice : choices(task, {.rates = &rates})) {
+  for (const Choice& choice : choices(task, {.objective = Objective::time, .rates = &rates})) {
     EXPECT_EQ(choice.seconds, std::nullopt) << "what a word takes is not known";
   }
 }

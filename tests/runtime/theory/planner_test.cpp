@@ -238,12 +238,14 @@ TEST(Planner, LeastTimeByTheRates) {
   std::mt19937_64 random(6);
   for (int trial = 0; trial < (kSanitized ? 200 : 1000); ++trial) {
     const Task task = random_task(random, 3000);
-    const std::vector<Choice> found = choices(task, {.rates = &rates});
+    const std::vector<Choice> found =
+        choices(task, {.objective = Objective::time, .rates = &rates});
     EXPECT_EQ(found.size(), choices(task).size());
     EXPECT_TRUE(std::ranges::is_sorted(found, {}, &Choice::seconds));
     Task before = task;
     before.pass = forward_of(task.pass);
-    const std::vector<Choice> makers = choices(before, {.rates = &rates});
+    const std::vector<Choice> makers =
+        choices(before, {.objective = Objective::time, .rates = &rates});
     for (const Choice& choice : found) {
       const Plan& plan = choice.plan;
       EXPECT_EQ(
@@ -263,6 +265,41 @@ TEST(Planner, LeastTimeByTheRates) {
   }
 }
 
+// Balanced, the choices that move at most 5% above the fewest words of all come first, the fastest
+// of them in front, each with the words of its own plan; the others follow. The same kernels as for
+// words, and the forward pass is balanced, too.
+TEST(Planner, BalancedIsFastWithinFivePercent) {
+  const Rates& rates = default_rates();
+  std::mt19937_64 random(7);
+  int faster = 0;
+  for (int trial = 0; trial < (kSanitized ? 200 : 1000); ++trial) {
+    const Task task = random_task(random, 3000);
+    const std::vector<Choice> fewest = choices(task);
+    const std::vector<Choice> found =
+        choices(task, {.objective = Objective::balanced, .rates = &rates});
+    ASSERT_EQ(found.size(), fewest.size());
+    if (found.empty()) {
+      continue;
+    }
+    const auto near = [&](const Choice& choice) {
+      return static_cast<double>(choice.words.value()) <=
+             kBalancedShare * static_cast<double>(fewest.front().words.value());
+    };
+    EXPECT_TRUE(near(found.front()));
+    EXPECT_TRUE(std::ranges::is_partitioned(found, near));
+    const auto others = std::ranges::find_if_not(found, near);
+    EXPECT_TRUE(std::ranges::is_sorted(found.begin(), others, {}, &Choice::seconds));
+    EXPECT_GE(others - found.begin(), std::ranges::count_if(fewest, near));
+    for (const Choice& choice : found) {
+      EXPECT_LE(total(choice.plan.phases).peak.value(), task.memory.M) << to_string(choice.plan);
+      const Index words = io(choice.plan) + (choice.forward ? io(*choice.forward) : 0);
+      EXPECT_EQ(choice.words.value(), words * task.heads) << to_string(choice.plan);
+    }
+    faster += found.front().plan.blocks == fewest.front().plan.blocks ? 0 : 1;
+  }
+  EXPECT_GT(faster, 100);
+}
+
 // A kernel whose rates are far below the others' comes first; and several workers share it, not who
 // makes O and L for it.
 TEST(Planner, RatesDecide) {
@@ -272,10 +309,10 @@ TEST(Planner, RatesDecide) {
     for (const TestedKernel& kernel : tested_kernels()) {
       rates.kernels.push_back({std::string(kernel.name), {{0.01, kernel.name == fast ? 1 : 100.}}});
     }
-    const Choice alone = choices(task, {.rates = &rates}).front();
+    const Choice alone = choices(task, {.objective = Objective::time, .rates = &rates}).front();
     EXPECT_EQ(alone.plan.kernel, fast);
     const double own = seconds(alone.plan, rates);
-    const auto all = choices(task, {.rates = &rates, .workers = 2});
+    const auto all = choices(task, {.objective = Objective::time, .rates = &rates, .workers = 2});
     const auto two = std::ranges::find(all, fast, [](const Choice& c) { return c.plan.kernel; });
     EXPECT_DOUBLE_EQ(*alone.seconds - *two->seconds, own / 2);
   }

@@ -161,11 +161,11 @@ class Result(Record):
     def __init__(self, called, out):
         super().__init__(json.loads(called.data))
         self._table, self._csv = called.table, called.csv
-        #: By name; with `out`, those that were given.
+        #: Arrays by name. Where `out` gave an array, this one.
         self.arrays = {**called.results, **out}
-        #: What the command said beside it, line by line.
+        #: Lines that the command wrote to standard error.
         self.said = called.words
-        #: Of the command: 0; 1 where a verification failed; 3 where a gate found a difference.
+        #: The exit code: 0 for success, 1 for a failed verification, 3 for a difference in a gate.
         self.exit_code = called.code
 
     def __getitem__(self, name):
