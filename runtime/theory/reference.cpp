@@ -301,6 +301,10 @@ class Evaluation {
     return std::ranges::find(in_.results, name) != in_.results.end();
   }
   [[nodiscard]] const Factor& dO() const { return weighted_ ? dO_ : G_; }
+  // What sums over rows meet: dK has rows of S. Without dK, g has rows of A1.
+  [[nodiscard]] const Factor& rows_of_keys() const {
+    return weighted_ && !makes_keys_ ? A1_ : S_;
+  }
   [[nodiscard]] PairKeys pair_keys() const {
     return {K_.norm.data(),        others2_.data(),        V_.norm.data(),
             value_others2_.data(), K_.large_square.data(), V_.large_square.data(),
@@ -511,7 +515,7 @@ void Evaluation::make_probes() {
                squares_of_keys, 0);
   p_probes_ = Panels(squares_of_keys, keys_);
   if (weighted_) {
-    const Factor& rows = layer_ ? S_ : A1_;
+    const Factor& rows = rows_of_keys();
     row_p_probes_ = row_probes_ = Doubles(A1_.words.rows, kKeyProbes);
     set_products(probes_of(A1_, kKeyProbes, 40, false), probes_of(rows, kKeyProbes, 48, true),
                  row_p_probes_, 0);
@@ -603,8 +607,8 @@ void Evaluation::start_row(Index i, Range keys, Block& at, RowState& row) const 
     pair.q_keys = 0.1 * G_.norm[r] + G_.worst[r];
     pair.q_others = weighted_ ? dO_.norm[r] : 0;
     pair.values2 = dO().large_square[r];
-    pair.rows2 = weighted_ && !layer_ ? A1_.large_square[r] : S_.large_square[r];
-    pair.rows_error = weighted_ && !layer_ ? 0 : S_.error[r];
+    pair.rows2 = rows_of_keys().large_square[r];
+    pair.rows_error = rows_of_keys().error[r];
   }
   if (!softmax_) {
     activate(in_.activation, s, f, at.row(at.slope, in_block) + keys.begin, keys.size());
@@ -1022,7 +1026,7 @@ void Evaluation::finish_g(const Sums& sums, const Sums& peaks) {
     return;
   }
   const double terms = std::max(in_.g_terms, static_cast<double>(n_ + m_));
-  const Factor& rows = layer_ ? S_ : A1_;
+  const Factor& rows = rows_of_keys();
   double sized = 0, sized_rows = 0;
   for (Index i = 0; i < n_; ++i) {
     sized += A1_.mean_square[static_cast<std::size_t>(i)];
