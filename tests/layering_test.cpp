@@ -137,7 +137,7 @@ const std::vector<Room>& rooms() {
         {"kernels/sparse", &kernels(), kernel},
         {"runtime/system", &runtime(), {"memsim", "memsim/store"}},
         {std::string(kReadsTheEnvironment), &runtime(), {"runtime/system"}},
-        {"runtime/theory", &runtime(), {"memsim", "kernels"}},
+        {"runtime/theory", &runtime(), {"memsim", "kernels", "kernels/arithmetic"}},
         {"runtime/text", &runtime(), {"memsim", "runtime/system"}},
         {"runtime/trace", &runtime(), gate},
         {"runtime/replay", &runtime(), with(gate, {"runtime/trace"})},

@@ -702,14 +702,8 @@ void add_beside(Description& of, const Report& report) {
 }
 
 Json verdict_json(const Verdict& error) {
-  Json json = {{"value", error.error},
-               {"bound", error.bound},
-               {"ok", error.ok},
-               {"expected", error.expected},
-               {"explained", error.explained},
-               {"relative", error.relative},
-               {"output", error.output},
-               {"row", error.row},
+  Json json = {{"value", error.error},       {"allowed", error.allowed}, {"ok", error.ok},
+               {"relative", error.relative}, {"output", error.output},   {"row", error.row},
                {"column", error.col}};
   if (error.head) {
     json["head"] = *error.head;
@@ -726,20 +720,16 @@ std::string to_words(const Verdict& error) {
   const std::string where =
       fmt::format("{}{}({}, {})", error.head ? fmt::format("head {}, ", *error.head) : "",
                   error.output, error.row, error.col);
-  if (!error.ok && std::isinf(error.bound)) {
+  if (!error.ok && std::isinf(error.allowed)) {
     return fmt::format(
-        "verified: NO: no finite bound holds at {}: the scores are too large: smaller inputs, "
-        "--scale "
-        "or --softmax-scale",
+        "verified: NO: no error can be stated at {}: the scores are too large: smaller inputs, "
+        "--scale or --softmax-scale",
         where);
   }
   std::string words = fmt::format(
-      "verified: {}: error {:.2g} at {}, nearest to its bound: {:.2g} proven, {:.2g} expected; "
-      "relative error {:.2g}",
-      error.ok ? "yes" : "NO", error.error, where, error.bound, error.expected, error.relative);
-  if (error.ok && !error.explained) {
-    words += "; more than independent roundings explain (repeated rows can do that)";
-  }
+      "verified: {}: error {:.2g} at {}, {:.2g} of what is allowed; relative error "
+      "{:.2g}",
+      error.ok ? "yes" : "NO", error.error, where, error.part(), error.relative);
   if (error.given_off) {
     constexpr double kOfAnotherProblem = 1e-3;
     words += fmt::format("; {}O and L are taken as given, {:.2g} off those of the other operands",

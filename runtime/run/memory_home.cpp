@@ -25,8 +25,9 @@ class MemoryHome final : public OperandHome {
   void run(Part& part, const RunHook& hook) override;
   void check(const Part& part) override { check_finite(part, views_of(returned_)); }
   void take(const Part&) override { operands_.merge(results_); }
-  [[nodiscard]] Verdict verify(const Report& report) const override {
-    return redblue::verify(report, given(), views_of(returned_), request_.stop);
+  [[nodiscard]] Verdict verify(const Report& report,
+                               const std::function<void(double)>& step) const override {
+    return redblue::verify(report, given(), views_of(returned_), step);
   }
   void hand_over(Writers& writers) override;
 

@@ -2,6 +2,7 @@
 // The place of a run's matrices: main memory, a store on disk, or the homes of ranks. run() takes
 // every run through the steps below, in this order. A home belongs to one run and one thread.
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -48,7 +49,9 @@ class OperandHome {
   virtual void check(const Part& part) = 0;
   // Makes the results of the forward part operands.
   virtual void take(const Part& forward) = 0;
-  [[nodiscard]] virtual Verdict verify(const Report& report) const = 0;
+  // `step` is called as verify() of verification.hpp says.
+  [[nodiscard]] virtual Verdict verify(const Report& report,
+                                       const std::function<void(double done)>& step) const = 0;
   // Hands the kernel's results over to the outputs, all or none.
   virtual void hand_over(Writers& writers) = 0;
   // Adds to the report what the home knows of the run, and removes what only the run needed.

@@ -1,6 +1,7 @@
 #include "runtime/run/outcome.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -24,6 +25,10 @@ Part::Part(Plan of, const Grid& grid, const Plan* forward, Index heads, Index se
     const PhaseCost all = redblue::total(rank.arena);
     largest = std::max(largest, all.reads + all.writes);
   }
+}
+
+double Verdict::part() const {
+  return std::isinf(allowed) ? allowed : error == 0 ? 0 : error / allowed;
 }
 
 Index Part::io() const {

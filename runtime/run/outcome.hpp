@@ -44,22 +44,23 @@ struct Part {
   [[nodiscard]] Index io() const;
 };
 
-// The comparison of the results with the double-precision evaluation: the element that is nearest
-// to its proven bound, or exceeds it most, and the properties of all elements.
+// The comparison of the results with the double-precision evaluation: the element with the largest
+// part of the error that is allowed, and the properties of all elements.
 struct Verdict {
   double error = 0;
-  double bound = 0;
-  double expected = 0;        // the error that independent roundings explain
+  double allowed = 0;         // infinite where nothing can be said
   std::optional<Index> head;  // of queries, for dK and dV of keys; where there are several
   std::string output;
   Index row = 0;
   Index col = 0;
-  bool ok = true;         // every element is within its proven bound
-  bool explained = true;  // every element is within what is expected of it
-  double relative = 0;    // the largest error over the largest element, of the worst output
+  bool ok = true;       // no element is further off than is allowed
+  double relative = 0;  // the largest error over the largest element, of the worst output
   // The above takes O and L of the request as data. This is their distance, in the measure of
   // `relative`, from the O and L of the other operands.
   std::optional<double> given_off;
+
+  // The error as a part of what is allowed.
+  [[nodiscard]] double part() const;
 };
 
 // The facts of a run in a store on disk, or with stores of ranks.

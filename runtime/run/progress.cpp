@@ -1,6 +1,7 @@
 #include "runtime/run/progress.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
@@ -89,10 +90,25 @@ void Progress::during(const Part& part,
   Watch watch(part.formula);
   const auto line = [&] {
     const auto [words, phase] = watch.look();
-    return fmt::format("{}: {}% of words, {}, {} s", spelled(plan),
-                       static_cast<int>(100 * static_cast<double>(words) / all), phase,
-                       std::chrono::floor<std::chrono::seconds>(Clock::now() - start_).count());
+    return fmt::format("{}: {}% of words, {}", spelled(plan),
+                       static_cast<int>(100 * static_cast<double>(words) / all), phase);
   };
+  show_during(line, [&] {
+    work([&](Machine& machine, const Plan&, const std::function<void()>& kernel) {
+      const Watched watched(watch, machine);
+      kernel();
+    });
+  });
+}
+
+void Progress::during_check(const std::function<void(const Step& step)>& work) const {
+  std::atomic<double> done = 0;
+  show_during([&] { return fmt::format("checking results: {}%", static_cast<int>(100 * done)); },
+              [&] { work([&](double part) { done = part; }); });
+}
+
+void Progress::show_during(const std::function<std::string()>& line,
+                           const std::function<void()>& work) const {
   const auto print = [&](const std::stop_token& stop) {
     std::mutex mutex;
     std::condition_variable_any never;
@@ -105,7 +121,8 @@ void Progress::during(const Part& part,
       return;
     }
     do {
-      sink_(line());
+      sink_(fmt::format("{}, {} s", line(),
+                        std::chrono::floor<std::chrono::seconds>(Clock::now() - start_).count()));
     } while (!stopped_before(Clock::now() + kInterval));
     sink_("");
   };
@@ -114,10 +131,7 @@ void Progress::during(const Part& part,
     printer = std::jthread(print);
   } catch (const std::system_error&) {  // the system has no more threads: the run is not shown
   }
-  work([&](Machine& machine, const Plan&, const std::function<void()>& kernel) {
-    const Watched watched(watch, machine);
-    kernel();
-  });
+  work();
 }
 
 }  // namespace redblue

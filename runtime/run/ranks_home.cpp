@@ -116,7 +116,8 @@ class RanksHome final : public OperandHome {
   void run(Part& part, const RunHook& hook) override;
   void check(const Part& part) override;
   void take(const Part& forward) override;
-  [[nodiscard]] Verdict verify(const Report& report) const override;
+  [[nodiscard]] Verdict verify(const Report& report,
+                               const std::function<void(double)>& step) const override;
   void hand_over(Writers& writers) override;
   void finish(Report& report) override;
 
@@ -621,7 +622,7 @@ void RanksHome::take(const Part& forward) {
 }
 
 // All operands, made or read again, and O and L as the forward part made them.
-Verdict RanksHome::verify(const Report& report) const {
+Verdict RanksHome::verify(const Report& report, const std::function<void(double)>& step) const {
   if (!is_first()) {
     return {};
   }
@@ -633,7 +634,7 @@ Verdict RanksHome::verify(const Report& report) const {
                                               ? made->second
                                               : filled(*readers_, operand, plan.problem, heads_);
   }
-  return redblue::verify(report, views_of(operands), views_of(results_), request_.stop);
+  return redblue::verify(report, views_of(operands), views_of(results_), step);
 }
 
 void RanksHome::hand_over(Writers& writers) {

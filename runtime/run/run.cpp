@@ -47,6 +47,25 @@ void run_part(OperandHome& home, Part& part, const RunHook& hook, const Topology
   home.check(part);
 }
 
+Verdict verified(const OperandHome& home, const Report& report, const Observers& observers,
+                 const std::function<void()>& stop) {
+  Verdict verdict;
+  const auto check = [&](const Progress::Step& show) {
+    verdict = home.verify(report, [&](double done) {
+      if (stop) {
+        stop();
+      }
+      show(done);
+    });
+  };
+  if (observers.progress != nullptr) {
+    observers.progress->during_check(check);
+  } else {
+    check([](double) {});
+  }
+  return verdict;
+}
+
 }  // namespace
 
 Report count(const Request& request) {
@@ -103,7 +122,7 @@ Report run(const Request& request, const Topology& topology, const Observers& ob
   }
   run_part(*home, report.kernel, observers.kernel, topology, observers, request.stop);
   if (request.verify) {
-    report.error = home->verify(report);
+    report.error = verified(*home, report, observers, request.stop);
   }
   if (!report.error || report.error->ok) {
     home->hand_over(writers);

@@ -64,9 +64,10 @@ class StoreHome final : public OperandHome {
   void run(Part& part, const RunHook& hook) override;
   void check(const Part& part) override;
   void take(const Part& forward) override;
-  [[nodiscard]] Verdict verify(const Report& report) const override {
+  [[nodiscard]] Verdict verify(const Report& report,
+                               const std::function<void(double)>& step) const override {
     return redblue::verify(report, views_of(in_memory(operands_)), views_of(in_memory(results_)),
-                           request_.stop);
+                           step);
   }
   void hand_over(Writers& writers) override;
   void finish(Report& report) override;

@@ -1,6 +1,6 @@
 #pragma once
-// Checks of the results of a run: all words are finite, and within their bounds of the
-// double-precision evaluation (runtime/theory/reference.hpp).
+// Checks of the results of a run: all words are finite, and near those of the double-precision
+// evaluation (runtime/theory/reference.hpp).
 
 #include <functional>
 #include <span>
@@ -18,10 +18,10 @@ void check_finite(const Kernel& kernel, const Signature& operand, const Problem&
                   Index first_row, std::span<const float> words, const std::string& where = "");
 
 // Compares every head, one after the other. The kernels, and whether O and L came with the request,
-// are those of `report`. Requires: O and L among the inputs where the kernel is given them. `stop`
-// is called now and then; what it throws ends the comparison.
+// are those of `report`. Requires: O and L among the inputs where the kernel is given them. `step`
+// is called now and then with the part that is done; what it throws ends the comparison.
 Verdict verify(const Report& report, const Views& inputs, const Views& results,
-               const std::function<void()>& stop = nullptr);
+               const std::function<void(double done)>& step = nullptr);
 
 // An estimate of the most memory that verify() takes.
 Words verification_bytes(const Kernel& kernel, const Problem& problem);

@@ -143,17 +143,17 @@ TEST(Layer, GradientsAreDerivatives) {
   const TestProblem problem = make_problem(kernel, shape, 2);
   const Buffers found = run_kernel(kernel, kernel.plan(shape, 200), problem).returned;
   const auto loss = [&](const Buffers& given) {
-    const Bounded O = evaluate({.shape = shape,
-                                .A1 = given.at("A1"),
-                                .A2 = given.at("A2"),
-                                .A3 = given.at("A3"),
-                                .X = given.at("X"),
-                                .Y = given.at("Y"),
-                                .dO = {},
-                                .O = {},
-                                .L = {}},
-                               {})
-                          .O;
+    const Expected O = evaluate({.shape = shape,
+                                 .A1 = given.at("A1"),
+                                 .A2 = given.at("A2"),
+                                 .A3 = given.at("A3"),
+                                 .X = given.at("X"),
+                                 .Y = given.at("Y"),
+                                 .dO = {},
+                                 .O = {},
+                                 .L = {},
+                                 .results = {"O"}})
+                           .at("O");
     double sum = 0;
     for (std::size_t k = 0; k < O.value.size(); ++k) {
       sum += O.value[k] * static_cast<double>(given.at("dO")[k]);

@@ -66,9 +66,15 @@ Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProble
 std::vector<PhaseCounts> as_counted(const std::vector<PhaseCost>& costs);
 std::vector<PhaseCounts> without_elementwise(std::vector<PhaseCounts> phases);
 
-// Whether each returned matrix is within its bound of the double-precision evaluation.
+// The double-precision evaluation of what the kernel returns.
+ExpectedResults expected_results(const TestedKernel& kernel, const Plan& plan,
+                                 const TestProblem& problem);
+
+// Whether no word that is returned is further from that than is allowed; and the largest part of
+// what is allowed.
 struct Verified {
   bool ok = true;
+  double part = 0;
   std::string text;
 };
 Verified verify(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,

@@ -134,8 +134,7 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
     constexpr double kUsual = 1e-3;
     if (report.error) {
       const Verdict& error = *report.error;
-      if (format == Format::csv || !error.ok || !error.explained ||
-          !(error.given_off.value_or(0) <= kUsual)) {
+      if (format == Format::csv || !error.ok || !(error.given_off.value_or(0) <= kUsual)) {
         say(to_words(error));
       }
       return error.ok ? 0 : 1;

@@ -151,13 +151,13 @@ TEST(Report, Verdicts) {
   EXPECT_EQ(to_table(report).find("verified"), std::string::npos);
   report.error.emplace();
   report.error->error = 0.25;
-  report.error->bound = 0.5;
+  report.error->allowed = 0.5;
   report.error->output = "g";
   report.error->row = 3;
   report.error->col = 4;
   const Parsed good = Parsed::parse(to_json(report))["error"];
   EXPECT_EQ(good["value"], 0.25);
-  EXPECT_EQ(good["bound"], 0.5);
+  EXPECT_EQ(good["allowed"], 0.5);
   EXPECT_EQ(good["ok"], true);
   EXPECT_NE(to_table(report).find("verified: yes"), std::string::npos);
   EXPECT_NE(to_table(report).find("g(3, 4)"), std::string::npos);

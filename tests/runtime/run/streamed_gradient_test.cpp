@@ -75,9 +75,18 @@ Gradient with_slope(Shape shape, double step) {
 
 Doubles exact_g(Gradient problem) {
   std::map<std::string, Floats>& of = problem.given;
-  const AttentionInput input{problem.shape, of["A1"], of["A2"], of["A3"], of["X"],
-                             of["Y"],       of["dO"], {},       {}};
-  return evaluate(input, {}).g.value;
+  return evaluate({.shape = problem.shape,
+                   .A1 = of["A1"],
+                   .A2 = of["A2"],
+                   .A3 = of["A3"],
+                   .X = of["X"],
+                   .Y = of["Y"],
+                   .dO = of["dO"],
+                   .O = {},
+                   .L = {},
+                   .results = {"g"}})
+      .at("g")
+      .value;
 }
 
 std::string text(const Shape& shape) {
