@@ -837,28 +837,10 @@ Blocks fitted_blocks(const Request& request, const Kernel& kernel, const Problem
   return blocks;
 }
 
-Plan plan_of(const Request& request, const Kernel& kernel, const Problem& problem) {
-  if (request.prefetch > 1 && !kernel.streams_keys()) {
-    throw UsageError(
-        fmt::format("{} {}: {} streams no keys; {} do", request.said("prefetch"), request.prefetch,
-                    spelled(kernel.name, problem.sharing),
-                    names_of([](const Kernel& other) { return other.streams_keys(); })));
-  }
-  if (request.whole_blocks) {
-    return kernel.plan(problem, request.M, *request.whole_blocks);
-  }
-  if (request.printed_blocks) {
-    if (kernel.fitting.printed == nullptr) {
-      throw UsageError(fmt::format(
-          "{} printed: only {} has blocks as printed in the paper", request.said("blocks"),
-          names_of([](const Kernel& other) { return other.fitting.printed != nullptr; })));
-    }
-    return kernel.plan(problem, request.M, kernel.fitting.printed(problem, request.M));
-  }
-  if (request.blocks.empty() && !request.on_ranks) {
-    return kernel.plan(problem, request.memory_of_plan(), request.objective);
-  }
-  Blocks blocks = fitted_blocks(request, kernel, problem);
+// The blocks with those that a request names in their place. Throws: UsageError for one that the
+// kernel does not have, or not of this size.
+Blocks with_named_blocks(const Request& request, const Kernel& kernel, const Problem& problem,
+                         Blocks blocks) {
   const Fitting& fitting = kernel.fitting;
   for (const auto& [name, size] : request.blocks) {
     const bool clusters = name == kClustered && kernel.takes_masks && has_row_block(blocks);
@@ -920,13 +902,11 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     }
     blocks.set(name, size);
   }
-  Plan plan = [&] {
-    try {
-      return kernel.plan(problem, request.memory_of_plan(), blocks);
-    } catch (const ShapeMismatch& error) {
-      throw UsageError(fmt::format("{} {}", request.said("blocks"), error.what()));
-    }
-  }();
+  return blocks;
+}
+
+// Throws: UsageError if the plan does not fit.
+void check_fits(const Request& request, const Plan& plan) {
   const auto check = [&](const std::vector<PhaseCost>& phases, Index M, const std::string& where) {
     const PhaseCost& largest = *std::ranges::max_element(
         phases, {}, [](const PhaseCost& phase) { return phase.peak.value(); });
@@ -941,6 +921,39 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     check(plan.inner[level].phases, plan.inner[level].M, fmt::format(" of level {}", level + 1));
   }
   check(plan.phases, request.M, "");
+}
+
+Plan plan_of(const Request& request, const Kernel& kernel, const Problem& problem) {
+  if (request.prefetch > 1 && !kernel.streams_keys()) {
+    throw UsageError(
+        fmt::format("{} {}: {} streams no keys; {} do", request.said("prefetch"), request.prefetch,
+                    spelled(kernel.name, problem.sharing),
+                    names_of([](const Kernel& other) { return other.streams_keys(); })));
+  }
+  if (request.whole_blocks) {
+    return kernel.plan(problem, request.M, *request.whole_blocks);
+  }
+  if (request.printed_blocks) {
+    if (kernel.fitting.printed == nullptr) {
+      throw UsageError(fmt::format(
+          "{} printed: only {} has blocks as printed in the paper", request.said("blocks"),
+          names_of([](const Kernel& other) { return other.fitting.printed != nullptr; })));
+    }
+    return kernel.plan(problem, request.M, kernel.fitting.printed(problem, request.M));
+  }
+  if (request.blocks.empty() && !request.on_ranks) {
+    return kernel.plan(problem, request.memory_of_plan(), request.objective);
+  }
+  const Blocks blocks =
+      with_named_blocks(request, kernel, problem, fitted_blocks(request, kernel, problem));
+  Plan plan = [&] {
+    try {
+      return kernel.plan(problem, request.memory_of_plan(), blocks);
+    } catch (const ShapeMismatch& error) {
+      throw UsageError(fmt::format("{} {}", request.said("blocks"), error.what()));
+    }
+  }();
+  check_fits(request, plan);
   return plan;
 }
 
@@ -1018,30 +1031,14 @@ struct Plans {
   bool densified = false;  // of the request's sparse operands
 };
 
-// The planner's first choice among the kernels that can do what else the request asks: split, for
-// several threads or for checkpoints, and stream keys, for a prefetch.
-Plans choose(const Request& request, const RequestedProblem& asked, bool has_forward) {
-  if (!request.blocks.empty() || request.printed_blocks) {
-    throw UsageError(fmt::format("{}: {} chooses its own; name a kernel", request.said("blocks"),
-                                 request.who()));
-  }
-  Task task = task_of(*requested_kernel(request).kernel, asked.problem, request.M);
-  task.memory.multiple = request.multiple;
-  const bool starts_from_forward = has_forward || request.forward_in_more_M;
-  task.known = starts_from_forward ? Known::O_and_L : Known::nothing;
-  const Index heads = asked.kv_heads();
-  const bool shared = request.threads > 1 && heads == 1;
-  const bool must_split = shared || resumes(request);
-  // A store has operands of one form, and of shared keys entries are none of a kernel's.
-  const bool densify =
-      request.densify && !request.store && task.problem.sharing == Sharing::none && densifies(task);
-  const auto takes_operands = [&](const Kernel& kernel) {
-    return kernel.takes_sparse != task.problem.sparsity.dense() || densify;
-  };
+// Throws: UsageError if no kernel of the pass does what the request asks. `shared`: threads share a
+// head.
+void refuse_what_none_does(const Request& request, const Task& task, bool densified, bool shared) {
   const auto refuse_unless = [&](const char* key, const auto& holds) {
-    if (std::ranges::none_of(all_kernel_names(), [&](const KernelName& name) {
-          return name.kernel->pass == task.pass && takes_operands(*name.kernel) &&
-                 holds(*name.kernel);
+    if (std::ranges::none_of(all_kernel_names_of(task.pass), [&](const KernelName& name) {
+          const bool takes_operands =
+              name.kernel->takes_sparse != task.problem.sparsity.dense() || densified;
+          return takes_operands && holds(*name.kernel);
         })) {
       throw UsageError(fmt::format("{}: no kernel of {} does that; {} do", request.said(key),
                                    to_string(task.pass), names_of(holds)));
@@ -1050,23 +1047,44 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   if (task.problem.sharing != Sharing::none) {
     refuse_unless("sharing", [](const Kernel& kernel) { return kernel.shares_keys; });
   }
-  if (must_split) {
-    refuse_unless(shared ? "threads" : "resume", splits);
+  if (shared) {
+    refuse_unless("threads", splits);
+  } else if (resumes(request)) {
+    refuse_unless("resume", splits);
   }
   if (request.prefetch > 1) {
     refuse_unless("prefetch", [](const Kernel& kernel) { return kernel.streams_keys(); });
   }
-  const Goal goal{.objective = request.objective,
-                  .rates = request.rates_if_timed(),
-                  .workers = shared ? request.threads : std::min(request.threads, heads),
-                  .shared_only = true,
-                  .densified = densify,
-                  .densified_in_any_case = must_split || request.prefetch > 1,
-                  .admits = [&](const Kernel& kernel) {
-                    return (!must_split || splits(kernel)) &&
-                           (request.prefetch == 1 || kernel.streams_keys()) &&
-                           (!request.on_ranks || runs_on_grid(kernel));
-                  }};
+}
+
+// The planner's first choice among the kernels that can do what else the request asks: split, for
+// several threads or for checkpoints, and stream keys, for a prefetch.
+Plans choose(const Request& request, const RequestedProblem& asked, bool has_forward) {
+  if (!request.blocks.empty() || request.printed_blocks) {
+    throw UsageError(fmt::format("{}: {} chooses its own; name a kernel", request.said("blocks"),
+                                 request.who()));
+  }
+  Task task = task_of(*requested_kernel(request).kernel, asked.problem, request.M);
+  task.memory = request.memory_of_plan();
+  task.known = has_forward || request.forward_in_more_M ? Known::O_and_L : Known::nothing;
+  const Index heads = asked.kv_heads();
+  const bool shared = request.threads > 1 && heads == 1;
+  const bool must_split = shared || resumes(request);
+  const Goal goal{
+      .objective = request.objective,
+      .rates = request.rates_if_timed(),
+      .workers = shared ? request.threads : std::min(request.threads, heads),
+      .shared_only = true,
+      // A store has operands of one form, and of shared keys entries are none of a kernel's.
+      .densified = request.densify && !request.store && task.problem.sharing == Sharing::none &&
+                   densifies(task),
+      .densified_in_any_case = must_split || request.prefetch > 1,
+      .admits = [&](const Kernel& kernel) {
+        return (!must_split || splits(kernel)) &&
+               (request.prefetch == 1 || kernel.streams_keys()) &&
+               (!request.on_ranks || runs_on_grid(kernel));
+      }};
+  refuse_what_none_does(request, task, goal.densified, shared);
   const auto ahead = [&](Plan plan) {
     const Kernel& kernel = find_kernel(plan.kernel);
     return request.prefetch > 1 && kernel.streams_keys() &&
@@ -1077,41 +1095,23 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   for (Choice& choice : choices(task, goal)) {
     Plan plan = ahead(std::move(choice.plan));
     const Kernel& kernel = find_kernel(plan.kernel);
-    const bool does = request.prefetch == 1 || plan.blocks.contains(kPrefetch);
-    if (does && request.on_ranks) {
+    if (request.prefetch > 1 && !plan.blocks.contains(kPrefetch)) {
+      continue;
+    }
+    if (request.on_ranks) {
       Plan on_grid = plan_of(request, kernel, plan.problem);
       return {std::move(on_grid),
               has_forward ? std::nullopt : forward_before(request, kernel, plan.problem)};
     }
-    if (does) {
-      std::optional<Plan> forward;
-      if (choice.forward) {
-        forward = ahead(std::move(*choice.forward));
-      } else if (!has_forward) {
-        forward = forward_before(request, find_kernel(plan.kernel), plan.problem);
-      }
-      return {std::move(plan), std::move(forward), choice.densified};
+    std::optional<Plan> forward;
+    if (choice.forward) {
+      forward = ahead(std::move(*choice.forward));
+    } else if (!has_forward) {
+      forward = forward_before(request, kernel, plan.problem);
     }
+    return {std::move(plan), std::move(forward), choice.densified};
   }
-  // Of the kernels that can do it at all, the one with the least M.
-  std::pair<Index, std::string_view> least{std::numeric_limits<Index>::max(), ""};
-  const Problem dense = densify ? task.problem.densified() : task.problem;
-  for (const auto& [named, sharing, _] : all_kernel_names()) {
-    const Kernel& kernel = *named;
-    const Problem& problem = kernel.takes_sparse ? task.problem : dense;
-    const bool does =
-        kernel.pass == task.pass && sharing == Sharing::none && takes_operands(kernel) &&
-        (!must_split || splits(kernel)) && (request.prefetch == 1 || kernel.streams_keys()) &&
-        kernel.takes(problem.mask) && kernel.takes(problem.activation) &&
-        kernel.can_return(problem) && (problem.sharing == Sharing::none || kernel.shares_keys);
-    if (does) {
-      const Index own = kernel.least_M(problem, request.prefetch, request.multiple);
-      const bool makes = kernel.needs_forward(problem.activation) && !starts_from_forward;
-      least = std::min(
-          least,
-          {makes ? std::max(own, least_M_of_forward(request, kernel, problem)) : own, kernel.name});
-    }
-  }
+  const LeastMemory least = least_memory(task, goal);
   throw FastMemoryTooSmall(
       fmt::format(
           "{} does not fit in M = {} words: no kernel {}{}does; {} needs the least, M of at least "
@@ -1119,8 +1119,8 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
           request.who(), request.M,
           std::string(asked.problem.mask.full() ? "" : "that takes masks ") +
               (must_split ? "that splits by rows " : ""),
-          request.prefetch > 1 ? "that prefetches " : "", least.second, least.first),
-      least.first);
+          request.prefetch > 1 ? "that prefetches " : "", least.kernel, least.M),
+      least.M);
 }
 
 // The same of several levels.

@@ -204,7 +204,8 @@ LeastMemory least_of_kind(const Task& task, const Goal& goal) {
   const bool forward = is_backward(task.pass) && task.known == Known::nothing;
   Index makes = 0;
   if (forward && task.problem.normalised()) {
-    makes = least_of_kind(forward_task(task), goal).M;
+    const Goal of_forward{.shared_only = goal.shared_only, .densified = false};
+    makes = least_of_kind(forward_task(task), of_forward).M;
   }
   LeastMemory least;
   for (const KernelName& name : all_kernel_names_of(task.pass)) {
@@ -214,8 +215,8 @@ LeastMemory least_of_kind(const Task& task, const Goal& goal) {
     const Kernel& kernel = *name.kernel;
     const bool needs = forward && kernel.needs_forward(task.problem.activation);
     try {
-      const Index own =
-          kernel.least_M(with_sharing(task.problem, name.sharing), 1, task.memory.multiple);
+      const Index own = kernel.least_M(with_sharing(task.problem, name.sharing),
+                                       task.memory.prefetch, task.memory.multiple);
       if (const Index M = std::max(own, needs ? makes : 0); M < least.M) {
         least = {M, name.text()};
       }
@@ -258,6 +259,7 @@ bool densifies(const Task& task) {
 Task forward_task(const Task& task) {
   Task before = task;
   before.pass = forward_of(task.pass);
+  before.memory.prefetch = 1;
   before.problem = task.problem.wanting_all();
   return before;
 }
@@ -326,10 +328,12 @@ class Balance {
       const Memory memory = without_prefetch(task_.memory);
       const Problem& problem = choice.plan.problem;
       const Kernel& kernel = find_kernel(choice.plan.kernel);
-      choice.plan =
+      Choice faster = choice;
+      faster.plan =
           kernel.plan(problem, memory, kernel.blocks(problem, memory, Objective::balanced, share));
-      choice.forward = choice.forward ? of.forward : std::nullopt;
-      count_words(choice, of.task);
+      faster.forward = choice.forward ? of.forward : std::nullopt;
+      count_words(faster, of.task);
+      choice = near(faster) ? faster : choice;  // the share is rounded
     }
     judge(choice, of.bounds, of.task, goal_);
   }
@@ -375,6 +379,7 @@ std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<Le
   }
   Goal words = goal;
   words.objective = Objective::words;
+  words.rates = nullptr;
   std::vector<Choice> found = choices_of_one_aim(task, words, left_out);
   if (found.empty()) {
     return found;

@@ -139,9 +139,10 @@ class LinearEvaluation {
     if (makes_g_) {
       finish_g();
     }
-    if (mostly_equal(rows_, n_) || mostly_equal(A1_, n_) || mostly_equal(left_, m_) ||
-        mostly_equal(right_, m_)) {
-      std::ranges::for_each(result_.allowed, [](double& allowed) { allowed *= kTimesOfEqual; });
+    const bool repeats = mostly_equal(rows_, n_) || mostly_equal(A1_, n_) ||
+                         mostly_equal(left_, m_) || mostly_equal(right_, m_);
+    for (double& allowed : result_.allowed) {
+      allowed *= kTimesOfChain * (repeats ? kTimesOfEqual : 1);
     }
     return std::move(result_);
   }

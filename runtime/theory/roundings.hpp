@@ -11,6 +11,9 @@ inline constexpr double kUnit = 0x1p-24;
 inline constexpr double kTimes = 16;  // the root mean square error that is allowed
 // More of that where most rows of an operand are equal: then roundings are, too.
 inline constexpr double kTimesOfEqual = 2;
+// And of linear attention: where words have a trend, roundings of one product go on into the next
+// with equal signs.
+inline constexpr double kTimesOfChain = 2;
 inline constexpr double kRounding = 0.25;  // one rounding
 inline constexpr double kTiny = 0x1p-122;  // exceeds what an underflow loses
 

@@ -203,7 +203,7 @@ TEST_F(GateBudgets, AnAcceptanceSaysWhatAndWhy) {
   refused(check({"--accept", first_, "--reason", "why", "--who", " "}),
           "--who is blank: give a name");
   refused(check({"--accept", first_, "--reason", "why", "--who", "me", "--part", "1/2"}),
-          "--accept: a baseline changes as a whole: leave out --part");
+          "--accept: a baseline is whole: leave out --part");
   refused(accept("backward/rows n=41"),
           "--accept 'backward/rows n=41': no point is called so: did you mean");
   refused(accept("forward/rows n=40 d=5 M=300"), "nothing differs there: leave it out");

@@ -182,37 +182,38 @@ void refuse_beside_all(const Given& as, const std::string& other) {
   }
 }
 
+struct PlanOptions {
+  explicit PlanOptions(CLI::App& command)
+      : kernel(command, "KERNEL", "of --ranks, or of several levels of --M"),
+        task(command),
+        ranks(command),
+        objective(command, {"objective", "multiple"}),
+        cache(command, "--cache",
+              fmt::format("in place of --M, for a --d such as 64 or 64,128,256 (and --n {} where "
+                          "left out): which backward algorithm for which fast memory; bytes as "
+                          "192KiB, or devices: {}; or all that have a name; several with "
+                          "commas between",
+                          kQueries, expected_devices()),
+              "CACHES"),
+        loops(command, "--loops",
+              "in place of all kernels: the loop nest of this one, with what stays in fast "
+              "memory and the words that each line moves",
+              "KERNEL"),
+        as(command, "beside our kernels"),
+        format(command, "--format", "table, json or csv", "table|json|csv") {}
+  OptionalArgument kernel;
+  TaskOptions task;
+  RanksToPlanOptions ranks;
+  TableOptions objective;
+  TextOption cache, loops;
+  AsOption as;
+  TextOption format;
+};
+
 }  // namespace
 
 Action add_plan(CLI::App& app) {
-  struct Options {
-    explicit Options(CLI::App& command)
-        : kernel(command, "KERNEL", "of --ranks, or of several levels of --M"),
-          task(command),
-          ranks(command),
-          objective(command, {"objective", "multiple"}),
-          cache(command, "--cache",
-                fmt::format("in place of --M, for a --d such as 64 or 64,128,256 (and --n {} where "
-                            "left out): which backward algorithm for which fast memory; bytes as "
-                            "192KiB, or devices: {}; or all that have a name; several with "
-                            "commas between",
-                            kQueries, expected_devices()),
-                "CACHES"),
-          loops(command, "--loops",
-                "in place of all kernels: the loop nest of this one, with what stays in fast "
-                "memory and the words that each line moves",
-                "KERNEL"),
-          as(command, "beside our kernels"),
-          format(command, "--format", "table, json or csv", "table|json|csv") {}
-    OptionalArgument kernel;
-    TaskOptions task;
-    RanksToPlanOptions ranks;
-    TableOptions objective;
-    TextOption cache, loops;
-    AsOption as;
-    TextOption format;
-  };
-  const auto options = std::make_shared<Options>(app);
+  const auto options = std::make_shared<PlanOptions>(app);
   return [options] {
     const Format format = parse_format(options->format);
     Request plan;

@@ -37,8 +37,8 @@ Index runs_of(const TextOption& option, const Request& request) {
     return 1;
   }
   if (request.store || request.on_ranks) {
-    throw UsageError(fmt::format("{}: runs in a store or on ranks are not repeated: leave it out",
-                                 given->from));
+    throw UsageError(
+        fmt::format("{}: runs in a store or on ranks are not repeated: leave it out", given->from));
   }
   return parse_size(given->text, given->from);
 }
@@ -59,26 +59,27 @@ std::vector<double> run_before(Request request, const Topology& topology, Index 
   return seconds;
 }
 
+struct KernelRunOptions {
+  explicit KernelRunOptions(CLI::App& command)
+      : problem(command,
+                {"heads",   "kv_heads", "word",   "sums",   "word_costs", "in",     "make",
+                 "seed",    "scale",    "out",    "verify", "store",      "engine", "direct",
+                 "granule", "keep",     "resume", "grid",   "ranks",      "ring",   "patience"}),
+        repeat(command, "--repeat",
+               "run so many times, and show the median of the times and their spread; 1", "NUMBER",
+               to_string(OptionGroup::run)),
+        simd(command),
+        format(command, "--format", "table, json or csv", "table|json|csv") {}
+  ProblemOptions problem;
+  TextOption repeat;
+  SimdOption simd;
+  TextOption format;
+};
+
 }  // namespace
 
 Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
-  struct Options {
-    explicit Options(CLI::App& command)
-        : problem(command,
-                  {"heads",   "kv_heads", "word",   "sums",   "word_costs", "in",     "make",
-                   "seed",    "scale",    "out",    "verify", "store",      "engine", "direct",
-                   "granule", "keep",     "resume", "grid",   "ranks",      "ring",   "patience"}),
-          repeat(command, "--repeat",
-                 "run so many times, and show the median of the times and their spread; 1",
-                 "NUMBER", to_string(OptionGroup::run)),
-          simd(command),
-          format(command, "--format", "table, json or csv", "table|json|csv") {}
-    ProblemOptions problem;
-    TextOption repeat;
-    SimdOption simd;
-    TextOption format;
-  };
-  const auto options = std::make_shared<Options>(app);
+  const auto options = std::make_shared<KernelRunOptions>(app);
   return [options, transport, arrays] {
     Request request;
     request.arrays = arrays;

@@ -358,29 +358,30 @@ std::vector<std::string> accept_all(const std::map<std::size_t, Accept>& accepts
   return said;
 }
 
+struct CheckOptions {
+  explicit CheckOptions(CLI::App& command)
+      : baseline(command, "baseline", "a recording; -: standard input"),
+        forms(command),
+        accept(command, "--accept",
+               "takes what this point moves now into the baseline; a point as `check` prints it, "
+               "or a pattern such as 'decode/*'",
+               "POINT", {}, true),
+        reason(command, "--reason", "why, for the baseline; --accept needs it", "TEXT"),
+        who(command, "--who", "who accepts; as git knows where left out", "NAME"),
+        suite(command, "--suite",
+              "annotations name the lines of this suite; those of the baseline where left out",
+              "FILE"),
+        part(command),
+        jobs(command) {}
+  Argument baseline;
+  FormOptions forms;
+  TextOption accept, reason, who, suite;
+  PartOption part;
+  JobsOption jobs;
+};
+
 Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& subjects_of) {
-  struct Options {
-    explicit Options(CLI::App& command)
-        : baseline(command, "baseline", "a recording; -: standard input"),
-          forms(command),
-          accept(command, "--accept",
-                 "takes what this point moves now into the baseline; a point as `check` prints it, "
-                 "or a pattern such as 'decode/*'",
-                 "POINT", {}, true),
-          reason(command, "--reason", "why, for the baseline; --accept needs it", "TEXT"),
-          who(command, "--who", "who accepts; as git knows where left out", "NAME"),
-          suite(command, "--suite",
-                "annotations name the lines of this suite; those of the baseline where left out",
-                "FILE"),
-          part(command),
-          jobs(command) {}
-    Argument baseline;
-    FormOptions forms;
-    TextOption accept, reason, who, suite;
-    PartOption part;
-    JobsOption jobs;
-  };
-  const auto options = std::make_shared<Options>(app);
+  const auto options = std::make_shared<CheckOptions>(app);
   return [options, &app, subjects_of] {
     const std::vector<Tolerance> tolerances = options->forms.tolerances();
     const SuitePart part = options->part.get().value_or(SuitePart());
@@ -395,8 +396,7 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     const std::optional<Accepted> by =
         accepted_by(options->accept, options->reason, options->who, path);
     if (by && !part.is_whole()) {
-      throw UsageError(options->accept.flag() +
-                       ": a baseline changes as a whole: leave out --part");
+      throw UsageError(options->accept.flag() + ": a baseline is whole: leave out --part");
     }
     const std::string text = read_text(path);
     Recording baseline = parse_recording(text, name);
@@ -420,8 +420,8 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     if (by) {
       said = accept_all(accepts, *by, directory_of(path), subjects, comparison, baseline);
       if (said.empty()) {
-        throw UsageError(fmt::format("{}: nothing differs at these points: leave it out",
-                                     options->accept.flag()));
+        throw UsageError(options->accept.flag() +
+                         ": nothing differs at these points: leave it out");
       }
       changed->append(to_json(baseline));
       changed->finish();
@@ -480,7 +480,8 @@ Action add_diff(CLI::App& app) {
 std::vector<Subcommand> gate_subcommands(const std::function<std::vector<Subject>()>& subjects) {
   return {{"record", "write what the kernels of a suite move to a baseline",
            [subjects](CLI::App& app) { return add_record(app, subjects); }},
-          {"check", "compare the kernels with a baseline; exit 3 where one moves another number of words",
+          {"check",
+           "compare the kernels with a baseline; exit 3 where one moves another number of words",
            [subjects](CLI::App& app) { return add_check(app, subjects); }},
           {"diff", "compare two baselines, the largest changes first", add_diff}};
 }
