@@ -702,8 +702,8 @@ void add_beside(Description& of, const Report& report) {
 }
 
 Json verdict_json(const Verdict& error) {
-  Json json = {{"value", error.error},       {"allowed", error.allowed}, {"ok", error.ok},
-               {"relative", error.relative}, {"output", error.output},   {"row", error.row},
+  Json json = {{"value", error.error},       {"bound", error.allowed}, {"ok", error.ok},
+               {"relative", error.relative}, {"output", error.output}, {"row", error.row},
                {"column", error.col}};
   if (error.head) {
     json["head"] = *error.head;

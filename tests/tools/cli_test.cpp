@@ -170,12 +170,12 @@ TEST_F(Command, EveryKeyOfARun) {
     EXPECT_EQ(run["total_from_nothing"], from_nothing);
 
     const Json& error = run["error"];
-    for (const char* key : {"value", "allowed", "ok"}) {
+    for (const char* key : {"value", "bound", "ok"}) {
       ASSERT_TRUE(error.contains(key)) << key;
     }
     EXPECT_EQ(error["ok"], true);
-    EXPECT_LE(error["value"], error["allowed"]);
-    EXPECT_TRUE(std::isfinite(error["allowed"].get<double>()));
+    EXPECT_LE(error["value"], error["bound"]);
+    EXPECT_TRUE(std::isfinite(error["bound"].get<double>()));
   }
 }
 

@@ -251,7 +251,7 @@ TEST_F(Heads, TheVerdictIsOfTheHeadWithTheLargestError) {
         Json error = json(run + fmt::format(" --seed {}", first + head))["error"];
         EXPECT_FALSE(error.contains("head"));
         relative = std::max(relative, error["relative"].get<double>());
-        const double share = error["value"].get<double>() / error["allowed"].get<double>();
+        const double share = error["value"].get<double>() / error["bound"].get<double>();
         if (share > most) {
           most = share;
           nearest = error;

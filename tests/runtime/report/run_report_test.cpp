@@ -157,7 +157,7 @@ TEST(Report, Verdicts) {
   report.error->col = 4;
   const Parsed good = Parsed::parse(to_json(report))["error"];
   EXPECT_EQ(good["value"], 0.25);
-  EXPECT_EQ(good["allowed"], 0.5);
+  EXPECT_EQ(good["bound"], 0.5);
   EXPECT_EQ(good["ok"], true);
   EXPECT_NE(to_table(report).find("verified: yes"), std::string::npos);
   EXPECT_NE(to_table(report).find("g(3, 4)"), std::string::npos);
