@@ -506,10 +506,9 @@ TEST_F(Command, RepeatsRuns) {
 TEST_F(Command, HelpIsInGroups) {
   const std::string help = data("--help");
   std::size_t last = 0;
-  for (const char* const heading : {"Count and plan:\n  count ", "Gate:\n  record ",
-                                    "Measure:\n  info ", "Study:\n  pebble ",
-                                    "Many runs:\n  sweep ", "Store:\n  store ",
-                                    "Shell:\n  manual "}) {
+  for (const char* const heading :
+       {"Count and plan:\n  count ", "Gate:\n  record ", "Measure:\n  info ", "Study:\n  pebble ",
+        "Many runs:\n  sweep ", "Store:\n  store ", "Shell:\n  manual "}) {
     const std::size_t at = help.find(heading);
     ASSERT_NE(at, std::string::npos) << heading << help;
     EXPECT_GT(at, last) << heading;
@@ -595,9 +594,11 @@ TEST_F(Command, HelpAndVersionEverywhere) {
     EXPECT_EQ(data(command + "--version"), fmt::format("redblue {}\n", build_info::kVersion));
     // Those below it, as "store " and then "store info ".
     const std::string all = help.substr(0, help.find("Environment:\n"));
-    std::istringstream lines(all.substr(std::min(all.size(), all.find("Subcommands:\n"))));
+    std::istringstream lines(all);
+    bool of_arguments = false;
     for (std::string line; std::getline(lines, line);) {
-      if (line.starts_with("  ") && line[2] != ' ') {
+      of_arguments = line.ends_with(":") ? line == "Positionals:" : of_arguments;
+      if (!of_arguments && line.starts_with("  ") && line[2] != ' ' && line[2] != '-') {
         commands.push_back(command + line.substr(2, line.find(' ', 2) - 1));
       }
     }

@@ -37,9 +37,9 @@ class Manual : public Cli {
  protected:
   [[nodiscard]] Help help_of(const std::string& command) const {
     Help help;
-    bool of_subcommands = false;
+    bool of_arguments = false;
     for (const std::string& line : lines_of(data(command + " --help"))) {
-      of_subcommands = of_subcommands || line == "Subcommands:";
+      of_arguments = line.ends_with(":") ? line == "Positionals:" : of_arguments;
       if (line == "Environment:") {
         break;
       }
@@ -47,13 +47,13 @@ class Manual : public Cli {
         continue;
       }
       std::string word = line.substr(2, line.find(' ', 2) - 2);
-      if (of_subcommands) {
-        help.subcommands.push_back(word);
-      } else if (word[0] == '-') {
+      if (word[0] == '-') {
         std::istringstream names(word);
         while (std::getline(names, word, ',')) {
           help.options.push_back(word);
         }
+      } else if (!of_arguments) {
+        help.subcommands.push_back(word);
       }
     }
     return help;
