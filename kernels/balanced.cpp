@@ -270,11 +270,14 @@ Blocks in_multiples(const Kernel& kernel, const Problem& problem, const Memory& 
   const Memory smallest{1, memory.prefetch};
   const Counted counted(kernel, problem, memory.M);
   const Blocks whole = kernel.blocks(problem, kRoomForAll, Objective::words);
+  const Shape shape = problem.live_part().shape;
   const auto rounded = [&](std::string_view name, Index size) {
-    const Index multiple = std::max(size / memory.multiple, Index{1}) * memory.multiple;
-    const bool is_whole =
-        whole.contains(name) && (whole[name] == size || whole[name] < memory.multiple);
-    return is_whole ? whole[name] : multiple;
+    const Index most = whole.contains(name) ? whole[name] : kRoomForAll;
+    const bool is_extent =
+        most == shape.n || most == shape.m || most == shape.d || most == shape.dv;
+    return most < memory.multiple || (size == most && is_extent)
+               ? most
+               : std::max(size / memory.multiple, Index{1}) * memory.multiple;
   };
   // Each size shrunk to such a part of itself, and what stays.
   const auto shrunk = [&](const Blocks& of, double part) {

@@ -7,9 +7,9 @@
 namespace redblue {
 
 // Blocks that fit and move at most `share` times the fewest words, as near to those of the least
-// time as they can be: the sizes that are larger there grow, in multiples of 16 from 16 on, and the
-// others shrink for them. In several levels the words are the weighted sum, and the blocks are
-// those of one objective or of the other.
+// time as they can be: the sizes that are larger there grow, without a last part of a vector that
+// is small, and the others shrink for them. In several levels the words are the weighted sum, and
+// the blocks are those of one objective or of the other.
 Blocks fastest_within(const Kernel& kernel, const Problem& problem, const Memory& memory,
                       double share);
 

@@ -235,7 +235,20 @@ Blocks Kernel::blocks(const Problem& problem, const Memory& memory, Objective ob
   const Blocks blocks = objective == Objective::balanced
                             ? fastest_within(*this, problem, memory, share)
                             : fitting.fit(with_inputs(problem), memory, objective);
-  return memory.multiple > 1 ? in_multiples(*this, problem, memory, blocks) : blocks;
+  if (memory.multiple == 1) {
+    return blocks;
+  }
+  const Blocks rounded = in_multiples(*this, problem, memory, blocks);
+  if (objective != Objective::balanced) {
+    return rounded;
+  }
+  // Rounded, they may move too many words.
+  const Blocks fewest = this->blocks(problem, memory, Objective::words);
+  const auto words = [&](const Blocks& of) {
+    const PhaseCost all = total(formula.cost(with_inputs(problem), of));
+    return static_cast<double>((all.reads + all.writes).value());
+  };
+  return words(rounded) <= share * words(fewest) ? rounded : fewest;
 }
 
 std::vector<Signature> Kernel::given(Sharing sharing, Activation activation) const {

@@ -56,10 +56,11 @@ std::string reason_in_levels(const PlanReport& report) {
     return beginning;
   }
   const Choice& next = report.choices[1];
-  return best.seconds ? fmt::format("{}; {}, the next, takes {:.3f} times as long", beginning,
-                                    to_words(next), *next.seconds / *best.seconds)
-                      : fmt::format("{}; {}, the next, has {:.3f} times its weighted sum",
-                                    beginning, to_words(next), *next.weighted / *best.weighted);
+  return best.seconds && next.seconds
+             ? fmt::format("{}; {}, the next, takes {:.3f} times as long", beginning,
+                           to_words(next), *next.seconds / *best.seconds)
+             : fmt::format("{}; {}, the next, has {:.3f} times its weighted sum", beginning,
+                           to_words(next), *next.weighted / *best.weighted);
 }
 
 // The reason for the first choice.
@@ -76,8 +77,8 @@ std::string reason(const PlanReport& report) {
     return beginning + "; no other kernel fits";
   }
   const Choice& next = report.choices[1];
-  // A faster one comes later only where it moves too many words.
-  if (best.seconds && *next.seconds >= *best.seconds) {
+  // Balanced, a choice that moves too many words has no seconds.
+  if (best.seconds && next.seconds) {
     return fmt::format("{}; {}, the next, takes {:.3f} times as long", beginning, to_words(next),
                        *next.seconds / *best.seconds);
   }

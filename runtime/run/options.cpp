@@ -310,7 +310,7 @@ void fill_objective(const Filling& to) {
                                       Named<Objective>("balanced", Objective::balanced),
                                       Named<Objective>("time", Objective::time)};
   to.request.objective = choose(to.one(), kObjectives);
-  if (to.request.objective == Objective::time && find_auto(to.request.kernel) != nullptr) {
+  if (to.request.objective == Objective::time) {
     to.request.rates = to.machine.rates();
   }
 }

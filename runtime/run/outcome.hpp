@@ -127,7 +127,7 @@ struct Report {
   // Operands whose dense files have another type than float32, and which.
   std::map<std::string, std::string> converted;
   std::optional<std::uint64_t> seed;  // of the operands that come from a seed
-  // The seconds of each of several equal runs, with the forward pass. The report is of the last.
+  // The seconds of each of several equal runs, with the forward pass. The report is of the first.
   std::vector<double> repeated;
   std::optional<Verdict> error;
   std::optional<StoreReport> store;

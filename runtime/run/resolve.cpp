@@ -772,6 +772,10 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
         "--direct and --granule out, or {}",
         said, request.said("resume")));
   }
+  if (request.multiple > 1) {
+    throw UsageError(fmt::format("{} {}: blocks of ranks are of any size: leave it out",
+                                 request.said("multiple"), request.multiple));
+  }
   if (asked.problem.stacked > 1) {
     throw UsageError(fmt::format("{}: heads of ranks share no keys: leave {} out", said,
                                  request.said("kv_heads")));
@@ -934,6 +938,10 @@ Plan plan_of(const Request& request, const Kernel& kernel, const Problem& proble
     return kernel.plan(problem, request.M, *request.whole_blocks);
   }
   if (request.printed_blocks) {
+    if (request.multiple > 1) {
+      throw UsageError(fmt::format("{} printed: the paper's blocks are no multiples: leave {} out",
+                                   request.said("blocks"), request.said("multiple")));
+    }
     if (kernel.fitting.printed == nullptr) {
       throw UsageError(fmt::format(
           "{} printed: only {} has blocks as printed in the paper", request.said("blocks"),
@@ -1055,6 +1063,9 @@ void refuse_what_none_does(const Request& request, const Task& task, bool densif
   if (request.prefetch > 1) {
     refuse_unless("prefetch", [](const Kernel& kernel) { return kernel.streams_keys(); });
   }
+  if (request.on_ranks) {
+    refuse_unless("ranks", runs_on_grid);
+  }
 }
 
 // The planner's first choice among the kernels that can do what else the request asks: split, for
@@ -1088,7 +1099,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
   const auto ahead = [&](Plan plan) {
     const Kernel& kernel = find_kernel(plan.kernel);
     return request.prefetch > 1 && kernel.streams_keys() &&
-                   kernel.least_M(plan.problem, request.prefetch) <= request.M
+                   kernel.least_M(plan.problem, request.prefetch, request.multiple) <= request.M
                ? kernel.plan(plan.problem, request.memory_of_plan(), request.objective)
                : std::move(plan);
   };
@@ -1139,19 +1150,22 @@ Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bo
   const Goal goal{.objective = request.objective,
                   .rates = request.rates_if_timed(),
                   .workers = shared ? request.threads : std::min(request.threads, heads),
-                  .shared_only = true};
-  for (Choice& choice : choices(task, goal)) {
-    const Kernel& kernel = find_kernel(choice.plan.kernel);
-    check_levels(request, kernel);
-    if (splits(kernel) || !(shared || resumes(request))) {
-      std::optional<Plan> forward = std::move(choice.forward);
-      if (!forward && !has_forward) {
-        forward = forward_before(request, kernel, choice.plan.problem);
-      }
-      return {std::move(choice.plan), std::move(forward)};
-    }
+                  .shared_only = true,
+                  .admits = [must_split = shared || resumes(request)](const Kernel& kernel) {
+                    return !must_split || splits(kernel);
+                  }};
+  std::vector<Choice> found = choices(task, goal);
+  if (found.empty()) {
+    throw no_levels_fit(task, goal);
   }
-  throw no_levels_fit(task, goal);
+  Choice& choice = found.front();
+  const Kernel& kernel = find_kernel(choice.plan.kernel);
+  check_levels(request, kernel);
+  std::optional<Plan> forward = std::move(choice.forward);
+  if (!forward && !has_forward) {
+    forward = forward_before(request, kernel, choice.plan.problem);
+  }
+  return {std::move(choice.plan), std::move(forward)};
 }
 
 Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_forward) {
@@ -1183,6 +1197,7 @@ void check_levels(const Request& request, const Kernel& kernel) {
   if (request.inner.empty()) {
     return;
   }
+  check_pass_has_levels(request, kernel.pass);
   const std::string said = levels_text(request);
   if (!kernel.has_levels()) {
     const std::string one =
@@ -1196,10 +1211,6 @@ void check_levels(const Request& request, const Kernel& kernel) {
     throw UsageError(fmt::format("{} {}: with several levels, {}, keys come one block at a time",
                                  request.said("prefetch"), request.prefetch, said));
   }
-  if (request.multiple > 1) {
-    throw UsageError(fmt::format("{} {}: blocks of several levels, {}, are of any sizes: give one",
-                                 request.said("multiple"), request.multiple, said));
-  }
   if (request.on_ranks) {
     throw UsageError(
         fmt::format("{}: ranks have one level of fast memory each: give one size", said));
@@ -1211,6 +1222,10 @@ void check_levels(const Request& request, const Kernel& kernel) {
 }
 
 void check_pass_has_levels(const Request& request, Pass pass) {
+  if (!request.inner.empty() && request.multiple > 1) {
+    throw UsageError(fmt::format("{} {}: blocks of several levels, {}, are of any sizes: give one",
+                                 request.said("multiple"), request.multiple, levels_text(request)));
+  }
   const auto has = [](const Kernel& kernel) { return kernel.has_levels(); };
   if (!request.inner.empty() && std::ranges::none_of(kernels(), [&](const Kernel& kernel) {
         return kernel.pass == pass && has(kernel);

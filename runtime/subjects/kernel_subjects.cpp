@@ -445,7 +445,7 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsitie
     subjects.back().least_M = [&kernel, name, sparsities](const Arguments& arguments) {
       const Request request = request_of(name.text(), arguments, sparsities);
       const Problem problem = problem_of(requested_kernel(request), request);
-      const Index least = kernel.least_M(problem, prefetch_of(arguments));
+      const Index least = kernel.least_M(problem, request.prefetch, request.multiple);
       return kernel.needs_forward(problem.activation) && !given_forward(arguments)
                  ? std::max(least, least_M_of_forward(request, kernel, problem))
                  : least;

@@ -46,7 +46,7 @@ Words flops(const Choice& choice);  // of both passes and one head
 // The order of the choices.
 struct Goal {
   Objective objective = Objective::words;
-  const Rates* rates = nullptr;  // by which a time is estimated; null: fewest words
+  const Rates* rates = nullptr;  // by which a time is estimated; for other objectives than words
   // Workers share the kernel; the forward pass runs on one.
   Index workers = 1;
   // If the task shares keys: only kernels, the forward one too, that read them once.

@@ -302,9 +302,7 @@ class Evaluation {
   }
   [[nodiscard]] const Factor& dO() const { return weighted_ ? dO_ : G_; }
   // What sums over rows meet: dK has rows of S. Without dK, g has rows of A1.
-  [[nodiscard]] const Factor& rows_of_keys() const {
-    return weighted_ && !makes_keys_ ? A1_ : S_;
-  }
+  [[nodiscard]] const Factor& rows_of_keys() const { return weighted_ && !makes_keys_ ? A1_ : S_; }
   [[nodiscard]] PairKeys pair_keys() const {
     return {K_.norm.data(),        others2_.data(),        V_.norm.data(),
             value_others2_.data(), K_.large_square.data(), V_.large_square.data(),

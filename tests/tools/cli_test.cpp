@@ -486,7 +486,7 @@ TEST_F(Command, RunTakesTheTableOfOptions) {
   }
 }
 
-// Several runs have one report, that of the last, and the spread of their times.
+// Several runs have one report, that of the first, and the spread of their times.
 TEST_F(Command, RepeatsRuns) {
   const std::string run = "run backward/rows --n 60 --d 8 --M 1K";
   const Json once = json(run), often = json(run + " --repeat 3 --verify");

@@ -73,6 +73,16 @@ TEST_F(PlanCommand, SharedSourcesAreReadOnce) {
   EXPECT_EQ(data(size).find("-shared"), std::string::npos);
 }
 
+// Balanced, choices that move too many words have no time, and come last.
+TEST_F(PlanCommand, BalancedHasTheFastestInFront) {
+  const std::string line = "plan --problem gradients --n 4096 --d 64 --M 64K --objective balanced";
+  const Json plan = json(line);
+  EXPECT_EQ(plan["objective"], "balanced");
+  EXPECT_GT(plan["plan"]["seconds"], 0);
+  EXPECT_TRUE(plan["runners_up"].back()["seconds"].is_null());
+  EXPECT_NE(data(line).find("the next, moves "), std::string::npos);
+}
+
 // auto runs what plan says, and moves what it says.
 TEST_F(PlanCommand, AutoRunsThePlan) {
   for (const std::string pass : {"forward", "backward"}) {

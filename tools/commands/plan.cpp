@@ -272,6 +272,7 @@ Action add_plan(CLI::App& app) {
     }
     Request request;
     const Task task = options->task.task(request);
+    request.multiple = plan.multiple;
     check_pass_has_levels(request, task.pass);
     std::vector<AsRow> as = options->as.rows(request, task);
     PlanReport report = plan_of(task, request, plan);

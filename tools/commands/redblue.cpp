@@ -50,21 +50,19 @@ std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays
   add("Gate",
       {{"history", "show the words of a baseline through its commits in git", add_history},
        {"merge", "join parts of a sweep or of a baseline that several machines made", add_merge}});
-  add("Measure",
-      {{"info", "show what this build has, and what the machine offers", add_info},
-       {"measure", "run a kernel and measure the traffic of a cache", add_measure},
-       {"calibrate", "find the best M for this machine's caches, for --M auto",
-        [transport](CLI::App& app) { return add_calibrate(app, transport); }}});
+  add("Measure", {{"info", "show what this build has, and what the machine offers", add_info},
+                  {"measure", "run a kernel and measure the traffic of a cache", add_measure},
+                  {"calibrate", "find the best M for this machine's caches, for --M auto",
+                   [transport](CLI::App& app) { return add_calibrate(app, transport); }}});
   add("Study",
       {{"pebble", "make graphs of computations, and play the red-blue pebble game on them",
         add_pebble},
        {"replay", "replay a trace in caches of every size: LRU, and the fewest reads", add_replay},
        {"trace", "run a kernel and write its moves to a file", add_trace},
        {"table1", "compare counted words with the paper's Table 1", add_table1}});
-  add("Many runs",
-      {{"sweep", "count or time every point of a suite", add_sweep},
-       {"report", "make an HTML page of a sweep", add_report},
-       {"plot", "draw what kernels do, with gnuplot", add_plot}});
+  add("Many runs", {{"sweep", "count or time every point of a suite", add_sweep},
+                    {"report", "make an HTML page of a sweep", add_report},
+                    {"plot", "draw what kernels do, with gnuplot", add_plot}});
   add("Store", {{"store", "show, verify, import and export matrices on disk", add_store}});
   return subcommands;
 }

@@ -48,15 +48,16 @@ double seconds_of(const Report& report) {
   return report.forward ? own + report.forward->counted->seconds->total : own;
 }
 
-// Runs before the one that is reported. They check and write nothing.
-std::vector<double> run_before(Request request, const Topology& topology, Index runs) {
+// After the run that is reported. The others check nothing and write no files.
+void repeat(Request request, const Topology& topology, Index runs, Report& report) {
   request.verify = false;
   request.out.clear();
-  std::vector<double> seconds;
-  for (Index k = 0; k < runs; ++k) {
-    seconds.push_back(seconds_of(run(request, topology)));
+  if (runs > 1) {
+    report.repeated.push_back(seconds_of(report));
   }
-  return seconds;
+  for (Index k = 1; k < runs; ++k) {
+    report.repeated.push_back(seconds_of(run(request, topology)));
+  }
 }
 
 struct KernelRunOptions {
@@ -114,12 +115,8 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
     // A single thread is not pinned and needs no topology.
     const Topology topology = request.threads > 1 ? machine_topology() : Topology();
     const Index runs = runs_of(options->repeat, request);
-    std::vector<double> repeated = run_before(request, topology, runs - 1);
     Report report = first ? run_shown(request, topology) : run(request, topology);
-    if (runs > 1) {
-      repeated.push_back(seconds_of(report));
-      report.repeated = std::move(repeated);
-    }
+    repeat(request, topology, runs, report);
     if (!first) {  // the first rank says what all did
       return 0;
     }

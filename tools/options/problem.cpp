@@ -62,10 +62,9 @@ Keys with(Keys keys, const Keys& others) {
 
 ProblemOptions::ProblemOptions(CLI::App& app, const Keys& others)
     : kernel_(app, "kernel", option("kernel").help()),
-      table_(app,
-             with({"n", "m", "d", "dv", "mask", "activation", "softmax_scale", "sharing", "wanted",
-                   "M", "device", "prefetch", "objective", "multiple", "blocks"},
-                  with(others, {"threads"}))) {}
+      table_(app, with({"n", "m", "d", "dv", "mask", "activation", "softmax_scale", "sharing",
+                        "wanted", "M", "device", "prefetch", "objective", "multiple", "blocks"},
+                       with(others, {"threads"}))) {}
 
 void ProblemOptions::fill(Request& request) const {
   if (!kernel_.get()) {
