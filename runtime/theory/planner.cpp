@@ -26,7 +26,7 @@ Memory without_prefetch(const Memory& memory) {
   return same;
 }
 
-// Of all levels, without bounds.
+// All levels, without bounds.
 std::vector<LevelChoice> levels_of(const Choice& choice, const Task& task) {
   std::vector<LevelChoice> levels;
   for (std::size_t level = 0; level < task.memory.levels(); ++level) {
@@ -51,14 +51,14 @@ bool overflows(const Choice& choice) {
                              [](const LevelChoice& level) { return level.words().overflowed(); });
 }
 
-// Of one head, in several levels: what its words take.
+// The time that the words of one head take in several levels.
 double seconds_of_words(const Plan& plan, const Task& task, const Rates& rates) {
   Memory priced = task.memory;
   priced.word_costs = word_nanoseconds(rates, task.memory);
   return 1e-9 * weighted_words(plan, priced);
 }
 
-// Of one head. Nothing where what a word costs at each of several levels is not known.
+// The time of one head. Empty if there are several levels and the cost of their words is unknown.
 std::optional<double> seconds(const Choice& choice, const Task& task, const Goal& goal) {
   const bool has_levels = !task.memory.inner.empty();
   if (has_levels && goal.rates->words.empty()) {
@@ -68,7 +68,7 @@ std::optional<double> seconds(const Choice& choice, const Task& task, const Goal
     if (has_levels) {
       return seconds_of_words(plan, task, *goal.rates);
     }
-    // The rates are those of the blocks of least time.
+    // The rates were measured with blocks of least time.
     const double usual = seconds(plan, *goal.rates);
     return goal.objective == Objective::balanced ? usual * narrowness(plan.blocks) : usual;
   };

@@ -16,8 +16,8 @@
 
 namespace redblue {
 
-// What a choice moves and holds at a level of fast memory: the words of both passes and all heads,
-// and the larger peak.
+// The words that a choice moves at a level of fast memory, in both passes and all heads, and the
+// larger peak.
 struct LevelChoice {
   Index M = 0;
   Words reads, writes, peak;
@@ -55,7 +55,7 @@ struct Goal {
   bool densified = true;
   // And those of them that cannot come first, however long their plans take.
   bool densified_in_any_case = false;
-  // This kernel alone, as it is spelled; empty: all. And only those that the caller admits.
+  // A spelling of one kernel; empty: all kernels. `admits` leaves other kernels out.
   std::string_view only = {};
   std::function<bool(const Kernel&)> admits = nullptr;
 };
