@@ -177,7 +177,7 @@ Verdict HeadCheck::verify(const Views& results) {
       verdict.output = operand.name;
       const bool none = computed.data() == kNoEntries.data();
       const auto [row, col] = none ? Place{0, 0} : place_in(operand, plan_.problem, found.index);
-      // Rows are those of all stacked heads.
+      // The rows of all stacked heads.
       const Index rows =
           whole_matrix(operand, kernel_.pass).rows_of(plan_.problem.one_head().shape);
       if (report_.kernel.heads() > 1) {

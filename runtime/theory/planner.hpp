@@ -88,13 +88,13 @@ Task densified(const Task& task);
 // prefetches, whatever the task's memory says. Throws: ShapeMismatch for extents below 1;
 // CountOverflow if the words of all kernels that fit pass 63 bits.
 //
-// Of a task with inner levels the choices are the kernels that work in them, those of the least
-// weighted sum first. The seconds of one are those of its words alone, by what the rates say of a
-// word at each level; without that, there are none.
+// With inner levels the choices are the kernels that work in levels, the least weighted sum first.
+// Their seconds count words alone, at the cost that the rates give a word at each level. Rates
+// without these costs give no seconds.
 //
-// Of sparse operands a choice may be densified: a kernel of dense operands, whose words and bound
-// are those of densified(task), as are those of the kernel that makes O and L for it. Sets
-// `left_out` where these are no choices, but would be of fewer pairs.
+// With sparse operands a choice may be densified: a kernel of dense operands. It and the kernel
+// that makes O and L for it have the words and bounds of densified(task). Sets `left_out` if such
+// kernels are left out because there are too many pairs.
 std::vector<Choice> choices(const Task& task, const Goal& goal = {},
                             std::optional<LeftOut>* left_out = nullptr);
 
