@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
 #include <ostream>
 #include <regex>
 #include <sstream>
@@ -47,12 +48,17 @@ void add_shown(const std::filesystem::path& root, const std::string& page,
   }
 }
 
-// The commands of the README and of docs/.
+// A page that shows files, as ```json suite.json, is worked through from top to bottom.
+bool is_walked_through(const std::filesystem::path& page) {
+  return content_of(page).find("```json ") != std::string::npos;
+}
+
+// The commands of the README and of docs/, but for pages that are worked through.
 std::vector<Shown> all_shown() {
   const std::filesystem::path root = REDBLUE_SOURCE_DIR;
   std::vector<std::string> pages = {"README.md"};
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / "docs")) {
-    if (entry.path().extension() == ".md") {
+    if (entry.path().extension() == ".md" && !is_walked_through(entry.path())) {
       pages.push_back(entry.path().lexically_relative(root));
     }
   }
@@ -102,6 +108,41 @@ INSTANTIATE_TEST_SUITE_P(Project, Pages, testing::ValuesIn(shown_of_any_machine(
 
 TEST(ThePages, HaveCommands) {
   EXPECT_GE(shown_of_any_machine().size(), 40U);
+}
+
+using Walk = Cli;
+
+// A reader who types a page's commands in order, in one directory with the page's files, sees what
+// the page shows.
+TEST_F(Walk, ThroughTheTutorial) {
+  const std::filesystem::path page =
+      std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs" / "tutorial.md";
+  ASSERT_TRUE(is_walked_through(page));
+  const std::string path = std::filesystem::path(REDBLUE_COMMAND).parent_path().string();
+  std::istringstream lines(content_of(page));
+  std::string block, file, expected, actual;
+  int commands = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("```")) {
+      block = block.empty() ? line : "";
+      file = block.starts_with("```json ") ? block.substr(8) : "";
+    } else if (!file.empty()) {
+      std::ofstream(directory_ / file, std::ios::app) << line << '\n';
+    } else if (block == "```console" && line.starts_with("$ ")) {
+      const Outcome outcome =
+          Process{.words = {"/bin/sh", "-c", "{ " + line.substr(2) + "; } 2>&1"},
+                  .environment = {"PATH=" + path + ":/usr/bin:/bin"},
+                  .directory = directory_}
+              .run();
+      actual += line + "\n" + outcome.out;
+      expected += line + "\n";
+      ++commands;
+    } else if (block == "```console") {
+      expected += line + "\n";
+    }
+  }
+  EXPECT_EQ(of_any_machine(actual), of_any_machine(expected));
+  EXPECT_EQ(commands, 9);
 }
 
 using Readme = Cli;
