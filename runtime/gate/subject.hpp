@@ -102,6 +102,10 @@ struct Subject {
   // The name of an argument that the subject cannot take with any M, such as threads where its work
   // cannot be split; empty where it takes all. Null: it takes all arguments.
   std::function<std::string(const Arguments&)> declined = nullptr;
+  // The words of each level of a device, the innermost first, as these arguments divide them; null:
+  // the subject knows no devices. Throws: UsageError.
+  std::function<std::vector<Index>(const std::string& device, const Arguments&)> device_levels =
+      nullptr;
   // A pattern that other subjects match, too, means this one only with one of these arguments;
   // empty: always.
   std::vector<std::string> meant_with = {};
@@ -122,6 +126,8 @@ Arguments brief(const Subject& subject, const Arguments& complete);
 // The argument that names the words of inner levels of fast memory, from the innermost out, where a
 // subject takes several: "8192,65536" below M.
 inline constexpr std::string_view kInner = "inner";
+// In an entry of a suite: a device by its name, for M and the levels below it.
+inline constexpr std::string_view kDevice = "device";
 
 // The counts of a run by its formula, without operations, and by those of inner levels. Throws:
 // CountOverflow.

@@ -161,20 +161,9 @@ void fill_device(const Filling& to) {
     throw UsageError(fmt::format("{}: no device is called '{}': expected {}", given.from,
                                  given.text, expected_devices()));
   }
-  for (const DeviceLevel& level : device->levels) {
-    const Index words = words_of_width(level.words(request.threads), request.word_bytes);
-    if (words <= request.M) {
-      throw UsageError(fmt::format(
-          "{} {}: of {} workers each has {} words of {}, and {} of the level inside it: give fewer "
-          "threads, or words as {} {}",
-          given.from, given.text, request.threads, words, level.name, request.M,
-          to.settings.said("M"), std::max<Index>(request.M, 1)));
-    }
-    if (request.M > 0) {
-      request.inner.push_back(request.M);
-    }
-    request.M = words;
-  }
+  request.inner = device_words(*device, request.threads, request.word_bytes, given);
+  request.M = request.inner.back();
+  request.inner.pop_back();
   request.device = std::move(device);
 }
 
@@ -552,102 +541,94 @@ using enum OptionGroup;
 // The order matters: M in bytes and `sums` depend on `word`, which comes first.
 const TableRow kRows[] = {
     {{"kernel", "KERNEL", problem,
-      "a kernel of `redblue list`, or the first of `redblue plan`: ", false, auto_names},
+      "a kernel (see `redblue list`), or the planner's choice: ", false, auto_names},
      fill_kernel},
     {{"problem",
       "product|logsumexp|forward|backward|attention|gradients|layer|linear|linear-gradient",
-      problem, "what is computed; backward"},
+      problem, "problem to solve (default: backward)"},
      fill_problem},
     {{"given", "nothing|OL", problem,
-      "what backward, gradients and layer start from: nothing; OL: O and L; OL"},
+      "inputs of a backward pass: OL (O and L are in slow memory) or nothing (default: OL)"},
      fill_given},
-    {{"n", "SIZE", problem, "queries"}, fill_size<&Request::n>},
-    {{"m", "SIZE", problem, "keys; n"}, fill_size<&Request::m>},
-    {{"d", "SIZE", problem, "width"}, fill_size<&Request::d>},
-    {{"dv", "SIZE", problem, "width of values, of attention and gradients; d"},
+    {{"n", "SIZE", problem, "number of queries"}, fill_size<&Request::n>},
+    {{"m", "SIZE", problem, "number of keys (default: --n)"}, fill_size<&Request::m>},
+    {{"d", "SIZE", problem, "width of queries and keys"}, fill_size<&Request::d>},
+    {{"dv", "SIZE", problem, "width of values, for attention and gradients (default: --d)"},
      fill_size<&Request::dv>},
-    {{"heads", "NUMBER", problem, "heads of queries; 1"}, fill_size<&Request::heads>},
+    {{"heads", "NUMBER", problem, "number of query heads (default: 1)"},
+     fill_size<&Request::heads>},
     {{"kv_heads", "NUMBER", problem,
-      "heads of keys and values, each for as many heads of queries; as many as heads"},
+      "number of key/value heads; must divide --heads (default: --heads)"},
      fill_size<&Request::kv_heads>},
-    {{"mask", "MASK", problem, "the pairs of query and key that count, all where left out: ", false,
+    {{"mask", "MASK", problem, "pairs of query and key to compute (default: full): ", false,
       mask_syntax},
      fill_mask},
-    {{"activation", "softmax|relu|sigmoid|silu", problem, "the function of a score; softmax"},
+    {{"activation", "softmax|relu|sigmoid|silu", problem,
+      "function applied to the scores (default: softmax)"},
      fill_activation},
-    {{"softmax_scale", "C", problem, "scores are C Q K^T, of attention and gradients; 1 / sqrt(d)"},
+    {{"softmax_scale", "C", problem,
+      "scores are C Q K^T, for attention and gradients (default: 1/sqrt(d))"},
      fill_softmax_scale},
     {{"sharing", "none|kv|self", problem,
-      "matrices that are one: kv: values are keys (A3 is A2); self, for plan and bounds: queries, "
-      "too; none"},
+      "kv: values are the keys; self (plan and bounds): queries, too (default: none)"},
      fill_sharing},
-    {{"wanted", "NAMES", problem, "the results to compute, with commas between; all", kRepeats},
+    {{"wanted", "NAMES", problem, "results to compute, comma-separated (default: all)", kRepeats},
      fill_wanted},
-    {{"word", "2|4", memory, "bytes of a word, where M is in bytes; 4"},
+    {{"word", "2|4", memory, "bytes of a word, if M is given in bytes (default: 4)"},
      fill_bytes<&Request::word_bytes>},
-    {{"sums", "2|4", memory,
-      "bytes of a running sum or maximum and of a partial result; as many as a word"},
-     fill_sums},
-    {{"threads", "NUMBER", run, "threads, each with M words; 1"}, fill_threads},
+    {{"sums", "2|4", memory, "bytes of a sum that is still growing (default: --word)"}, fill_sums},
+    {{"threads", "NUMBER", run, "number of threads, each with M words (default: 1)"}, fill_threads},
     {{"M", "SIZE", memory,
-      "words of fast memory, as 8192 or 8K; bytes, as 32KiB; a cache, as L2 or L2*0.5; several "
-      "levels, the inner first, as 8K,256K; or auto, as `redblue calibrate` found"},
+      "fast memory: words (8192, 8K), bytes (32KiB), a cache (L2*0.25), levels (8K,256K), or auto "
+      "(see calibrate)"},
      fill_M},
-    {{"device", "DEVICE", memory, "in place of M, the levels of fast memory of a device: ", false,
-      expected_devices},
+    {{"device", "DEVICE", memory,
+      "take the levels of fast memory from a device instead of --M: ", false, expected_devices},
      fill_device},
     {{"prefetch", "NUMBER", plan,
-      "blocks of keys in fast memory at a time, so that the next comes while one is used; 1"},
+      "key blocks in fast memory at the same time, to load ahead (default: 1)"},
      fill_size<&Request::prefetch>},
     {{"word_costs", "COSTS", memory,
-      "what a word costs at each of several levels, the innermost first, as 1,4,100, which plans "
-      "make least; or calibrated; as much as the level has words"},
+      "cost of a word at each level, innermost first (1,4,100), or calibrated"},
      fill_word_costs},
     {{"objective", "words|balanced|time", plan,
-      "what blocks, and auto, make least: words; time; or balanced: time, with at most 5% more "
-      "than "
-      "the fewest words, which is what count and run take; words elsewhere"},
+      "minimise words, time, or time within 5% of the fewest words (default: balanced for count "
+      "and run, else words)"},
      fill_objective},
-    {{"multiple", "NUMBER", plan, "block sizes are multiples of this, or the whole extent; 1"},
+    {{"multiple", "NUMBER", plan, "make block sizes multiples of this (default: 1)"},
      fill_size<&Request::multiple>},
     {{"blocks", "SIZES", plan,
-      "block sizes in place of the plan's, as NAME=SIZE,...; or printed: the paper's", kRepeats},
+      "set block sizes by hand, NAME=SIZE,..., or take the paper's: printed", kRepeats},
      fill_blocks},
     {{"in", "NAME=FILE", operands,
-      "an operand from a .npy file or a tensor F.safetensors:NAME; a sparse one also from .npz of "
-      "SciPy, .mtx or .smtx",
+      "read an operand from FILE: .npy, F.safetensors:NAME; if sparse also .npz, .mtx, .smtx",
       kRepeats},
      fill_files<&Request::in>},
-    {{"make", "NAME=PATTERN", operands, "an operand with entries by a rule: ", kRepeats, rules},
-     fill_make},
-    {{"seed", "NUMBER", operands, "of the operands that nothing else gives; 1"}, fill_seed},
-    {{"scale", "NUMBER", operands, "standard deviation of the scores of such operands; 1"},
-     fill_scale},
+    {{"make", "NAME=PATTERN", operands, "fill an operand by a rule: ", kRepeats, rules}, fill_make},
+    {{"seed", "NUMBER", operands, "seed of all other operands (default: 1)"}, fill_seed},
+    {{"scale", "NUMBER", operands, "standard deviation of seeded scores (default: 1)"}, fill_scale},
     {{"out", "NAME=FILE", run,
-      "a result to a .npy file, or to an .npz of SciPy where it is sparse; -: standard output, and "
-      "the report goes to standard error",
-      kRepeats},
+      "write a result to FILE: .npy, or .npz if sparse (-: standard output)", kRepeats},
      fill_files<&Request::out>},
-    {{"verify", "", run, "compare the results with double precision"}, fill_verify},
-    {{"store", "file:DIR", store, "matrices in files of this directory, not in memory"},
-     fill_store},
+    {{"verify", "", run, "check the results against double precision"}, fill_verify},
+    {{"store", "file:DIR", store, "keep matrices in files of DIR instead of memory"}, fill_store},
     {{"engine", "io_uring|threads", store,
-      "how requests go to the disk; io_uring where there is one"},
+      "interface to the disk (default: io_uring if available)"},
      fill_engine},
-    {{"direct", "yes|no", store, "past the system's cache; yes, where files can"}, fill_direct},
-    {{"granule", "BYTES", store, "the least that moves, of the files that this run makes; 64KiB"},
-     fill_granule},
-    {{"keep", "", store, "leave intermediates in the store"}, fill_keep},
-    {{"resume", "", store, "leave checkpoints, and go on from the last one"}, fill_resume},
+    {{"direct", "yes|no", store, "bypass the page cache (default: yes if the file system can)"},
+     fill_direct},
+    {{"granule", "BYTES", store, "unit of transfer of new files (default: 64KiB)"}, fill_granule},
+    {{"keep", "", store, "keep intermediate matrices in the store"}, fill_keep},
+    {{"resume", "", store, "write checkpoints, and continue from the last one"}, fill_resume},
     {{"grid", "RxC[:G]", ranks,
-      "ranks in R rows, which share out queries, and C columns, which share out G groups of keys; "
-      "each has M words, and a home of its rows"},
+      "a grid of ranks: R rows split the queries, C columns split G groups of keys"},
      fill_grid},
     {{"ranks", "NUMBER", ranks,
-      "so many ranks, on the grid that sends the fewest words; they share out heads first"},
+      "number of ranks, on the grid that sends the fewest words; heads are split first"},
      fill_ranks},
-    {{"ring", "", ranks, "ranks in a ring: keys pass from each rank to the next"}, fill_ring},
-    {{"patience", "SECONDS", ranks, "seconds in which a rank must hear from one it waits for; 600"},
+    {{"ring", "", ranks, "arrange the ranks as a ring: keys pass from each to the next"},
+     fill_ring},
+    {{"patience", "SECONDS", ranks, "seconds that a rank waits for another (default: 600)"},
      fill_patience}};
 
 }  // namespace
@@ -773,6 +754,22 @@ std::string expected_devices() {
     names += device.name + ", ";
   }
   return fmt::format("{}{}, or a file as ./mine.json", names, kThis);
+}
+
+std::vector<Index> device_words(const Device& device, Index threads,
+                                std::optional<Index> word_bytes, const Given& given) {
+  std::vector<Index> words;
+  for (const DeviceLevel& level : device.levels) {
+    const Index inside = words.empty() ? 0 : words.back();
+    words.push_back(words_of_width(level.words(threads), word_bytes));
+    if (words.back() <= inside) {
+      throw UsageError(fmt::format(
+          "{} {}: each of {} workers has {} words of {}, and {} of the level inside it: give fewer "
+          "threads, or M in words",
+          given.from, given.text, threads, words.back(), level.name, inside));
+    }
+  }
+  return words;
 }
 
 std::optional<Device> find_device(const Given& given, const KnownMachine& machine) {

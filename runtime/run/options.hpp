@@ -88,6 +88,11 @@ void check_kernel(const std::string& name, bool auto_too);
 // A device by its name, `this` machine or a file. Nothing for another word.
 std::optional<Device> find_device(const Given& given, const KnownMachine& machine);
 std::string expected_devices();
+// The words that each of `threads` workers has of each level of a device, the innermost first.
+// REQUIRES: the device has levels. Throws: UsageError, which names `given`, if a level is no larger
+// than the one inside it.
+std::vector<Index> device_words(const Device& device, Index threads,
+                                std::optional<Index> word_bytes, const Given& given);
 
 // The directory of file:DIR. Throws: UsageError.
 std::filesystem::path store_directory(const Given& given);

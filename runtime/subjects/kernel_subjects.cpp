@@ -216,6 +216,20 @@ std::map<std::string, std::string> fingerprints(const Arguments& arguments) {
   return found;
 }
 
+// The levels of a device that has the same name on every machine.
+std::vector<Index> device_levels(const std::string& name, const Arguments& arguments) {
+  const Given given{name, std::string(kDevice)};
+  for (const Device& device : devices()) {
+    if (device.name == name) {
+      const bool half = arguments.contains("word") && to_string(arguments.value("word")) == "2";
+      const Index threads = arguments.contains("threads") ? arguments["threads"] : 1;
+      return device_words(device, threads, half ? std::optional<Index>(2) : std::nullopt, given);
+    }
+  }
+  throw UsageError(
+      fmt::format("no device is called '{}': `redblue list --devices` has their names", name));
+}
+
 std::vector<std::string> activation_names() {
   std::vector<std::string> names;
   for (const Activation activation : kActivations) {
@@ -287,8 +301,11 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
       return !mask_text(arguments).empty();
     };
   }
-  for (const std::string_view key :
-       {"softmax_scale", "wanted", "word", "sums", "objective", "multiple", "blocks"}) {
+  for (const std::string_view key : {"softmax_scale", "wanted", "word", "sums", "objective",
+                                     "multiple", "blocks", "word_costs"}) {
+    if (key == "word_costs" && !takes.levels) {
+      continue;
+    }
     made.parameters.push_back({.name = std::string(key),
                                .help = option(key).help(),
                                .is_text = true,
@@ -322,6 +339,7 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
     const Report report = count_subject(name, arguments, sparsities);
     return report.bound ? std::optional(report.bound->words) : std::nullopt;
   };
+  made.device_levels = device_levels;
   if (takes.levels) {
     made.inner_formulas = [name, sparsities](const Arguments& arguments) {
       return arguments.contains(kInner)

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -483,6 +485,77 @@ TEST_F(Command, RunTakesTheTableOfOptions) {
       EXPECT_NE(help.find(option.help()), std::string::npos) << flag;
       EXPECT_NE(help.find(std::string(option.type)), std::string::npos) << flag;
     }
+  }
+}
+
+// A suite takes each option of the table that a count depends on, and counts what the command
+// counts.
+TEST_F(Command, SuitesTakeTheTableOfOptions) {
+  struct Case {
+    std::string flags;  // of `count KERNEL --n 40 --d 6`
+    std::string entry;  // the same as members of an entry
+    std::string kernel = "attention/rows";
+  };
+  const std::string M = R"(, "M": 2048)";
+  std::map<std::string_view, Case> cases = {
+      {"kernel", {"--M 2K", R"("M": "2K")", "backward/auto"}},
+      {"given", {"--M 2K", R"("M": "2K", "given": "nothing")", "backward/rows"}},
+      {"n", {"--M 2K", R"("M": 2048)"}},
+      {"m", {"--m 31 --M 2K", R"("m": 31)" + M}},
+      {"d", {"--M 2K --blocks Br=9", R"("blocks": "Br=9")" + M}},
+      {"dv", {"--dv 3 --M 2K", R"("dv": 3)" + M}},
+      {"heads", {"--heads 3 --M 2K", R"("heads": 3)" + M}},
+      {"kv_heads", {"--heads 4 --kv-heads 2 --M 2K", R"("heads": 4, "kv_heads": 2)" + M}},
+      {"mask", {"--mask window:5,2 --M 2K", R"("mask": "window:5,2")" + M}},
+      {"activation", {"--activation relu --M 2K", R"("activation": "relu")" + M}},
+      {"softmax_scale", {"--softmax-scale 0.5 --M 2K", R"("softmax_scale": 0.5)" + M}},
+      {"sharing", {"--sharing kv --M 2K", R"("sharing": "kv")" + M, "backward/rows"}},
+      {"wanted", {"--wanted dQ --M 2K", R"("wanted": "dQ")" + M, "gradients/rows-keys"}},
+      {"word", {"--word 2 --M 2K", R"("word": 2)" + M}},
+      {"sums", {"--word 2 --sums 4 --M 2K", R"("word": 2, "sums": 4)" + M}},
+      {"threads", {"--threads 2 --M 2K", R"("threads": 2)" + M}},
+      {"M", {"--M 1K,2K", R"("M": "1K,2K")"}},
+      {"device", {"--device zen3 --threads 2", R"("device": "zen3", "threads": 2)"}},
+      {"prefetch", {"--prefetch 2 --M 2K", R"("prefetch": 2)" + M}},
+      {"word_costs", {"--M 1K,2K --word-costs 9,1", R"("M": "1K,2K", "word_costs": "9,1")"}},
+      {"objective", {"--objective time --M 2K", R"("objective": "time")" + M}},
+      {"multiple", {"--multiple 8 --M 2K", R"("multiple": 8)" + M}},
+      {"blocks", {"--blocks Br=7,Bc=3 --M 2K", R"("blocks": "Br=7,Bc=3")" + M}},
+      {"in", {"--in A1=A1.npy --M 2K", R"("in": {"A1": "A1.npy"})" + M, "forward/sparse-rows"}},
+      {"make",
+       {"--make A1=random:2 --M 2K", R"("make": {"A1": "random:2"})" + M, "forward/sparse-rows"}},
+      {"seed",
+       {"--make A1=random:2 --seed 5 --M 2K", R"("make": {"A1": "random:2"}, "seed": 5)" + M,
+        "forward/sparse-rows"}},
+      {"store", {"--M 2K", R"("store": "disk")" + M}}};
+  // No count depends on these. Suites have one machine of fast memory: ranks are gated by own
+  // kernels.
+  const std::set<std::string_view> others = {"problem", "scale",   "out",     "verify", "engine",
+                                             "direct",  "granule", "keep",    "resume", "grid",
+                                             "ranks",   "ring",    "patience"};
+  data("run attention/rows --n 40 --d 6 --M 2K --out O=A1.npy");
+  for (const Option& option : options()) {
+    SCOPED_TRACE(option.key);
+    const auto found = cases.find(option.key);
+    ASSERT_NE(found != cases.end(), others.contains(option.key));
+    if (found == cases.end()) {
+      continue;
+    }
+    const auto& [flags, entry, kernel] = found->second;
+    // The command's default is balanced, a suite's is words.
+    const std::string plan =
+        flags.find("--objective") == std::string::npos ? " --objective words" : "";
+    const Json counted = json("count " + kernel + " --n 40 --d 6 " + flags + plan);
+    directory_.write(
+        "suite.json",
+        fmt::format(R"({{"how": "count", "points": [{{"kernel": "{}", "n": 40, "d": 6, {}}}]}})",
+                    kernel, entry));
+    const Outcome recorded = redblue("record suite.json -o -");
+    ASSERT_EQ(recorded.code, 0) << recorded.err;
+    const Json total = Json::parse(recorded.out)["points"][0]["total"];
+    EXPECT_EQ(total["reads"], counted["total"]["reads"]);
+    EXPECT_EQ(total["writes"], counted["total"]["writes"]);
+    EXPECT_EQ(total["peak"], counted["total"]["peak"]);
   }
 }
 

@@ -282,8 +282,8 @@ TEST_F(DeviceFiles, BadOnes) {
   directory_.write("bad.json", R"({"name": "bad", "source": "s", "levels": [
       {"name": "L1", "bytes": 64000}, {"name": "L2", "bytes": 80000, "shared_by": 2}]})");
   refused(count + "--threads 2 --device bad.json",
-          "--device bad.json: of 2 workers each has 10000 words of L2, and 16000 of the level "
-          "inside it: give fewer threads, or words as --M 16000");
+          "--device bad.json: each of 2 workers has 10000 words of L2, and 16000 of the level "
+          "inside it: give fewer threads, or M in words");
 }
 
 }  // namespace

@@ -118,7 +118,27 @@ TEST_F(Manual, AllPagesAsFiles) {
   EXPECT_EQ(found, expected);
 }
 
+// docs/commands has a page of each subcommand, which ends with its usage of today:
+// tools/docs/commands renews them.
+TEST_F(Manual, PagesOfTheProjectAreRenewed) {
+  data("manual --format markdown --out pages");
+  const std::filesystem::path docs = std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs/commands";
+  std::set<std::string> found, expected;
+  for (const auto& entry : std::filesystem::directory_iterator(docs)) {
+    found.insert("redblue-" + entry.path().filename().string());
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(directory_ / "pages")) {
+    const std::string name = entry.path().filename().string();
+    expected.insert(name);
+    EXPECT_TRUE(content_of(docs / name.substr(std::string("redblue-").size()))
+                    .ends_with("\n\n" + content_of(entry.path())))
+        << name;
+  }
+  EXPECT_EQ(found, expected);
+}
+
 TEST_F(Manual, BadPagesAreRefused) {
+  expect_refused(process("manual --format html"), 2, "--format 'html': expected troff or markdown");
   expect_refused(process("manual walk"), 2, "no page is called redblue-walk: give a subcommand");
   expect_refused(process("manual run --out pages"), 2, "--out has all pages: leave run out");
   directory_.write("file", "");

@@ -14,11 +14,11 @@ namespace redblue {
 
 // The variables of the environment that commands read, and what each is for.
 inline constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
-    {"REDBLUE_SIMD", "vector instructions in place of the best, as --simd, which wins"},
-    {"XDG_CACHE_HOME", "the directory of redblue/calibration.json; .cache in HOME"},
-    {"PAPI_EVENTS", "the counters that `measure` reads, with commas between"},
-    {"HWLOC_XMLFILE", "a machine in place of this one, as hwloc has it"},
-    {"TMPDIR", "where files are that are gone when a command ends; /tmp"}};
+    {"REDBLUE_SIMD", "vector instructions to use; --simd overrides it"},
+    {"XDG_CACHE_HOME", "directory of redblue/calibration.json (default: ~/.cache)"},
+    {"PAPI_EVENTS", "event counters that `measure` reads, comma-separated"},
+    {"HWLOC_XMLFILE", "describes another machine, in hwloc's format"},
+    {"TMPDIR", "directory of temporary files (default: /tmp)"}};
 
 struct Subcommand {
   std::string name;

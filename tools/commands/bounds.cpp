@@ -19,11 +19,9 @@ Action add_bounds(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : task(command),
-          partition(command, "--partition",
-                    "also what partitions of the graph say (Lemma E.6), of product, forward and "
-                    "backward"),
-          as(command, "beside our kernels"),
-          format(command, "--format", "table, json or csv", "table|json|csv") {}
+          partition(command, "--partition", "add bounds from partitions of the graph (Lemma E.6)"),
+          as(command, "compare with"),
+          format(command, "--format", "output format (default: table)", "table|json|csv") {}
     TaskOptions task;
     Switch partition;
     AsOption as;

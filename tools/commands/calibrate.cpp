@@ -493,17 +493,15 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
   struct Options {
     explicit Options(CLI::App& command)
         : n(command, "--n",
-            fmt::format("queries and keys of the problem that is timed; {}", kTimedQueries),
+            fmt::format("queries and keys of the timed problem (default: {})", kTimedQueries),
             "SIZE"),
           out(command, "--out",
-              "where the result goes; redblue/calibration.json in XDG_CACHE_HOME or ~/.cache, "
-              "where --M auto and --objective time look; -: standard output, and what else is "
-              "said there goes to standard error",
+              "file to write (default: the file that --M auto and --objective time read; -: "
+              "standard output)",
               "FILE"),
           links(command, "--links",
-                "in place of all else: how long messages between ranks take, in the file that has "
-                "the rest; under mpirun between its ranks, else between threads"),
-          format(command, "--format", "table, json or csv", "table|json|csv") {}
+                "measure only messages between ranks: those of mpirun, or threads"),
+          format(command, "--format", "output format (default: table)", "table|json|csv") {}
     TextOption n, out;
     Switch links;
     TextOption format;

@@ -17,6 +17,7 @@ CommandOption described(const CLI::Option& option) {
   }
   described.help = option.get_description();
   described.type = option.get_expected_max() > 0 ? option.get_type_name() : "";
+  described.group = option.get_group();
   described.repeats = option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
   return described;
 }

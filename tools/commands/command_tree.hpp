@@ -12,7 +12,8 @@ namespace redblue {
 struct CommandOption {
   std::vector<std::string> names;  // -o, --out
   std::string help;
-  std::string type;  // of its value: NUMBER, or words as table|json|csv; empty: it has none
+  std::string type;   // of its value: NUMBER, or words as table|json|csv; empty: it has none
+  std::string group;  // its heading in --help
   bool repeats = false;
 };
 

@@ -302,7 +302,7 @@ Action add_completion(CLI::App& app, const std::function<CommandTree()>& tree) {
         });
   }
   CLI::App& words_command =
-      add_subcommand(app, "words", "for these scripts: what may come next on a command line");
+      add_subcommand(app, "words", "for these scripts: list possible next words");
   const auto words = std::make_shared<std::vector<std::string>>();
   words_command.add_option("words", *words, "behind --, up to the one that is typed");
   words_command.final_callback([action, words, tree] {

@@ -120,17 +120,14 @@ Action add_count(CLI::App& app) {
     explicit Options(CLI::App& command)
         : problem(command, {"heads", "kv_heads", "word", "sums", "word_costs", "in", "make", "seed",
                             "grid", "ranks", "ring"}),
-          as(command, "in place of a kernel"),
-          pass(command, "--problem", "of --as: attention or gradients; attention",
-               "attention|gradients"),
+          as(command, "count"),
+          pass(command, "--problem", "problem of --as (default: attention)", "attention|gradients"),
           symbolic(command, "--symbolic",
-                   "in place of words: their formulas in n, m, d and blocks, for the plan of these "
-                   "sizes, or of a regime"),
+                   "print formulas in n, m, d and block sizes instead of numbers"),
           regime(command, "--regime",
-                 "of --symbolic, in place of sizes: small caches, M < d^2, or large ones, d^2 <= M "
-                 "<= n d",
-                 "small|large"),
-          format(command, "--format", "table, json or csv; with --symbolic also latex or sympy",
+                 "regime of --symbolic: small (M < d^2) or large (d^2 <= M <= n d)", "small|large"),
+          format(command, "--format",
+                 "output format; latex and sympy need --symbolic (default: table)",
                  "table|json|csv|latex|sympy") {}
     ProblemOptions problem;
     AsOption as;

@@ -21,15 +21,13 @@ namespace {
 struct CurveAsked {
   explicit CurveAsked(CLI::App& command)
       : task(command),
-        over(command, "--over", "what the words are against: M, n or d; M", "M|n|d"),
+        over(command, "--over", "variable on the axis (default: M)", "M|n|d"),
         from(command, "--from",
-             "the least of it; of M the least in which a kernel fits, where left out", "SIZE"),
-        to(command, "--to",
-           "the most of it; of M the power of two in which words no longer fall, where left out",
-           "SIZE"),
-        words(command, "--words", "find the least M in which a kernel moves at most so many words",
+             "its smallest value (default for M: the least that any kernel needs)", "SIZE"),
+        to(command, "--to", "its largest value (default for M: where words stop falling)", "SIZE"),
+        words(command, "--words", "find the least M at which a kernel moves at most WORDS",
               "WORDS"),
-        bytes(command, "--bytes", "the same in bytes, as 64MiB", "BYTES") {}
+        bytes(command, "--bytes", "like --words, in bytes, such as 64MiB", "BYTES") {}
   TaskOptions task;
   TextOption over, from, to, words, bytes;
 };

@@ -26,17 +26,14 @@ namespace {
 
 struct HistoryAsked {
   explicit HistoryAsked(CLI::App& command)
-      : baseline(command, "baseline", "a recording that is committed in git"),
+      : baseline(command, "baseline", "a baseline that git tracks"),
         points(command, "--point",
-               "these points alone: a name as `check` prints it, or of a kernel, * for any letters",
+               "only these points: a name as `check` prints it, or a kernel; * matches anything",
                "PATTERN", {}, true),
         metric(command, "--metric",
-               "words (reads and writes), reads, writes, index_reads, index_writes or peak, of the "
-               "point or of a phase; or least_M; words",
+               "words, reads, writes, index_reads, index_writes, peak or least_M (default: words)",
                "[PHASE:]METRIC"),
-        since(command, "--since",
-              "commits after this one alone, beside what it was there: a tag, a branch, a hash",
-              "REV") {}
+        since(command, "--since", "only commits after this tag, branch or hash", "REV") {}
   Argument baseline;
   TextOption points, metric, since;
 };

@@ -140,8 +140,8 @@ Description info(const Topology& topology, const Counters& counters) {
 }  // namespace
 
 Action add_info(CLI::App& app) {
-  const auto format =
-      std::make_shared<TextOption>(app, "--format", "table, json or csv", "table|json|csv");
+  const auto format = std::make_shared<TextOption>(
+      app, "--format", "output format (default: table)", "table|json|csv");
   const auto simd = std::make_shared<SimdOption>(app);
   return [format, simd] {
     const Format chosen = parse_format(*format);

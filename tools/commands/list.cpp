@@ -83,11 +83,9 @@ Action add_list(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : shape(command, {"n", "m", "d"}),
-          devices(command, "--devices",
-                  "in place of kernels: the devices that --device and plan --cache know by name"),
-          as(command, "--as",
-             "in place of kernels: the schedules that count --as knows, with tiles and sources"),
-          format(command, "--format", "table, json or csv", "table|json|csv") {}
+          devices(command, "--devices", "list the devices of --device instead of kernels"),
+          as(command, "--as", "list the schedules of --as instead of kernels"),
+          format(command, "--format", "output format (default: table)", "table|json|csv") {}
     TableOptions shape;
     Switch devices, as;
     TextOption format;

@@ -149,6 +149,65 @@ std::string subcommand_list(const CommandTree& tree, bool have_pages) {
   return text;
 }
 
+// In Markdown.
+std::string code(std::string_view text) {
+  return fmt::format("`{}`", text);
+}
+
+// A cell of a table, where a bar would end the cell.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+  }
+  return escaped;
+}
+
+std::string markdown_options(const CommandTree& tree) {
+  std::vector<std::string> groups;
+  for (const CommandOption& option : tree.options) {
+    if (std::ranges::find(groups, option.group) == groups.end()) {
+      groups.push_back(option.group);
+    }
+  }
+  std::string text;
+  for (const std::string& group : groups) {
+    text += fmt::format("\n| {} | |\n|---|---|\n", group);
+    for (const CommandOption& option : tree.options) {
+      if (option.group == group) {
+        const std::string value = option.type.empty() ? "" : " " + option.type;
+        text += fmt::format("| {} | {}{} |\n",
+                            cell(code(fmt::format("{}", fmt::join(option.names, ", ")) + value)),
+                            cell(option.help), option.repeats ? "; may be repeated" : "");
+      }
+    }
+  }
+  return text;
+}
+
+std::string markdown(const CommandTree& tree) {
+  std::string usage = joined_path(tree), text;
+  if (!tree.subcommands.empty()) {
+    for (const CommandTree& inner : tree.subcommands) {
+      text += fmt::format("{}### {}\n\n{}: {}.\n\n{}", text.empty() ? "" : "\n", joined_path(inner),
+                          code(joined_path(inner)), inner.help, markdown(inner));
+    }
+    return text;
+  }
+  for (const CommandArgument& argument : tree.arguments) {
+    const std::string name = argument.name + (argument.several ? "..." : "");
+    usage += argument.required ? " " + name : " [" + name + "]";
+  }
+  text = fmt::format("```text\n{} [OPTION...]\n```\n", usage);
+  if (!tree.arguments.empty()) {
+    text += "\n| Argument | |\n|---|---|\n";
+  }
+  for (const CommandArgument& argument : tree.arguments) {
+    text += fmt::format("| {} | {} |\n", code(argument.name), cell(argument.help));
+  }
+  return text + markdown_options(tree);
+}
+
 }  // namespace
 
 std::vector<ManualPage> manual_pages(const CommandTree& root) {
@@ -181,18 +240,33 @@ std::vector<ManualPage> manual_pages(const CommandTree& root) {
   return pages;
 }
 
+std::vector<ManualPage> markdown_pages(const CommandTree& root) {
+  std::vector<ManualPage> pages;
+  for (const CommandTree& subcommand : root.subcommands) {
+    pages.push_back({page_name(subcommand), "## Usage\n\n" + markdown(subcommand)});
+  }
+  return pages;
+}
+
 Action add_manual(CLI::App& app, const std::function<CommandTree()>& tree) {
   struct Options {
     explicit Options(CLI::App& command)
-        : subcommand(command, "subcommand", "of which the page is; the command where left out"),
-          out(command, "-o,--out", "all pages, as files NAME.1 of this directory", "DIR") {}
+        : subcommand(command, "subcommand", "subcommand to describe (default: redblue)"),
+          format(command, "--format", "format of the pages (default: troff)", "troff|markdown"),
+          out(command, "-o,--out", "write all pages to DIR", "DIR") {}
     OptionalArgument subcommand;
-    TextOption out;
+    TextOption format, out;
   };
   const auto options = std::make_shared<Options>(app);
   return [options, tree] {
     const CommandTree root = tree();
-    const std::vector<ManualPage> pages = manual_pages(root);
+    const auto format = options->format.get();
+    const bool is_markdown = format && format->text == "markdown";
+    if (format && !is_markdown && format->text != "troff") {
+      throw UsageError(
+          fmt::format("{} '{}': expected troff or markdown", format->from, format->text));
+    }
+    const std::vector<ManualPage> pages = is_markdown ? markdown_pages(root) : manual_pages(root);
     const auto wanted = options->subcommand.get();
     if (const auto out = options->out.get()) {
       if (wanted) {
@@ -200,7 +274,8 @@ Action add_manual(CLI::App& app, const std::function<CommandTree()>& tree) {
       }
       std::filesystem::create_directories(out->text);
       for (const ManualPage& page : pages) {
-        write_whole(std::filesystem::path(out->text) / (page.name + ".1"), page.text);
+        write_whole(std::filesystem::path(out->text) / (page.name + (is_markdown ? ".md" : ".1")),
+                    page.text);
       }
       return 0;
     }

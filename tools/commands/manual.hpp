@@ -1,5 +1,6 @@
 #pragma once
-// Manual pages in troff, for man(1): of a command, and of each of its subcommands.
+// Manual pages of a command and of each of its subcommands: in troff for man(1), or in Markdown for
+// the project's pages.
 
 #include <functional>
 #include <string>
@@ -17,6 +18,9 @@ struct ManualPage {
 
 // The page of a subcommand with subcommands of its own has these, too.
 std::vector<ManualPage> manual_pages(const CommandTree& root);
+
+// The same in Markdown: how a subcommand is used, and its options by group.
+std::vector<ManualPage> markdown_pages(const CommandTree& root);
 
 Action add_manual(CLI::App& app, const std::function<CommandTree()>& tree);
 

@@ -156,15 +156,12 @@ Action add_measure(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : problem(command, kOperandKeys),
-          via(command, "--via",
-              "papi: the processor's event counters, those of PAPI_EVENTS or lines into L1 and "
-              "L2; callgrind: a simulated cache; papi",
+          via(command, "--via", "hardware counters or a simulated cache (default: papi)",
               "papi|callgrind"),
-          level(command, "--level",
-                "which cache callgrind simulates: L1, L2 or L3; the one that M stands for",
+          level(command, "--level", "cache that callgrind simulates (default: the cache of --M)",
                 "L1|L2|L3"),
           simd(command),
-          format(command, "--format", "table, json or csv", "table|json|csv") {}
+          format(command, "--format", "output format (default: table)", "table|json|csv") {}
     ProblemOptions problem;
     TextOption via, level;
     SimdOption simd;

@@ -35,8 +35,7 @@ Action dag(CLI::App& app) {
     explicit Options(CLI::App& command)
         : problem(command, "PROBLEM", kGraphHelp),
           graph(command),
-          to(command, "--to",
-             "text, hdag (hyperDAG, v1), dot or mtx; by the name of --out, or text",
+          to(command, "--to", "file format (default: by the name of --out, or text)",
              "text|hdag|dot|mtx"),
           out(command, "-o,--out", "-: standard output; -", "FILE") {}
     Argument problem;
@@ -81,14 +80,11 @@ Action check(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : graph(command, "GRAPH", "text, .hdag, .dot or .gv, or .mtx"),
-          moves(
-              command, "MOVES",
-              "a line each: read v, write v, compute v, compute v slides u, delete v; -: standard "
-              "input"),
-          M(command, "--M", "red pebbles", "NUMBER"),
-          game(command, "--game", "strict, sliding, once or fma; strict",
-               "strict|sliding|once|fma"),
-          format(command, "--format", "table or json; table", "table|json") {}
+          moves(command, "MOVES",
+                "file of moves, one on each line, such as `read v` (-: standard input)"),
+          M(command, "--M", "number of red pebbles", "NUMBER"),
+          game(command, "--game", "rules of the game (default: strict)", "strict|sliding|once|fma"),
+          format(command, "--format", "output format (default: table)", "table|json") {}
     Argument graph, moves;
     TextOption M, game, format;
   };
@@ -148,11 +144,10 @@ Action add_pebble(CLI::App& app) {
     CLI::App& command = add_subcommand(app, name, help);
     command.final_callback([chosen, action = kind(command)] { *chosen = action; });
   };
-  add("dag", "the graph of a problem, word by word", dag);
-  add("check", "whether moves on a graph keep the rules of a game, and how many words they move",
-      check);
-  add("solve", "the fewest words with which a game on a graph can be played", pebble_solve);
-  add("run", "a run of a kernel as a game on its own graph, its kind, and its pieces", pebble_run);
+  add("dag", "write the graph of a problem, word by word", dag);
+  add("check", "check that moves keep the rules of a game, and count their words", check);
+  add("solve", "find the fewest words that win a game on a graph", pebble_solve);
+  add("run", "play a kernel's run as a game on its own graph", pebble_run);
   return [chosen] { return (*chosen)(); };
 }
 

@@ -33,16 +33,14 @@ class RunOptions {
   explicit RunOptions(CLI::App& app)
       : problem_(app, kOperandKeys),
         game_(app, "--game",
-              "strict, sliding, once or fma; of M + 1 pebbles, but sliding and fma of M; sliding",
+              "rules of the game; strict and once have M + 1 pebbles (default: sliding)",
               "strict|sliding|once|fma"),
-        products_(app, "--products",
-                  "products are vertices, beside their sums, which takes a pebble more; as in fma"),
-        T_(app, "--T", "words between cuts into pieces; as many as there are red pebbles",
+        products_(app, "--products", "make each product a vertex, too (default: only for fma)"),
+        T_(app, "--T", "words in a piece of the run (default: the number of red pebbles)",
            "NUMBER"),
-        dag_(app, "--dag", "the graph of the run", "FILE"),
-        moves_(app, "--moves", "the moves of the game; -: standard output, and nothing else",
-               "FILE"),
-        format_(app, "--format", "table, json or csv; table", "table|json|csv") {}
+        dag_(app, "--dag", "write the graph of the run", "FILE"),
+        moves_(app, "--moves", "write the moves of the game (-: standard output)", "FILE"),
+        format_(app, "--format", "output format (default: table)", "table|json|csv") {}
 
   [[nodiscard]] Request request() const {
     Request request;

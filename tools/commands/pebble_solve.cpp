@@ -37,20 +37,17 @@ class SolveOptions {
   explicit SolveOptions(CLI::App& app)
       : problem(app, "PROBLEM", kGraphHelp),
         graph(app),
-        M_(app, "--M", "red pebbles: 5, or 3..8 for each of these", "NUMBERS"),
-        game_(app, "--game", "strict, sliding, once or fma (sums of problems in any order); strict",
+        M_(app, "--M", "number of red pebbles: 5, or a range: 3..8", "NUMBERS"),
+        game_(app, "--game", "rules of the game; fma: sums in any order (default: strict)",
               "strict|sliding|once|fma"),
-        seconds_(app, "--seconds", "of search, for each graph and M; 10", "NUMBER"),
-        memory_(app, "--memory", "for states: bytes as 64MiB, GiB; 1GiB", "BYTES"),
-        moves_(app, "--moves",
-               "the moves of the game that was found; -: standard output, and nothing else",
-               "FILE"),
-        dag_(app, "--dag", "with --moves: the graph that they are on", "FILE"),
-        compare_(
-            app, "--compare",
-            "of a problem: the largest proven bound, the fewest words of all its graphs in the "
-            "game fma, and the best kernel that plays it"),
-        format_(app, "--format", "table or json; table", "table|json") {}
+        seconds_(app, "--seconds", "limit of the search for each graph and M (default: 10)",
+                 "NUMBER"),
+        memory_(app, "--memory", "memory of the search (default: 1GiB)", "BYTES"),
+        moves_(app, "--moves", "write the moves of the best game (-: standard output)", "FILE"),
+        dag_(app, "--dag", "write the graph that --moves refers to", "FILE"),
+        compare_(app, "--compare",
+                 "compare the proven bound, the optimum of the game fma, and the best kernel"),
+        format_(app, "--format", "output format (default: table)", "table|json") {}
 
   [[nodiscard]] Game game() const {
     const auto given = game_.get();

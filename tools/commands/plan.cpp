@@ -184,23 +184,20 @@ void refuse_beside_all(const Given& as, const std::string& other) {
 
 struct PlanOptions {
   explicit PlanOptions(CLI::App& command)
-      : kernel(command, "KERNEL", "of --ranks, or of several levels of --M"),
+      : kernel(command, "KERNEL", "a kernel, with --ranks or several levels of --M"),
         task(command),
         ranks(command),
         objective(command, {"objective", "multiple"}),
         cache(command, "--cache",
-              fmt::format("in place of --M, for a --d such as 64 or 64,128,256 (and --n {} where "
-                          "left out): which backward algorithm for which fast memory; bytes as "
-                          "192KiB, or devices: {}; or all that have a name; several with "
-                          "commas between",
-                          kQueries, expected_devices()),
+              fmt::format(
+                  "for these caches: the backward algorithm that moves the fewest words; sizes "
+                  "(192KiB) or devices ({}), comma-separated, or all; --n is {} by default",
+                  expected_devices(), kQueries),
               "CACHES"),
-        loops(command, "--loops",
-              "in place of all kernels: the loop nest of this one, with what stays in fast "
-              "memory and the words that each line moves",
+        loops(command, "--loops", "print the loop nest of this kernel, with the words of each line",
               "KERNEL"),
-        as(command, "beside our kernels"),
-        format(command, "--format", "table, json or csv", "table|json|csv") {}
+        as(command, "compare with"),
+        format(command, "--format", "output format (default: table)", "table|json|csv") {}
   OptionalArgument kernel;
   TaskOptions task;
   RanksToPlanOptions ranks;

@@ -130,13 +130,11 @@ Action replayed(CLI::App& app) {
 
 struct ScalingAsked {
   explicit ScalingAsked(CLI::App& command)
-      : kernel(command, "kernel", "that runs on ranks"),
+      : kernel(command, "kernel", "a kernel that runs on ranks"),
         task(command),
-        ranks(command, "for 2, 4, 8, ... ranks, up to so many; 4096"),
+        ranks(command, "largest number of ranks, in powers of two (default: 4096)"),
         runs(command, "--runs",
-             "reports of `redblue run --format json` on ranks, as points; several with commas "
-             "between",
-             "FILES") {}
+             "draw reports of `run --format json` on ranks as points, comma-separated", "FILES") {}
   Argument kernel;
   TaskOptions task;
   RanksOption ranks;
@@ -171,25 +169,16 @@ Action scaling(CLI::App& app) {
 
 Action add_plot(CLI::App& app) {
   return add_pictures(
-      app,
-      {{"figure1",
-        "the paper's Figure 1 by measurement: words against M, n or d, and over the bound",
-        figure1},
-       {"phases", "where the words of a kernel go, by phase, over M, n or d",
-        [](CLI::App& command) { return plot_phases(command, of_kernels()); }},
-       {"levels",
-        "words of a kernel at each of several levels of fast memory, against M of the level",
-        [](CLI::App& command) { return plot_levels(command, of_kernels()); }},
-       {"roofline", "GF/s against words a flop, below what the machine reached meanwhile",
-        roofline},
-       {"dividing",
-        "words of sparse operands against M where tiles stay, and where rows do; where they cross",
-        dividing},
-       {"replay", "words of a kernel against those of caches of every size: LRU, Belady's, OPT",
-        replayed},
-       {"ranks", "words of one of many ranks against their number: best grid, ring, lower bound",
-        scaling},
-       {"occupancy", "what is in fast memory in the course of a run, by tile", occupancy}});
+      app, {{"figure1", "words of kernels against M, n or d, as the paper's Figure 1", figure1},
+            {"phases", "words of a kernel by phase, against M, n or d",
+             [](CLI::App& command) { return plot_phases(command, of_kernels()); }},
+            {"levels", "words of a kernel at each level, against the level's M",
+             [](CLI::App& command) { return plot_levels(command, of_kernels()); }},
+            {"roofline", "a roofline: GF/s against words per flop", roofline},
+            {"dividing", "words of sparse kernels against M: tiles or rows resident", dividing},
+            {"replay", "words of a kernel against misses of caches: LRU and optimal", replayed},
+            {"ranks", "words of one rank against the number of ranks", scaling},
+            {"occupancy", "contents of fast memory over a run, by tile", occupancy}});
 }
 
 }  // namespace redblue

@@ -37,9 +37,9 @@ std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays
     }
   };
   add("Count and plan",
-      {{"count", "count the words that a kernel moves, from its formulas", add_count},
+      {{"count", "count the words that a kernel moves, from formulas", add_count},
        {"plan", "rank the kernels for a problem and an M", add_plan},
-       {"bounds", "show proven lower bounds, and how near kernels come to them", add_bounds},
+       {"bounds", "show proven lower bounds, and how close kernels come", add_bounds},
        {"curve", "show words and bounds against M, n or d", add_curve},
        {"run", "run a kernel and count its words",
         [transport, arrays](CLI::App& app) { return add_run(app, transport, arrays); }},
@@ -54,12 +54,11 @@ std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays
                   {"measure", "run a kernel and measure the traffic of a cache", add_measure},
                   {"calibrate", "find the best M for this machine's caches, for --M auto",
                    [transport](CLI::App& app) { return add_calibrate(app, transport); }}});
-  add("Study",
-      {{"pebble", "make graphs of computations, and play the red-blue pebble game on them",
-        add_pebble},
-       {"replay", "replay a trace in caches of every size: LRU, and the fewest reads", add_replay},
-       {"trace", "run a kernel and write its moves to a file", add_trace},
-       {"table1", "compare counted words with the paper's Table 1", add_table1}});
+  add("Study", {{"pebble", "make graphs of computations, and play the red-blue pebble game on them",
+                 add_pebble},
+                {"replay", "replay a run or a trace in caches of every size", add_replay},
+                {"trace", "run a kernel and write its moves to a file", add_trace},
+                {"table1", "compare counted words with the paper's Table 1", add_table1}});
   add("Many runs", {{"sweep", "count or time every point of a suite", add_sweep},
                     {"report", "make an HTML page of a sweep", add_report},
                     {"plot", "draw what kernels do, with gnuplot", add_plot}});

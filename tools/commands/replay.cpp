@@ -37,9 +37,7 @@ class ReplayOptions {
       : app_(app),
         problem_(app, kOperandKeys),
         from_(app, "--from",
-              "in place of a kernel a trace in the format din: a line an access, 0 (read) or 1 "
-              "(write) and an address in hexadecimal; -: standard input",
-              "FILE"),
+              "replay a trace in Dinero's format instead of a kernel (-: standard input)", "FILE"),
         outputs_(app),
         unit_(app) {
     app.get_option("kernel")->required(false);

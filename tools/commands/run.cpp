@@ -67,10 +67,10 @@ struct KernelRunOptions {
                  "seed",    "scale",    "out",    "verify", "store",      "engine", "direct",
                  "granule", "keep",     "resume", "grid",   "ranks",      "ring",   "patience"}),
         repeat(command, "--repeat",
-               "run so many times, and show the median of the times and their spread; 1", "NUMBER",
+               "run several times, and show the median time and the spread (default: 1)", "NUMBER",
                to_string(OptionGroup::run)),
         simd(command),
-        format(command, "--format", "table, json or csv", "table|json|csv") {}
+        format(command, "--format", "output format (default: table)", "table|json|csv") {}
   ProblemOptions problem;
   TextOption repeat;
   SimdOption simd;

@@ -287,26 +287,29 @@ Action add_store(CLI::App& app) {
     command->final_callback([options, action] { options->action = action; });
   };
 
-  CLI::App* info_command = add("info", "the matrices in a store", "of these; of all", false);
-  options->format.emplace(*info_command, "--format", "table, json or csv", "table|json|csv");
+  CLI::App* info_command =
+      add("info", "list the matrices of a store", "matrices (default: all)", false);
+  options->format.emplace(*info_command, "--format", "output format (default: table)",
+                          "table|json|csv");
   runs(info_command, [](const Options& given) {
     return info(directory_meant(given.directory), given.items, parse_format(*given.format));
   });
-  runs(add("verify", "whether all that matrices hold is what was written", "these; all", false),
+  runs(add("verify", "check that matrices hold what was written", "matrices (default: all)", false),
        [](const Options& given) { return verify(directory_meant(given.directory), given.items); });
-  CLI::App* import_command =
-      add("import", "matrices from .npy files, or tensors of .safetensors, by rows",
-          "NAME=FILE: a matrix and where it is", true);
-  options->import_granule.emplace(*import_command, "--granule", "the least that moves; 64KiB",
+  CLI::App* import_command = add("import", "read matrices from .npy files or .safetensors tensors",
+                                 "NAME=FILE: a matrix and the file to read", true);
+  options->import_granule.emplace(*import_command, "--granule", "unit of transfer (default: 64KiB)",
                                   "BYTES");
   runs(import_command, [](const Options& given) {
     return import_files(directory_meant(given.directory), given.items,
                         granule_of(*given.import_granule));
   });
-  CLI::App* generate_command = add("generate", "operands of attention from a seed",
-                                   "A1, A2, A3, X, Y, dO, Q, K, V; the first six", false);
+  CLI::App* generate_command =
+      add("generate", "make operands from a seed",
+          "operands to make: A1, A2, A3, X, Y, dO, Q, K, V (default: the first six)", false);
   options->made.emplace(*generate_command, Keys{"n", "m", "d", "make", "seed", "scale"});
-  options->granule.emplace(*generate_command, "--granule", "the least that moves; 64KiB", "BYTES");
+  options->granule.emplace(*generate_command, "--granule", "unit of transfer (default: 64KiB)",
+                           "BYTES");
   runs(generate_command, [](const Options& given) {
     Request request;
     given.made->fill(request);
@@ -317,8 +320,8 @@ Action add_store(CLI::App& app) {
                     {*request.n, request.m.value_or(*request.n), *request.d},
                     granule_of(*given.granule));
   });
-  runs(add("export", "matrices to .npy files, by rows",
-           "NAME=FILE: a matrix and where it goes; -: standard output", true),
+  runs(add("export", "write matrices to .npy files",
+           "NAME=FILE: a matrix and the file to write (-: standard output)", true),
        [](const Options& given) {
          return export_files(directory_meant(given.directory), given.items);
        });

@@ -11,8 +11,8 @@
 namespace redblue {
 
 Action add_table1(CLI::App& app) {
-  const auto format =
-      std::make_shared<TextOption>(app, "--format", "table, json or csv", "table|json|csv");
+  const auto format = std::make_shared<TextOption>(
+      app, "--format", "output format (default: table)", "table|json|csv");
   return [format] {
     const Format chosen = parse_format(*format);
     print(report_table1(), chosen);

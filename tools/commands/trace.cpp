@@ -14,8 +14,7 @@ namespace redblue {
 Action add_trace(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : problem(command, kOperandKeys),
-          trace(command, "this kernel, without the forward pass that makes its O and L") {}
+        : problem(command, kOperandKeys), trace(command, "this kernel") {}
     ProblemOptions problem;
     TraceOptions trace;
   };

@@ -42,14 +42,12 @@ class FormOptions {
  public:
   explicit FormOptions(CLI::App& app)
       : format_(app, "--format", list(", ") + "; table", list("|")),
-        also_(app, "--also",
-              "the same in another form to a file; -: standard output, and what else is said there "
-              "goes to standard error",
-              "FORM=FILE", {}, true),
-        tolerance_(app, "--tolerance",
-                   "what may differ, up or down, such as reads=1% or phase1/S:peak=64, or on one "
-                   "side: reads=+1%; several with commas between; nothing",
-                   "[PHASE:]METRIC=SIZE") {}
+        also_(app, "--also", "write another format to FILE, too (-: standard output)", "FORM=FILE",
+              {}, true),
+        tolerance_(
+            app, "--tolerance",
+            "allow differences, such as reads=1%, reads=+1% or core:peak=64, comma-separated",
+            "[PHASE:]METRIC=SIZE") {}
 
   // Throws: UsageError.
   [[nodiscard]] std::vector<Tolerance> tolerances() const {
@@ -285,11 +283,8 @@ Compared check_point(const RecordedPoint& before, const std::filesystem::path& d
 Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& subjects_of) {
   struct Options {
     explicit Options(CLI::App& command)
-        : suite(
-              command, "suite",
-              "a file of kernels and grids of n, m, d, M ...; or a recording, to be made again; -: "
-              "standard input"),
-          out(command, "-o,--out", "where it goes; -: standard output, as where left out", "FILE"),
+        : suite(command, "suite", "a suite, or a baseline to record again (-: standard input)"),
+          out(command, "-o,--out", "file to write (default: standard output)", "FILE"),
           part(command),
           jobs(command) {}
     Argument suite;
@@ -360,16 +355,15 @@ std::vector<std::string> accept_all(const std::map<std::size_t, Accept>& accepts
 
 struct CheckOptions {
   explicit CheckOptions(CLI::App& command)
-      : baseline(command, "baseline", "a recording; -: standard input"),
+      : baseline(command, "baseline", "a baseline (-: standard input)"),
         forms(command),
         accept(command, "--accept",
-               "takes what this point moves now into the baseline; a point as `check` prints it, "
-               "or a pattern such as 'decode/*'",
+               "accept the new counts of a point, named as `check` prints it, or of a pattern "
+               "('decode/*')",
                "POINT", {}, true),
-        reason(command, "--reason", "why, for the baseline; --accept needs it", "TEXT"),
-        who(command, "--who", "who accepts; as git knows where left out", "NAME"),
-        suite(command, "--suite",
-              "annotations name the lines of this suite; those of the baseline where left out",
+        reason(command, "--reason", "reason of --accept, kept in the baseline", "TEXT"),
+        who(command, "--who", "name of the person who accepts (default: git's user)", "NAME"),
+        suite(command, "--suite", "suite that annotations point into (default: the baseline)",
               "FILE"),
         part(command),
         jobs(command) {}
@@ -444,8 +438,8 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
 Action add_diff(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
-        : before(command, "before", "a recording; -: standard input"),
-          now(command, "now", "another one, likewise"),
+        : before(command, "before", "a baseline (-: standard input)"),
+          now(command, "now", "another baseline (-: standard input)"),
           forms(command) {}
     Argument before, now;
     FormOptions forms;
@@ -478,10 +472,9 @@ Action add_diff(CLI::App& app) {
 }  // namespace
 
 std::vector<Subcommand> gate_subcommands(const std::function<std::vector<Subject>()>& subjects) {
-  return {{"record", "write what the kernels of a suite move to a baseline",
+  return {{"record", "count a suite, and write a baseline",
            [subjects](CLI::App& app) { return add_record(app, subjects); }},
-          {"check",
-           "compare the kernels with a baseline; exit 3 where one moves another number of words",
+          {"check", "compare kernels with a baseline; exit 3 on a difference",
            [subjects](CLI::App& app) { return add_check(app, subjects); }},
           {"diff", "compare two baselines, the largest changes first", add_diff}};
 }

@@ -21,7 +21,7 @@ MergeOptions::MergeOptions(CLI::App& app, const std::string& parts_help,
                            const std::string& out_help, const std::string& out_type)
     : parts(app, "parts", parts_help),
       out(app, "-o,--out", out_help, out_type),
-      partial(app, "--partial", "points may be missing") {}
+      partial(app, "--partial", "accept missing points") {}
 
 void say_missing(const std::string& missing, bool any_there, const MergeOptions& options) {
   if (!missing.empty() && !options.partial.get()) {

@@ -103,9 +103,8 @@ int merge_sweeps(const MergeOptions& options, const std::string& program) {
 
 Action add_merge(CLI::App& app) {
   const auto options = std::make_shared<MergeOptions>(
-      app, "directories of `sweep --part`, or recordings of `record --part`",
-      "the directory of the merged sweep; or the file of the baseline, -: standard output, as "
-      "where left out",
+      app, "directories of `sweep --part`, or files of `record --part`",
+      "directory of the merged sweep, or file of the baseline (default: standard output)",
       "DIR|FILE");
   return [options, program = program_name(app)] {
     const std::vector<std::string> parts = options->parts.get();

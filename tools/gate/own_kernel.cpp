@@ -92,7 +92,8 @@ Description describe(const OwnReport& report) {
 
 struct RunOptions {
   explicit RunOptions(CLI::App& command)
-      : point(command), format(command, "--format", "table, json or csv", "table|json|csv") {}
+      : point(command),
+        format(command, "--format", "output format (default: table)", "table|json|csv") {}
   PointOptions point;
   TextOption format;
 };
@@ -194,7 +195,7 @@ int own_kernels_command(int argc, char** argv) {
     }
   }
   std::vector<Subcommand> subcommands = {
-      {"list", "the kernels, their sizes, and which have a formula", add_own_list},
+      {"list", "list the kernels, their sizes, and which have a formula", add_own_list},
       {"run", "run a kernel and count its words", add_own_run},
       {"count", "count the words that a kernel moves, from its formula", add_own_count}};
   const std::string name = std::filesystem::path(argv[0]).filename().string();

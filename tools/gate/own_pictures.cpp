@@ -211,7 +211,7 @@ Action add_own_plot(CLI::App& app, const SweepDrawn& of) {
              [of](CLI::App& command) { return plot_words(command, of); }},
             {"phases", "where the words of a kernel of a sweep go, by phase",
              [of](CLI::App& command) { return plot_phases(command, of); }},
-            {"occupancy", "what is in fast memory in the course of a run, by tile", plot_occupancy},
+            {"occupancy", "contents of fast memory over a run, by tile", plot_occupancy},
             {"replay", "words of a run against those of caches of every size: LRU, Belady's, OPT",
              plot_replay}});
 }

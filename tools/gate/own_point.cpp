@@ -87,7 +87,7 @@ std::string wrong_with(const Subject& subject) {
   return "";
 }
 
-PointOptions::PointOptions(CLI::App& app) : kernel_(app, "kernel", "a kernel of `list`") {
+PointOptions::PointOptions(CLI::App& app) : kernel_(app, "kernel", "a kernel (see `list`)") {
   for (const Subject& subject : own_kernels()) {
     for (const Parameter& parameter : subject.parameters) {
       if (std::ranges::find(names_, parameter.name) == names_.end()) {

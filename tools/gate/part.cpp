@@ -7,8 +7,7 @@
 namespace redblue {
 
 PartOption::PartOption(CLI::App& app)
-    : part_(app, "--part",
-            "part i of N, for one of N machines: every N-th point, from the i-th on; all points",
+    : part_(app, "--part", "only every N-th point, from the i-th on, for one of N machines",
             "i/N") {}
 
 std::optional<SuitePart> PartOption::get() const {

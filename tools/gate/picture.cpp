@@ -32,8 +32,9 @@ std::string Gnuplot::draw(const Picture& picture, PictureFormat format) const {
 
 PictureOptions::PictureOptions(CLI::App& app)
     : out(app, "-o,--out",
-          fmt::format("the picture, {}; -: standard output, as SVG", kPictureEndings), "FILE"),
-      bare(app, "--bare", "without a title and without the command below") {}
+          fmt::format("write the picture to FILE, {} (-: SVG on standard output)", kPictureEndings),
+          "FILE"),
+      bare(app, "--bare", "leave out the title and the command") {}
 
 PictureFile::PictureFile(const PictureOptions& asked) : bare_(asked.bare.get()) {
   const auto given = asked.out.get();

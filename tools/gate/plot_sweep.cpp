@@ -33,9 +33,8 @@ std::string axes_text(const std::vector<std::string>& axes) {
 
 SweepOptions::SweepOptions(CLI::App& app, SweepDrawn drawn)
     : drawn_(std::move(drawn)),
-      directory_(app, "directory", "of a sweep"),
-      where_(app, "--where", "only points with these arguments; several with commas between",
-             "NAME=VALUE"),
+      directory_(app, "directory", "directory of a sweep"),
+      where_(app, "--where", "only points with these arguments, comma-separated", "NAME=VALUE"),
       picture_(app) {}
 
 Points SweepOptions::points(const Sweep& sweep) const {
@@ -84,7 +83,7 @@ std::string SweepOptions::sizes_in(const std::string& text) const {
 
 SliceOptions::SliceOptions(CLI::App& app, const SweepDrawn& drawn)
     : SweepOptions(app, drawn),
-      over_(app, "--over", "the axis; the one of them that varies where left out",
+      over_(app, "--over", "axis (default: the argument that varies)",
             axes_text(drawn.family->axes({}))) {}
 
 Slice SliceOptions::slice(const Points& points) const {
@@ -160,7 +159,7 @@ Action plot_words(CLI::App& app, const SweepDrawn& of) {
 Action plot_phases(CLI::App& app, const SweepDrawn& of) {
   struct Options : SliceOptions {
     Options(CLI::App& command, const SweepDrawn& drawn)
-        : SliceOptions(command, drawn), kernel(command, "--kernel", "whose phases", "KERNEL") {}
+        : SliceOptions(command, drawn), kernel(command, "--kernel", "kernel to draw", "KERNEL") {}
     TextOption kernel;
   };
   return drawn<Options>(app, of, [](const Options& options, const Sweep& sweep) {
@@ -171,7 +170,7 @@ Action plot_phases(CLI::App& app, const SweepDrawn& of) {
 Action plot_levels(CLI::App& app, const SweepDrawn& of) {
   struct Options : SweepOptions {
     Options(CLI::App& command, const SweepDrawn& drawn)
-        : SweepOptions(command, drawn), kernel(command, "--kernel", "whose words", "KERNEL") {}
+        : SweepOptions(command, drawn), kernel(command, "--kernel", "kernel to draw", "KERNEL") {}
     // Throws: UsageError where points differ in more than M and the levels below it.
     [[nodiscard]] Slice slice(const Sweep& sweep) const {
       const std::vector<Slice> found = level_slices(of_one_kernel(points(sweep), kernel), family());

@@ -30,13 +30,13 @@ std::vector<Index> parse_sizes(std::string_view text, const std::string& from) {
 }  // namespace
 
 ReplayOutputs::ReplayOutputs(CLI::App& app)
-    : at_(app, "--at", "sizes of the cache in words: 1K,2K; powers of two", "M,..."),
-      cachesim_(app, "--cachesim",
-                "what the run touches, for libCacheSim (txt): a line an access, the number of its "
-                "word; -: standard output, and nothing else",
-                "FILE"),
-      per_phase_(app, "--per-phase", "reads in each phase of the run, too"),
-      format_(app, "--format", "table, json or csv; table", "table|json|csv") {}
+    : at_(app, "--at", "sizes of caches in words, powers of two: 1K,2K", "M,..."),
+      cachesim_(
+          app, "--cachesim",
+          "write the accesses for libCacheSim, one word number on each line (-: standard output)",
+          "FILE"),
+      per_phase_(app, "--per-phase", "add the reads of each phase"),
+      format_(app, "--format", "output format (default: table)", "table|json|csv") {}
 
 void ReplayOutputs::check() const {
   static_cast<void>(parse_format(format_));

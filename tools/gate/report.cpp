@@ -70,8 +70,9 @@ int report(const std::filesystem::path& directory, const std::filesystem::path& 
 Action add_report_of(CLI::App& app, const SweepTool& tool, FiguresOf figures_of) {
   struct Options {
     explicit Options(CLI::App& command)
-        : directory(command, "directory", "of a sweep"),
-          out(command, "-o,--out", "the page; else report.html there; -: standard output",
+        : directory(command, "directory", "directory of a sweep"),
+          out(command, "-o,--out",
+              "page to write (default: report.html in the directory; -: standard output)",
               "FILE.html") {}
     Argument directory;
     TextOption out;

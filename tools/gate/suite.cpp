@@ -152,6 +152,50 @@ void split_levels(Arguments& arguments, const std::string& place) {
   }
 }
 
+// Replaces the device that an entry names by its words, which are M and the levels below it.
+void take_device(const Subject& subject, Arguments& arguments, const std::string& place) {
+  if (!arguments.contains(kDevice) || !subject.device_levels) {
+    return;
+  }
+  Arguments others;
+  others.set_directory(arguments.directory());
+  for (const auto& [name, value] : arguments) {
+    if (name == "M" || name == kInner) {
+      throw InputError(fmt::format("{}: give either {} or {}", place, kDevice, name));
+    }
+    if (name != kDevice) {
+      others.set(name, value);
+    }
+  }
+  try {
+    std::vector<Index> levels =
+        subject.device_levels(to_string(arguments.value(kDevice)), arguments);
+    others.set("M", levels.back());
+    levels.pop_back();
+    if (!levels.empty()) {
+      others.set(std::string(kInner), fmt::format("{}", fmt::join(levels, ",")));
+    }
+  } catch (const UsageError& error) {
+    throw InputError(fmt::format("{}, {}: {}", place, kDevice, error.what()));
+  }
+  arguments = std::move(others);
+}
+
+// The names of devices in an entry.
+std::vector<Value> device_names(const Json& json, const std::string& place) {
+  std::vector<Value> names;
+  for (const Json& name : as_list(json)) {
+    if (!name.is_string()) {
+      throw InputError(fmt::format("{}: {} is no name", place, in_short(name)));
+    }
+    names.emplace_back(name.get<std::string>());
+  }
+  if (names.empty()) {
+    throw InputError(place + " is empty");
+  }
+  return names;
+}
+
 // from, from * times, ... or from, from + step, ... up to `to`.
 std::vector<Value> range_of(const Json& json, const std::string& place, bool is_M) {
   const bool grows = json.contains("times");
@@ -241,6 +285,12 @@ std::vector<Value> values_of(const Json& json, const Parameter& parameter,
   return values;
 }
 
+// Whether a size or one of several is in bytes, such as "64KiB".
+bool in_bytes(const Json& sizes) {
+  return sizes.is_string() ? sizes.get<std::string>().find('B') != std::string::npos
+                           : std::ranges::any_of(sizes, in_bytes);
+}
+
 constexpr std::string_view kAtMost = "at_most";
 
 // Whether a key of an entry is no argument.
@@ -285,11 +335,15 @@ std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
       continue;
     }
     const auto parameter = std::ranges::find(subject.parameters, key, &Parameter::name);
+    const std::string of = fmt::format("{}, {}", place, key);
+    if (key == "M" && entry.contains("word") && in_bytes(json)) {
+      throw InputError(of + " is in bytes, and \"word\" is given, too: give words");
+    }
     // complete() refuses a parameter that does not exist.
     const std::vector<Value> values =
-        parameter == subject.parameters.end()
-            ? std::vector<Value>{Value(Index{1})}
-            : values_of(json, *parameter, fmt::format("{}, {}", place, key));
+        key == kDevice && subject.device_levels ? device_names(json, of)
+        : parameter == subject.parameters.end() ? std::vector<Value>{Value(Index{1})}
+                                                : values_of(json, *parameter, of);
     if (grid.size() * values.size() > kMostPoints) {
       throw InputError(fmt::format("{} has more than {} points", place, kMostPoints));
     }
@@ -303,6 +357,7 @@ std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
     grid = std::move(larger);
   }
   for (Arguments& arguments : grid) {
+    take_device(subject, arguments, place);
     split_levels(arguments, place);
   }
   return grid;
@@ -311,7 +366,7 @@ std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
 // The first argument of an entry that this kernel does not take at all; empty if it takes all.
 std::string not_taken(const Json& entry, const Subject& subject) {
   for (const auto& [key, value] : entry.items()) {
-    if (!is_own(key) && key != kInner &&
+    if (!is_own(key) && key != kInner && key != kDevice &&
         std::ranges::find(subject.parameters, key, &Parameter::name) == subject.parameters.end()) {
       return key;
     }

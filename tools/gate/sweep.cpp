@@ -228,9 +228,8 @@ Action add_sweep_of(CLI::App& app, SweptKernels kernels) {
   struct Options {
     Options(CLI::App& command, const std::vector<std::string>& hows)
         : suite(command, "suite",
-                fmt::format("a file of kernels and grids; how: {}; -: standard input",
-                            fmt::join(hows, ", "))),
-          out(command, "-o,--out", "the directory; what it has of this suite is not done again",
+                fmt::format("a suite of how {} (-: standard input)", fmt::join(hows, ", "))),
+          out(command, "-o,--out", "directory of the results; points that it already has are kept",
               "DIR"),
           part(command),
           jobs(command) {}

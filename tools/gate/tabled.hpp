@@ -18,7 +18,8 @@ Action tabled(CLI::App& app, Report (*report_of)(const Asked&),
   struct Options {
     explicit Options(CLI::App& command)
         : asked(command),
-          format(command, "--format", "of the table: table, json or csv", "table|json|csv"),
+          format(command, "--format", "output format of the table (default: table)",
+                 "table|json|csv"),
           picture(command) {}
     Asked asked;
     TextOption format;

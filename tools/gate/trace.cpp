@@ -46,16 +46,15 @@ void TraceTarget::note_cut(Index written, Index all, const char* what,
 
 TraceOptions::TraceOptions(CLI::App& app, const std::string& of)
     : out_(app, "-o,--out",
-           fmt::format("a trace for Perfetto or chrome://tracing (JSON) of {}; a microsecond is a "
-                       "word moved; -: standard output",
+           fmt::format("write a trace of {} for Perfetto or chrome://tracing (-: standard output)",
                        of),
            "FILE"),
       din_(app, "--din",
-           "each word moved, for cache simulators: 0 or 1 and its address; -: standard output",
-           "FILE"),
-      events_(app, "--events", fmt::format("most events of --out; {}", kMostTraceEvents), "NUMBER"),
-      din_words_(app, "--din-words", fmt::format("most words of --din; {}", kMostDineroWords),
-                 "NUMBER") {}
+           "write the moves in Dinero's format, for cache simulators (-: standard output)", "FILE"),
+      events_(app, "--events", fmt::format("most events of --out (default: {})", kMostTraceEvents),
+              "NUMBER"),
+      din_words_(app, "--din-words",
+                 fmt::format("most words of --din (default: {})", kMostDineroWords), "NUMBER") {}
 
 std::vector<Given> TraceOptions::targets() const {
   std::vector<Given> targets = out_.all();

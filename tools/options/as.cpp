@@ -9,9 +9,7 @@ namespace redblue {
 
 AsOption::AsOption(CLI::App& app, const std::string& where)
     : as_(app, "--as",
-          where +
-              ": the tiles of another attention kernel, a name of `redblue list --as`; or all: "
-              "of each",
+          where + " the tiles of another attention kernel (see `redblue list --as`), or all",
           "SCHEDULE") {}
 
 std::vector<const KnownSchedule*> AsOption::schedules(const Request& request, Pass pass) const {

@@ -73,7 +73,7 @@ void require_enough(Index M, const std::string& from, Index least, Game game) {
 GraphOptions::GraphOptions(CLI::App& app)
     : table_(app,
              {"n", "m", "d", "dv", "mask", "given", "sharing", "wanted", "in", "make", "seed"}),
-      sums_(app, "--sums", "how a sum is made: chain (term by term), tree or any (at once); chain",
+      sums_(app, "--sums", "shape of a sum: term by term, a tree, or all at once (default: chain)",
             "chain|tree|any") {}
 
 Dag GraphOptions::dag(const std::string& name, std::optional<Sums> sums) const {

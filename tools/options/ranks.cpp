@@ -31,13 +31,13 @@ std::optional<Index> RanksOption::get() const {
 }
 
 RanksToPlanOptions::RanksToPlanOptions(CLI::App& app)
-    : ranks_(app, "the grids of so many ranks for a KERNEL, each rank with M words and a home"),
-      ring_(app, "--ring", "beside the grids: the same ranks as a ring"),
-      home_(app, "--home", "words of the home of a rank, at most; no limit where left out", "SIZE"),
-      link_costs_(app, "--link-costs",
-                  "seconds of a message between ranks, and of each of its words, for --objective "
-                  "time; as `redblue calibrate` measured them",
-                  "MESSAGE,WORD") {}
+    : ranks_(app, "rank the grids of this many ranks for KERNEL"),
+      ring_(app, "--ring", "add the same ranks as a ring"),
+      home_(app, "--home", "slow memory of a rank, in words (default: no limit)", "SIZE"),
+      link_costs_(
+          app, "--link-costs",
+          "seconds of a message and of each word, for --objective time (default: from calibrate)",
+          "MESSAGE,WORD") {}
 
 std::optional<Index> RanksToPlanOptions::home() const {
   const auto given = home_.get();

@@ -15,7 +15,7 @@ constexpr const char* kSimdVariable = "REDBLUE_SIMD";
 }  // namespace
 
 SimdOption::SimdOption(CLI::App& app)
-    : simd_(app, "--simd", "vector instructions in place of the best, a name of `redblue info`",
+    : simd_(app, "--simd", "vector instructions to use (see `redblue info`; default: the best)",
             "NAME") {}
 
 std::optional<std::string> SimdOption::apply() const {

@@ -11,10 +11,9 @@ namespace redblue {
 class UnitOption {
  public:
   explicit UnitOption(CLI::App& app)
-      : unit_(
-            app, "--unit",
-            "what caches hold: word; or row, for large extents: pieces of rows, of at most d words",
-            "word|row") {}
+      : unit_(app, "--unit",
+              "unit of caching: word, or row (up to d words), for large runs (default: word)",
+              "word|row") {}
 
   [[nodiscard]] std::string flag() const { return unit_.flag(); }
   // Throws: UsageError.
