@@ -1,7 +1,7 @@
 #pragma once
-// What becomes of scores, as the problem's activation has it: f = exp(s - L) and p = f (q - v) of a
-// softmax; of another f = phi(s) and p = phi'(s) q, of which no row has an L or a v. Tiles of these
-// are then empty, and their matrices are never looked at.
+// The functions f and p of scores, for the activation of a problem. A softmax has f = exp(s - L)
+// and p = f (q - v). Other activations have f = phi(s) and p = phi'(s) q, and their rows have no L
+// and no v. Tiles of L and v are then empty, and their matrices are not accessed.
 
 #include <string>
 #include <string_view>
@@ -14,20 +14,20 @@ namespace redblue {
 
 class Machine;
 
-// A word of that operand for each of these rows, where rows have it.
+// Reads the rows I of L or v. Returns an empty tile for other activations than softmax.
 Tile read_of_rows(Machine& machine, const Problem& problem, const Operands& io,
                   std::string_view name, Range I);
-// So many words of 0.
+// Returns a word of 0 for each row, or an empty tile for other activations.
 Tile of_rows(Machine& machine, const Problem& problem, std::string_view name, Index rows);
 
-// f where s was; and what p is made of, f of a softmax, else s as it is. The scores are those of
-// the rows `of` of L.
+// make_f() turns s into f. make_factor() turns s into the factor of p: f for a softmax, else s
+// unchanged. `of` are the rows of L that belong to s.
 void make_f(const Problem& problem, const View& s, const Tile& L, Range of);
 void make_factor(const Problem& problem, const View& s, const Tile& L, Range of);
-// p of that factor; p may be the factor or q.
+// Computes p from that factor. p may be the same view as the factor or q.
 void make_p(const Problem& problem, const ConstView& factor, const ConstView& q, const Tile& v,
             Range of, const View& p);
-// The same where the scores are of all rows.
+// The same for scores of all rows.
 inline void make_f(const Problem& problem, const View& s, const Tile& L) {
   make_f(problem, s, L, {0, s.rows()});
 }
@@ -39,13 +39,13 @@ inline void make_p(const Problem& problem, const ConstView& factor, const ConstV
   make_p(problem, factor, q, v, {0, q.rows()}, p);
 }
 
-// The texts of a nest: that of a softmax, or of another activation.
+// Returns the text for a nest: the first for a softmax, the second for other activations.
 inline std::string_view text_for(const Problem& problem, std::string_view of_softmax,
                                  std::string_view of_others) {
   return problem.normalised() ? of_softmax : of_others;
 }
 
-// "p = exp(S - L_I) (Q - v_I)" of such scores and q, or "p = phi'(S) (Q)".
+// Returns "p = exp(S - L_I) (Q - v_I)" for scores "S", q "Q" and rows "I", or "p = phi'(S) (Q)".
 inline std::string p_text(const Problem& problem, const std::string& s, const std::string& q,
                           const std::string& rows = "I") {
   return problem.normalised() ? "p = exp(" + s + " - L_" + rows + ") (" + q + " - v_" + rows + ")"

@@ -17,7 +17,7 @@ Blocks blocks_of(const Problem& problem, Index Br, Index Bc, Index Bw) {
   return blocks;
 }
 
-// The largest of one size that fits beside the others.
+// Returns the largest of one size that fits with the others.
 struct Largest {
   const Problem& problem;
   Index M;
@@ -34,7 +34,8 @@ struct Largest {
     return largest(std::min(problem.shape.d, M),
                    [&](Index tried) { return fits(rows, keys, tried); });
   }
-  // A mask adds to the peak what says which keys meet; and words take longer to count with it.
+  // The peak of all pairs, with the words of the index of the mask added. Counting words under the
+  // mask would take longer.
   [[nodiscard]] bool fits(Index Br, Index Bc, Index Bw) const {
     return total(cost_of(all_live, blocks_of(problem, Br, Bc, Bw))).peak +
                problem.mask.index().live() <=
@@ -114,13 +115,14 @@ Blocks widest_columns(const Problem& problem, Index M, const CostOfBlocks& cost_
   return blocks_of(problem, r, c, even(problem.shape.d, most.weights(r, c)));
 }
 
-// What a query that passes and a row block cost beyond their flops, in units of 1 / m and 1 / r of
-// the time of the products: rows are read and mapped once for each block of keys, and sums of T
-// taken up and put down once for each row block. The weights are those of `fastest` in rows.cpp,
-// turned; of row blocks from 24 to 384 none was measured to be better than 48 beyond noise.
+// The cost of a streaming query and of a row block beyond their flops, in units of 1 / m and 1 / r
+// of the time of the products. Rows are read and mapped once for each block of keys. The sums T_J
+// are loaded and stored once for each row block. The weights are those in `fastest` of rows.cpp,
+// with rows and keys exchanged. Measured row blocks from 24 to 384 were not better than 48 beyond
+// noise.
 Blocks fastest_columns(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   constexpr Index kMostRows = 48;
-  constexpr Index kRowStep = 12;  // registers hold 1, 2, 4, 6, 8 or 12 rows
+  constexpr Index kRowStep = 12;  // register tiles of 1, 2, 4 or 6 rows divide it
   constexpr double kPerPass = 16;
   constexpr double kPerRowBlock = 8;
   const Largest most{problem, M, cost_of};
@@ -132,7 +134,7 @@ Blocks fastest_columns(const Problem& problem, Index M, const CostOfBlocks& cost
     if (!most.fits(r, 1, 1)) {
       continue;
     }
-    // Whole panels where keys are more than a block, and as even as they allow.
+    // Whole panels if the keys are more than a block, and as even as panels allow.
     Index c = std::min(most.keys(r), most_dealt_out(problem, problem.shape.m));
     if (c < problem.shape.m && c > kPanel) {
       c = c / kPanel * kPanel;

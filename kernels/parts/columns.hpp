@@ -1,9 +1,10 @@
 #pragma once
-// What the column-stationary kernels share: for many queries and few keys. Of a block of Bc keys
-// K_J = X A2_J^T and h_J = A3_J Y stay in fast memory, and queries pass in blocks of Br rows of
-// A1: s = A1_I K_J. Keys meet weights in pieces of Bw of the summed index, so that to make a
-// block takes hardly more fast memory than the block itself. Under a mask the queries that meet a
-// block pass with it, and each of them has its own first block and its own last.
+// Building blocks of the column-stationary kernels, for many queries and few keys.
+//
+// K_J = X A2_J^T and h_J = A3_J Y of a block of Bc keys stay in fast memory. Queries stream in
+// blocks of Br rows of A1: s = A1_I K_J. Keys meet weights in pieces of Bw of the summed index, so
+// that making a block takes hardly more fast memory than the block itself. Under a mask only
+// queries that meet a block stream past it. Each query then has a first block and a last block.
 
 #include <algorithm>
 #include <string>
@@ -18,12 +19,13 @@
 
 namespace redblue {
 
-// How often queries pass, all blocks of keys together; and how often after the first time.
+// The queries that stream, summed over all blocks of keys (`all`), and without the first time of
+// each query (`again`).
 struct Passes {
   Words all, again;
 };
 
-// Br, Bc and Bw, each at most what there is of it, with the problem around them.
+// The problem, with Br, Bc and Bw. Each is at most its extent.
 struct ColumnPlan {
   ColumnPlan(const Problem& of, const Blocks& blocks)
       : problem(of),
@@ -42,7 +44,8 @@ struct ColumnPlan {
   [[nodiscard]] NestLoop key_loop() const { return {"J", "keys", problem.shape.m, keys}; }
 };
 
-// In a phase of its name: the sum of left(K) right(K) over all pieces K of the width.
+// Opens a phase called `name`, and returns the sum of left(K) right(K) over all pieces K of the
+// width.
 template <class Left, class Right>
 Tile product_in_pieces(Machine& machine, const ColumnPlan& by, std::string_view name, Index rows,
                        Index cols, const Left& left, const Right& right) {
@@ -56,24 +59,25 @@ Tile product_in_pieces(Machine& machine, const ColumnPlan& by, std::string_view 
   return sum;
 }
 
-// K_J; of plain inputs c K_J.
+// Returns K_J, or c K_J for plain inputs.
 Tile keys_of_scores(Machine& machine, const ColumnPlan& by, const Operands& io, Range J);
-// K_J, or h_J, of that width, of all blocks: each with `kept` words a key beside it. Of plain
-// inputs they are read.
+// The cost of K_J, or of h_J, over all blocks. Each key has `kept` other words in fast memory.
+// Plain inputs are only read.
 PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Index width, Words kept);
-// The same inside the loop J over blocks of keys: the block `name` of weights and keys, with tiles
-// that stay beside it. Of plain inputs, a phase that reads `keys`.
+// Writes the loops of this product inside the loop J over blocks of keys. `name` is the product of
+// `weights` and `keys`, and `beside` are the other resident tiles. For plain inputs, it writes a
+// phase that reads `keys`.
 void product_in_pieces_nest(NestWriter& nest, const ColumnPlan& by, const NestLoop& J,
                             std::string_view name, std::string_view weights, std::string_view keys,
                             const NestWriter::Tiles& beside);
 
-// Keys and X by columns, Y by rows, as pieces of the width meet; the rest a row block; and g, where
-// there is one, by columns.
+// The window of an operand. Keys, X and g move by columns and Y by rows, as pieces of the width
+// meet. The others move by row blocks. Plain keys have their whole width.
 Window column_window(const Signature& operand, const Problem& problem, const Blocks& blocks);
 
-// The blocks for which the peak stays within M. Words depend on the number of key blocks alone:
-// `widest_columns` has the largest Bc that fits beside one query; `fastest_columns` gives up some
-// of it for row blocks that keep the registers busy.
+// Return fitting blocks: their peak is at most M. The words moved depend only on the number of key
+// blocks. `widest_columns` takes the largest Bc that fits with one query. `fastest_columns` gives
+// up some keys for row blocks that keep the registers busy.
 Blocks widest_columns(const Problem& problem, Index M, const CostOfBlocks& cost);
 Blocks fastest_columns(const Problem& problem, Index M, const CostOfBlocks& cost);
 

@@ -10,8 +10,9 @@
 
 namespace redblue {
 
-// From some sizes, each within [1, limit], those from `first` on change one by one, a step to
-// either side as long as cost(sizes) is less, in smaller steps at last.
+// Changes the sizes from `first` on, each within [1, limit], until cost(sizes) is least nearby. It
+// multiplies or divides one size after another by a step while the cost falls. The step starts at 2
+// and shrinks.
 template <class Cost>
 void descend(std::vector<Index>& sizes, std::size_t first, Index limit, const Cost& cost) {
   double least = cost(sizes);

@@ -1,4 +1,4 @@
-// The blocks of products with one that stays.
+// Chooses the blocks of products with one resident block.
 
 #include <algorithm>
 #include <cmath>
@@ -18,8 +18,8 @@ Words words(const PhaseCost& cost) {
   return cost.reads + cost.writes;
 }
 
-// Which sizes that cut an extent evenly are tried: all small ones, and of large ones some in each
-// so many, for more would make plans slow and hardly better.
+// The even block sizes that a search tries: all sizes up to `all`. Larger sizes shrink in steps of
+// 1 / `parts` of the size, because more sizes would make plans slow and hardly better.
 struct SizesTried {
   Index all, parts;
 };
@@ -35,8 +35,7 @@ void for_even_sizes(Index extent, Index most, const SizesTried& which, const Try
   }
 }
 
-// The block that stays is `first` by `second` of its rows and columns (or depth), and slices of
-// the third pass it.
+// The sides of the resident block, `first` by `second`. Slices of the third extent stream past it.
 template <class B>
 struct SidesOf {
   Index B::*first;
@@ -83,7 +82,7 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
   };
   const Index slice = objective == Objective::time ? narrow_slice(M) : 1;
 
-  // Not more words than there are in M.
+  // Not more words than M.
   const auto most_rows = [&](const Sides& tried, Index second) {
     return std::min(of.*tried.first_extent, std::max<Index>(M / second, 1));
   };
@@ -93,7 +92,7 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
     by.*tried.slice = std::min(slice, of.*tried.slice_extent);
     return by;
   };
-  // The most of the first side beside so many of the second; nothing where these do not fit.
+  // The largest first side that fits with this second side; empty if none fits.
   const auto fitted = [&](const Sides& tried, Index second) -> std::optional<StationaryBlocks> {
     StationaryBlocks by = narrowest(tried, second);
     if (!fits(by)) {
@@ -105,12 +104,13 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
                larger.*tried.first = size;
                return fits(larger);
              }));
-    // A tile made smaller may be held along its other side, and its pieces be larger.
+    // After even() a smaller tile may be held along its other side, with larger pieces. So it is
+    // checked again.
     return fits(by) ? std::optional(by) : std::nullopt;
   };
 
   constexpr Stays kAll[] = {Stays::C, Stays::A, Stays::B};
-  // Squares move few words: what cannot move as few as one of them is not searched.
+  // Squares move few words. Blocks that cannot move as few words as a square are not searched.
   std::optional<Words> enough;
   for (const Stays what : kAll) {
     const Sides tried = sides(what);
@@ -149,7 +149,7 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
   if (!best) {
     return {};
   }
-  // What is left of M goes to slices and pieces.
+  // The free words of M go to slices and pieces.
   for (Index wide = kWidestSlice; wide > 0; --wide) {
     StationaryBlocks by = *best;
     by.*side.slice = std::max(by.*side.slice, std::min(wide, of.*side.slice_extent));
@@ -165,14 +165,14 @@ StationaryBlocks fit_stationary(const ProductShape& of, Index M, Objective objec
 
 namespace {
 
-// Blocks of all levels in the making, from the innermost out; the machine's are the last.
+// Chooses the blocks of all levels, from the innermost out; the machine is the last.
 class StationaryFit {
  public:
   StationaryFit(const ProductShape& of, const Memory& memory, Stays what,
                 const StationaryLevelCost& cost)
       : of_(of), memory_(memory), cost_(cost), sides_(sides_of<ProductBlocks>(what)) {}
 
-  // The words of the blocks in which so much passes each level at a time.
+  // Chooses the blocks with these sizes of the streaming extent at each level. Returns their words.
   double fit(const std::vector<Index>& passing) {
     const ProductBlocks all{of_.rows, of_.cols, of_.depth};
     by_ = {.rows = of_.rows,
@@ -181,7 +181,8 @@ class StationaryFit {
            .piece = std::max({of_.rows, of_.cols, of_.depth}),
            .inner = ProductLevels(memory_.inner.size(), all)};
     for (std::size_t level = 0; level < passing.size(); ++level) {
-      // Blocks of an inner level are whole ones of the level inside, so that cuts fall together.
+      // Blocks of an inner level are multiples of blocks of the level inside, so that cuts
+      // coincide.
       const bool outermost = level == memory_.inner.size();
       const ProductBlocks inside = level == 0 || outermost ? ProductBlocks{1, 1, 1} : at(level - 1);
       ProductBlocks by = inside;
@@ -228,7 +229,8 @@ class StationaryFit {
     return level < by_.inner.size() ? by_.inner[level]
                                     : ProductBlocks{by_.rows, by_.cols, by_.depth};
   }
-  // The machine's pieces are blocks of the level inside, along the longer side of what stays.
+  // The pieces of the machine are blocks of the level inside, along the longer side of the resident
+  // block.
   void set(std::size_t level, const ProductBlocks& by) {
     if (level < by_.inner.size()) {
       by_.inner[level] = by;
@@ -241,7 +243,7 @@ class StationaryFit {
                        std::min(by.*sides_.second, of_.*sides_.second_extent);
     by_.piece = by_.inner.back().*(first ? sides_.first : sides_.second);
   }
-  // Levels around it have all there is, or their blocks.
+  // The levels around it have blocks already, or the whole extents.
   [[nodiscard]] bool fits(std::size_t level, const ProductBlocks& by) {
     const StationaryBlocks before = by_;
     set(level, by);
@@ -262,8 +264,8 @@ class StationaryFit {
 
 }  // namespace
 
-// Where a square stays in each of two levels, of M and of more words, M', words are few at both if
-// (M M')^(1/4) pass the second at a time: the search goes from there.
+// If a square stays in each of two levels, of M and of more words M', both move few words if (M
+// M')^(1/4) of the third extent pass the second level together. The search starts there.
 StationaryBlocks fit_stationary_levels(const ProductShape& of, const Memory& memory,
                                        Objective objective, std::initializer_list<Stays> what,
                                        const StationaryLevelCost& cost) {

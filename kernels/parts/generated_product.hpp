@@ -1,7 +1,8 @@
 #pragma once
-// C = F B of a factor F that is in no matrix but made as it passes: a block of C stays, with its
-// rows' own words, a slice of B is held, and rows of F are made in pieces. Under a mask of pairs of
-// rows and the depth only live words of F are read; a block of rows brings what it meets of B.
+// Products C = F B with a factor F that is made during the product and never stored. A block of C
+// stays, with the words of its rows. A slice of B is held, and rows of F are made in pieces. Under
+// a mask of pairs (a row and an index of the depth), only live words of F are read. A block of rows
+// then reads only the rows of B that it meets.
 
 #include <string>
 #include <string_view>
@@ -18,16 +19,17 @@
 
 namespace redblue {
 
-// What making F costs. What rows have are sums.
+// The cost of making F. Words of rows are sums.
 struct FactorCost {
-  Index columns = 0;    // words that stay for each row of a block of C
-  Index tiles = 0;      // words beside each word of a piece
-  Index reads = 0;      // for each word
-  Index row_reads = 0;  // for each row of a block of C
+  Index columns = 0;    // resident words for each row of a block of C
+  Index tiles = 0;      // more words for each word of a piece
+  Index reads = 0;      // words read for each word of F
+  Index row_reads = 0;  // words read for each row of a block of C
   // For a nest.
   std::string_view text = {};  // "f = exp(s - L)"
   ColumnNames column_names = {};
-  // In inner levels; and how many products of this shape are added to C, F in the first.
+  // In inner levels: the pass that makes F, and the number of products of this shape that are added
+  // to C. Only the first has the factor F.
   PassCost near = {};
   Index products = 1;
 };
@@ -43,9 +45,10 @@ void generated_product_nest(NestWriter& nest, const ProductNames& names, const P
                             const StationaryBlocks& by, const FactorCost& factor,
                             const Mask& live = {});
 
-// A phase of a kernel whose plan has blocks of that name. rows_of(I) is what stays for the rows I;
-// make(that, pairs, part, levels) the words of F of these pairs, whose rows' own words are `part`
-// of it: 0 where they are dead.
+// Runs the product as a phase of a kernel with blocks of this name in its plan. rows_of(I) returns
+// the resident words of the rows I. make(own, pairs, part, levels) returns the words of F for these
+// pairs, 0 for dead pairs. `own` is the result of rows_of(), and the rows of the pairs have its
+// rows `part`.
 template <class RowsOf, class Make>
 void generated_product(Machine& machine, std::string_view name, const Plan& plan,
                        const SlowMatrix& B, SlowMatrix& C, const RowsOf& rows_of,

@@ -29,8 +29,8 @@ void leave_group(Machine& machine, const Operands& io, Range at, GradientSums su
   machine.write(Z, io.out(kPartOfZ.name).row_block(at));
 }
 
-// The mean follows as that of a pass over keys does, with a group for a block of them: by its
-// distance from the group's mean, weighed.
+// The mean of a row moves as in a pass over keys, with a group in the role of a block of keys. It
+// moves by its weighted distance from the mean of the group.
 void merge_groups(Machine& machine, const GroupedRows& by, const Operands& io, Range units) {
   const Phase phase(machine, "merge");
   const auto read = [&](const Signature& of, Range at) {
@@ -103,7 +103,7 @@ Tile sum_of_group(Machine& machine, const GroupedRows& by, const Operands& io, I
     const Tile L = read(kL, I);
     exponentiate(weight, L, weight);
   }
-  Tile moved = read(kOfRows, I);  // by so much since the group's last key (r)
+  Tile moved = read(kOfRows, I);  // v - mean of the group (r)
   {
     const Tile mean = read(kMeans, at);
     subtract_rows(moved, mean);

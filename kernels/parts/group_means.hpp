@@ -1,12 +1,13 @@
 #pragma once
-// What groups of keys leave of a row block where neither O nor L is given (GradientSums): U and Z,
-// and of each row maximum, sum and mean. These three are merged in the order of groups. With L and
-// v of all keys, which come of them, each group's sum is
+// The partial results of groups of keys for a row block, if neither O nor L is given
+// (GradientSums). They are U and Z, and the maximum, sum and mean of each row. A merge of the
+// maxima, sums and means, in the order of the groups, gives L and v of all keys. The sum of each
+// group is then
 //
 //   W = exp(max_G - L) (U_G + (mean_G - v) Z_G),
 //
-// so that U and Z of a group are read where they were left. A row that meets no key of a group
-// leaves 0, and kNoMaximum.
+// so U and Z of a group are read from the place where the group left them. A row that meets no key
+// of a group leaves sums of 0 and the maximum kNoMaximum.
 
 #include "kernels/kernel.hpp"
 #include "kernels/nest.hpp"
@@ -22,10 +23,12 @@ inline constexpr Signature kSums{"sum of groups", &Shape::n, nullptr, Holds::sum
 inline constexpr Signature kMeans{"mean of groups", &Shape::n, nullptr, Holds::sums, true};
 inline constexpr Signature kPartsOfGroups[] = {kPartOfU, kPartOfZ, kMaxima, kSums, kMeans};
 
-// The blocks of keys that a running mean of q follows, at most; and after them all groups but one.
+// The most times that the mean of q moves: once for each block of keys in a group, then once for
+// each group after the first.
 Index moves_of_mean(const GroupedRows& by);
 
-// The columns of all that a group leaves, and their words; in the caller's phase, at these rows.
+// The columns of all partial results of a group, and their words for each row. leave_group() writes
+// them at the rows `at`, in the phase of the caller.
 inline Words columns_of_group(const Problem& problem) {
   return 2 * Words(problem.shape.d) + 3;
 }
@@ -34,14 +37,15 @@ inline Words words_of_group(const Problem& problem) {
 }
 void leave_group(Machine& machine, const Operands& io, Range at, GradientSums sums);
 
-// In a phase merge: L and v of some row blocks.
+// merge_groups() computes L and v of some row blocks, in a phase merge.
 void merge_groups(Machine& machine, const GroupedRows& by, const Operands& io, Range units);
 PhaseCost merge_groups_cost(const GroupedRows& by, Range units);
 void merge_groups_nest(NestWriter& nest, const NestLoop& I, const NestLoop& groups);
 
-// W of one unit, or whatever sum of p_ij A2_j it is, in the caller's phase.
+// Returns W of one unit, or another sum of p_ij A2_j, in the phase of the caller.
 Tile sum_of_group(Machine& machine, const GroupedRows& by, const Operands& io, Index unit);
-// Of some units, written nowhere; U and Z with two words of each row.
+// The cost for some units, without writing the sum. The peak has U and Z, and two more words for
+// each row.
 PhaseCost sum_of_group_cost(std::string path, const GroupedRows& by, Range units);
 void sum_of_group_nest(NestWriter& nest, const Problem& problem, const NestLoop& I,
                        const std::string& result);

@@ -11,12 +11,12 @@
 namespace redblue {
 
 // A unit is a row block of a group. Units are numbered through all `blocks` of the first group,
-// then through those of the next. Calls visit(groups, blocks) for at most three parts of `units`;
-// in a part, each group has the same blocks.
+// then through all `blocks` of the next. Calls visit(groups, blocks) for at most three parts of
+// `units`. In a part, each group has the same blocks.
 void each_part(Range units, Index blocks,
                const std::function<void(Range groups, Range blocks)>& visit);
-// From the sum over the blocks of one group, the sum over the same blocks of all groups. Requires:
-// no mask. A group has at most `most` keys, and all groups together have `others`.
+// Returns the sum over some blocks of all groups, from the sum over the same blocks of one group.
+// Requires: no mask. A group has at most `most` keys, and all groups together have `others`.
 Units::Sum of_all_groups(Units::Sum of_one, Index groups, Index most, Index others);
 void add(Units::Sum& sum, const Units::Sum& more);
 void add(PhaseCost& sum, const PhaseCost& more);
@@ -34,7 +34,7 @@ struct GroupedRows {
   RowPlan by;
   Units row_blocks;
   Index groups;
-  bool some;  // there are others elsewhere
+  bool some;  // other ranks have more groups
 
   [[nodiscard]] bool merges() const { return groups > 1 || some; }
   [[nodiscard]] Index units() const { return (Words(row_blocks.size()) * groups).value(); }
@@ -43,12 +43,12 @@ struct GroupedRows {
   }
   [[nodiscard]] Range rows(Index unit) const { return row_blocks[unit % row_blocks.size()]; }
   [[nodiscard]] Index group(Index unit) const { return unit / row_blocks.size(); }
-  // The place of rows I of a group in the partial results.
+  // The rows of the partial results in which a group leaves the rows I.
   [[nodiscard]] Range left(Index group, Range I) const {
     const Index first = group * by.problem.shape.n;
     return {first + I.begin, first + I.end};
   }
-  // The plan in which pairs of other groups are dead: without a mask, the same.
+  // Returns the plan with the pairs of other groups dead. Without a mask it is the same plan.
   [[nodiscard]] RowPlan of_group(Index group) const {
     RowPlan plan = by;
     if (merges() && !plan.problem.mask.full()) {
@@ -57,12 +57,12 @@ struct GroupedRows {
     return plan;
   }
   [[nodiscard]] Units::Sum sum(Range units) const;
-  // Calls visit(sum, keys) for parts of some units, with the most keys of a group in each.
+  // Calls visit(sum, keys) for parts of some units. `keys` is the most keys of a group in the part.
   using Visit = std::function<void(const Units::Sum& of, Index keys)>;
   void each_sum(Range units, const Visit& visit) const;
 };
 
-// The loop over the keys of a group inside one over groups, and their tiles.
+// The loop over the keys of a group, inside a loop over groups, and the tiles of the keys.
 struct GroupNest {
   NestLoop J;
   NestWriter::Tiles keys;

@@ -19,7 +19,7 @@
 namespace redblue {
 namespace {
 
-// How many matrices of values come, and of their gradients leave, beside those of keys.
+// The number of value matrices read, and of their gradients written, when keys are not counted.
 int values_read(KeySums sums) {
   return sums.needs_p() && !sums.one_of_keys ? 1 : 0;
 }
@@ -27,18 +27,18 @@ int values_written(KeySums sums) {
   return sums.dV && !sums.one_of_keys ? 1 : 0;
 }
 
-// The words of a key with what stays of it: K_J, V_J, dK_J, dV_J.
+// The words of a key with its tiles that stay: K_J, V_J, dK_J, dV_J.
 Words key_words(const Problem& problem, KeySums sums) {
   return Words(problem.shape.d) * (1 + (sums.dK ? problem.sum_words : 0)) +
          Words(problem.shape.dv) * (values_read(sums) + values_written(sums) * problem.sum_words);
 }
 
-// The words of a query that passes.
+// The words of a streaming query.
 Words query_words(const Problem& problem, KeySums sums) {
   return Words(problem.shape.d) + problem.shape.dv + (sums.needs_p() ? 2 : 1) * problem.row_words();
 }
 
-// Queries in the place of keys, and keys in that of queries: which stay.
+// The problem or the blocks with queries and keys exchanged: keys are then the resident rows.
 Problem exchanged(const Problem& problem) {
   Problem other = problem;
   std::swap(other.shape.n, other.shape.m);
@@ -62,15 +62,15 @@ KeyBlocks exchanged(const RowPlan& plan) {
   return by;
 }
 
-// Of f and of p, beside a block of c keys in inner levels.
+// The words of the strips of f and p for a block of c keys in inner levels.
 Words strips(const RowPlan& by, Words c, KeySums sums) {
   return by.strip_rows(c) * by.strip_keys() * (sums.needs_p() ? 2 : 1);
 }
 
-// What each step takes of a key and of a query: f; p; dK; dV.
+// The words that each step takes of a key and of a query. The steps are f, p, dK and dV.
 std::vector<LevelSums::Step> steps(const Problem& problem, KeySums sums) {
   const Words d = problem.shape.d, dv = problem.shape.dv, one = problem.row_words();
-  const auto scores = [&](Words width) -> LevelSums::Step {  // with L or v of all queries
+  const auto scores = [&](Words width) -> LevelSums::Step {  // with L or v of each query
     return {.read = width, .passing = width, .beside = one, .passing_at_a_time = kByRows};
   };
   const auto sum = [](Words changed, Words summed) -> LevelSums::Step {
@@ -85,7 +85,7 @@ std::vector<LevelSums::Step> steps(const Problem& problem, KeySums sums) {
     steps.push_back(scores(dv));
     steps.push_back(sum(0, d));
   }
-  if (sums.dV && sums.one_of_keys) {  // into dK
+  if (sums.dV && sums.one_of_keys) {  // added to dK
     steps.push_back(sum(d, 0));
   } else if (sums.dV) {
     steps.push_back(sum(0, dv));
@@ -93,8 +93,11 @@ std::vector<LevelSums::Step> steps(const Problem& problem, KeySums sums) {
   return steps;
 }
 
-// Keys; which queries pass; Q_I with dO_I, or L_I or v_I, and two tiles of scores, or later with
-// dQ_I and one. In inner levels: all of I with strips.
+// The peak has the keys, the index of the queries that meet them, and Q_I. Add the larger of two:
+// - dO_I, or L_I or v_I, and two tiles of scores
+// - dQ_I and one tile of scores
+//
+// In inner levels the peak has all tiles of I and the strips.
 Words peak(const Problem& problem, const KeyBlocks& by, KeySums sums, Index r, Index c) {
   const Words d = problem.shape.d;
   const Words dv = problem.shape.dv;
@@ -107,8 +110,9 @@ Words peak(const Problem& problem, const KeyBlocks& by, KeySums sums, Index r, I
   return stays + r * d + std::max(r * beside + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
 }
 
-// Adds f^T dO_I to sums of the keys C; and p_IC, of f_IC, where it is needed. C are some of the
-// keys J. Where there is no softmax, f comes as the scores, of which p is made, and then f.
+// Adds f^T dO_I to the sums of the keys C, which are some of the keys J. Returns p_IC, made from
+// f_IC, if it is needed. Without a softmax, `f` holds the scores on entry. p is made from them, and
+// then they become f.
 Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range I,
                     const LivePairs& live, Range C, Tile& f, const Tile& v_t, Tile& to_dV) {
   const Problem& problem = live.problem();
@@ -143,8 +147,8 @@ Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range
   return p;
 }
 
-// Some queries that meet the keys of a unit, whether these are the first that they meet, and those
-// of them that meet later keys.
+// Some queries that meet the keys of a unit. `first` says whether these are the first keys that
+// they meet. `later` are the queries that also meet later keys.
 struct Passing {
   Range I;
   bool first;
@@ -165,7 +169,7 @@ std::vector<Passing> passing(const Units& units, Range J, Index rows) {
   return all;
 }
 
-// dQ_I += p K_C. Nothing is there to be read before the first key that these queries meet.
+// Computes dQ_I += p K_C. At the first keys that these queries meet, there is no dQ_I to read yet.
 void add_to_dQ(Machine& machine, const KeyGradients& x, const Passing& queries, const Tile& k_t,
                Range C, Tile p) {
   const auto& [I, first, later] = queries;
@@ -179,13 +183,13 @@ void add_to_dQ(Machine& machine, const KeyGradients& x, const Passing& queries, 
   write_sums(machine, dq_t, *x.dQ, I, later, Orientation::transposed);
 }
 
-// A block of keys with what stays of it.
+// A block of keys with its resident tiles.
 struct StayingKeys {
   Range J;
   Tile k_t, v_t, dk, dv;
 };
 
-// The queries that meet the keys pass.
+// Streams the queries that meet the keys.
 void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
                   const KeyGradients& x, KeySums sums, const Units& units, StayingKeys& keys) {
   const bool shared = sums.one_of_keys;
@@ -219,14 +223,13 @@ void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
   }
 }
 
-// Some queries that pass, with what belongs to them.
+// Some streaming queries with their tiles.
 struct PassingQueries {
   Range I;
   Tile q, dO, L, v;  // (r, d), (r, d), (r), (r)
 };
 
-// The queries pass in inner levels, in the plan in which queries and keys are in each other's
-// place.
+// Streams queries in inner levels, with the plan in which queries and keys are exchanged.
 class PassInside {
  public:
   PassInside(Machine& machine, const RowPlan& by, const KeyGradients& x, KeySums sums,
@@ -252,7 +255,7 @@ class PassInside {
     const auto summed = [](const Tile& tile, Use use = Use::sums) {
       return Near(tile, Axis::staying, Axis::whole, use).at_a_time(kInRegisters);
     };
-    // L and v are used once for each panel of scores, when these are there.
+    // L and v are not passed in parts: each panel of scores uses them once, after its product.
     NearSteps steps = {
         {staying(of.k_t), passing(queries.q).at_a_time(kByRows), passing(queries.L)}};
     if (sums_.needs_p()) {
@@ -280,7 +283,7 @@ class PassInside {
   }
 
  private:
-  // K_J^T, V_J^T, dK_J and dV_J, of which the second may be the first.
+  // K_J^T, V_J^T, dK_J and dV_J. If values are keys, V_J^T is K_J^T and dV_J is dK_J.
   struct Staying {
     Range J;
     const Tile &k_t, &v_t;
@@ -296,8 +299,8 @@ class PassInside {
                                Holds::scores);
   }
 
-  // Adds to the sums of the keys K what queries give that are near them. `live` are pairs of keys
-  // and queries, and strips have a row for a query.
+  // Adds the terms of the near queries to the sums of the keys K. `live` are pairs of keys and
+  // queries. Strips have a row for each query.
   void add_strip(LevelWalk& walk, const LivePairs& live, Range K, const PassingQueries& queries) {
     const Staying of = tiles();
     const Range Q{live.keys().begin - queries.I.begin, live.keys().end - queries.I.begin};
@@ -357,7 +360,7 @@ void pass_queries_inside(Machine& machine, const RowPlan& by, const KeyGradients
   }
 }
 
-// Sums, or keys, some of which are columns of the tile, or rows.
+// Multiplies keys, or their sums, by a factor. Each key is a column of the tile, or a row.
 void scale_keys(Machine& machine, const RowPlan& by, Tile& keys, Near near, float factor) {
   const bool in_columns = near.columns == Axis::staying;
   each_rows(machine, by.inner, &LevelBlocks::rows, in_columns ? keys.cols() : keys.rows(), {near},
@@ -436,7 +439,7 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, const Key
   const Words dv = problem.shape.dv;
   const bool needs_p = sums.needs_p();
   const Words sum_words = problem.sum_words;
-  // Queries after the first keys that they meet.
+  // The queries at all keys but the first that they meet.
   const Words again = !sums.dQ              ? Words(0)
                       : of.met.overflowed() ? of.met
                                             : Words(of.met.value() - problem.shape.n);
@@ -464,7 +467,7 @@ PhaseCost key_gradients_level_cost(std::string path, const Problem& problem, con
                                     .passing = query_words(problem, sums),
                                     .strips = strips(near, of.largest, sums),
                                     .steps = steps(problem, sums)});
-  if (!sums.one_of_keys) {  // K, and dK, meet c
+  if (!sums.one_of_keys) {  // K and dK are multiplied by c
     const Words scaled = of.rows * d * (sums.dK ? 2 : 1);
     cost.reads += scaled;
     cost.writes += scaled;
@@ -496,7 +499,7 @@ KeyBlocks fit_inside(const Problem& problem, const Memory& memory, Objective obj
 
 }  // namespace
 
-// The words depend on the keys alone.
+// The words moved depend only on the keys of a block.
 KeyBlocks fit_key_gradients(const Problem& problem, const Memory& memory, Objective objective,
                             KeySums sums) {
   if (!memory.inner.empty()) {
@@ -528,13 +531,14 @@ KeyBlocks fit_key_gradients(const Problem& problem, const Memory& memory, Object
 
 namespace {
 
-// The loops over keys and the queries that pass; in groups, of which a part of dK is not scaled.
+// The loops over keys and over the queries that stream. In groups, dK is a part of a sum and is not
+// scaled.
 void nest_of(NestWriter& nest, const Problem& problem, KeySums sums, const Units::Sum& of,
              const NestLoop& J, const NestLoop& I, bool in_groups) {
   const Index d = problem.shape.d;
   const bool scaled = problem.inputs == Inputs::plain;
   const std::string keys(input_names(problem).keys);
-  NestExtent again = I;  // after the first keys that they meet
+  NestExtent again = I;  // at all keys but the first
   again.all = problem.mask.full() ? 0 : of.met.value() - problem.shape.n;
   const Index dv = problem.shape.dv;
   const auto passing = [&](std::string_view name, Index cols) {

@@ -22,7 +22,7 @@ Index PlanLevel::least(Index most, Index outermost, Index LevelBlocks::*block) c
   return size;
 }
 
-// Level by.inner.size() is the machine's.
+// Level by.inner.size() is the machine.
 Index PlanLevel::blocks(std::size_t of_level, Index length, Index outermost,
                         Index LevelBlocks::*block) const {
   std::vector<Index> steps;
@@ -35,7 +35,7 @@ Index PlanLevel::blocks(std::size_t of_level, Index length, Index outermost,
 
 namespace {
 
-// Over row blocks of `size` rows, of which the last may have fewer.
+// The sum over row blocks of `of.largest` rows. The last block may have fewer rows.
 template <class OfBlock>
 Words over_units(const Units::Sum& of, const OfBlock& of_block) {
   if (of.units == 0) {
@@ -90,12 +90,12 @@ PhaseCost level_row_dots_cost(std::string path, PlanLevel in, const Units::Sum& 
 
 namespace {
 
-// Rows each time that they come, and each time but the first; keys of all row blocks; and the most
-// words.
+// The rows, counted each time they come (`rows`), and each time but the first (`again`). The keys
+// that all row blocks meet, and the most words held.
 struct LevelPasses {
   Words rows, again, keys, peak;
 };
-// The most words of so many rows and keys.
+// Returns the most words held for some rows and keys.
 using WordsNear = std::function<Words(Index rows, Index keys)>;
 
 class MaskedPasses {
@@ -171,7 +171,7 @@ LevelPasses passes_of(PlanLevel in, Range units, bool apart, const WordsNear& wo
 
 }  // namespace
 
-// All steps together are one; rows then stay while keys pass.
+// Steps that are not apart count as one step: rows stay while keys stream.
 PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const LevelSums& sums) {
   const bool apart = in.level == 0 && in.by.steps_apart();
   const std::vector<LevelSums::Step> steps =
@@ -222,23 +222,24 @@ PhaseCost level_add_rows_cost(std::string path, PlanLevel in, Index rows, Words 
 
 namespace {
 
-// Blocks of all levels in the making, of fast memories from the innermost out; the machine's is the
-// last. A block may be larger than what it cuts, which is then one piece.
+// Chooses the blocks of all levels, from the innermost out; the machine is the last. A block may be
+// larger than the extent it cuts, which is then one piece.
 class LevelFit {
  public:
   LevelFit(const Problem& problem, const Memory& memory, const CostOfBlocks& cost,
            const LevelCostOfBlocks& level_cost)
       : problem_(problem), memory_(memory), cost_(cost), level_cost_(level_cost) {}
 
-  // The cost of the blocks with these keys of each level around the innermost.
+  // Chooses the blocks with these keys for each level around the innermost. Returns their cost.
   [[nodiscard]] double fit(const std::vector<Index>& keys, Objective objective) {
     const auto [n, m, d] = problem_.shape;
     const std::size_t count = memory_.inner.size();
     plan_ = RowPlan(problem_, n, m, d);
     plan_.inner.assign(count, {.rows = n, .keys = m, .weights = d});
     for (std::size_t level = 0; level <= count; ++level) {
-      // Blocks of an inner level are whole ones of the level inside, so that cuts fall together;
-      // for time the machine's rows, too, where they fit, for a part of a block takes longer.
+      // Blocks of an inner level are multiples of blocks of the level inside, so that cuts
+      // coincide. For time, so are the rows of the machine, if they fit, because a part of a block
+      // takes longer.
       const bool outermost = level == count, for_time = objective == Objective::time;
       LevelBlocks inside = level == 0 || outermost ? LevelBlocks{1, 1, 1} : at(level - 1);
       if (outermost && for_time) {
@@ -260,7 +261,7 @@ class LevelFit {
       if (level > 0) {
         raise(&LevelBlocks::keys, std::min(keys[level - 1], m));
         if (LevelBlocks by = at(level); for_time && by.keys > at(level - 1).keys) {
-          by.keys -= by.keys % at(level - 1).keys;  // few keys that are left over take longer
+          by.keys -= by.keys % at(level - 1).keys;  // a short last block takes longer
           set(level, by);
         }
       } else if (for_time) {
@@ -307,8 +308,8 @@ class LevelFit {
     return total(level < plan_.inner.size() ? level_cost_(problem_, plan_.blocks(), level)
                                             : cost_(problem_, plan_.blocks()));
   }
-  // Of a level whose next ones have no blocks yet: as if these were as large as can be, of one row
-  // block and of two.
+  // Whether the blocks of a level fit. The levels around it have no blocks yet, so they are taken
+  // as large as possible, with one row block and with two.
   [[nodiscard]] bool fits(std::size_t level) {
     const RowPlan so_far = plan_;
     const auto [n, m, d] = problem_.shape;
@@ -322,8 +323,8 @@ class LevelFit {
     plan_ = so_far;
     return fits;
   }
-  // Strips keep the registers busy where rows are whole panels and keys are several. Where steps
-  // are apart strips are larger, and each takes longer to come to.
+  // Strips keep the registers busy if rows are whole panels and there are several keys. With steps
+  // apart, strips are larger, and each takes longer to reach.
   [[nodiscard]] LevelBlocks fastest_inside() {
     LevelBlocks best{1, 1, 1};
     double least = std::numeric_limits<double>::infinity();
@@ -346,7 +347,8 @@ class LevelFit {
     }
     return best;
   }
-  // Whether the levels around the innermost, which have all steps together, hold so many rows.
+  // Whether the levels around the innermost have room for these rows. These levels borrow the tiles
+  // of all steps together.
   [[nodiscard]] bool have_room_for(Index rows) {
     const RowPlan so_far = plan_;
     bool fit = true;
@@ -357,15 +359,16 @@ class LevelFit {
     plan_ = so_far;
     return fit;
   }
-  // Registers hold whole dozens of keys, or thirds of one. Few keys halve.
+  // The numbers of keys tried are multiples of 12, alone and with 4 more: register tiles of 1, 2, 4
+  // or 6 keys divide 12. From 12 down they halve.
   static constexpr Index kMostKeys = 96;
   static Index whole_panels(Index size) { return size > kPanel ? size / kPanel * kPanel : size; }
   static Index fewer_keys(Index c) {
     return c > 12 ? (c % 12 == 4 ? c - 4 : (c - 1) / 12 * 12 + (c % 12 == 0 ? 4 : 0)) : c / 2;
   }
-  // The time of a pair and column in that of a multiply-add. There are three, of which the last
-  // loads and stores its sums once for c keys; vectors are along whole panels of queries; and each
-  // strip takes some time whatever its size. Measured.
+  // The time for a pair and a column, in multiply-adds. There are three multiply-adds, and the last
+  // loads and stores its sums once for c keys. Vectors run along whole panels of queries. Each
+  // strip takes a fixed time. The factors were measured.
   [[nodiscard]] double slowness(const LevelBlocks& by) const {
     const auto [n, m, d] = problem_.shape;
     const Index r = std::min(by.rows, n);
@@ -390,12 +393,12 @@ class LevelFit {
 
 }  // namespace
 
-// Where words are few at both of two levels, of M and of more words, the keys of the second are
-// sqrt(M M' / 3) / d: the search goes from there, level by level, a step to either side as long as
-// that is better, in smaller steps at last.
+// Words are few at two neighbouring levels, of M and of more words M', if the second has sqrt(M M'
+// / 3) / d keys. The search starts there. It changes the keys of one level after another while the
+// cost falls, in steps that shrink.
 Blocks fit_levels(const Problem& problem, const Memory& memory, Objective objective,
                   const CostOfBlocks& cost, const LevelCostOfBlocks& level_cost) {
-  // What fits without a mask fits under one, beside the words that say which pairs live.
+  // Blocks that fit without a mask also fit under one, if the words of its index are set aside.
   const Problem all = problem.with_mask({});
   Memory left = memory;
   left.M = std::max<Index>(memory.M - problem.mask.index().live(), 1);

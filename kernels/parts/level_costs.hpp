@@ -1,8 +1,10 @@
 #pragma once
-// The words of an inner level for what kernels of row blocks do (kernels/parts/levels.hpp), and the
-// blocks of all levels. Row blocks of a level cut those of the next one anew, as key blocks and
-// columns of weights do. Under a mask what is near a row block comes alone, and the sums are taken
-// over all tiles.
+// The cost of an inner level in kernels with resident rows (kernels/parts/levels.hpp), and the
+// choice of the blocks of all levels.
+//
+// Row blocks of a level cut each row block of the next level anew. So do key blocks and columns of
+// weights. Under a mask a row block meets only the keys near it, and the costs are sums over all
+// tiles.
 
 #include <cstddef>
 #include <string>
@@ -13,22 +15,24 @@
 
 namespace redblue {
 
-// A level in a plan.
+// One inner level of a plan.
 struct PlanLevel {
   const RowPlan& by;
   std::size_t level;
 
-  // The most that a block has, of so many.
+  // The rows, keys or columns of its largest block, if there are `most` of them.
   [[nodiscard]] Index rows(Index most) const { return least(most, by.rows, &LevelBlocks::rows); }
   [[nodiscard]] Index keys(Index most) const { return least(most, by.keys, &LevelBlocks::keys); }
   [[nodiscard]] Index weights(Index most) const {
     return least(most, by.weights, &LevelBlocks::weights);
   }
-  // Its blocks in row blocks of the machine, in keys and in columns of weights.
+  // The number of its blocks: in some row blocks of the machine, in some keys, and in some columns
+  // of weights.
   [[nodiscard]] Words row_blocks(const Units::Sum& of) const;
   [[nodiscard]] Index key_blocks(Index keys) const;
   [[nodiscard]] Index weight_blocks(Index columns) const;
-  // Those of the next level; of row blocks those after the first in each of the machine's.
+  // The same for the next level. more_row_blocks_around() leaves out the first one in each row
+  // block of the machine.
   [[nodiscard]] Index key_blocks_around(Index keys) const;
   [[nodiscard]] Index weight_blocks_around(Index columns) const;
   [[nodiscard]] Words more_row_blocks_around(const Units::Sum& of) const;
@@ -39,14 +43,15 @@ struct PlanLevel {
                              Index LevelBlocks::*block) const;
 };
 
-// A product of all rows with d x d weights; and v = rowsum(a * b) of them.
+// The cost of a product of all rows with d x d weights, and of v = rowsum(a * b).
 PhaseCost level_rows_times_cost(std::string path, PlanLevel in, const Units::Sum& of);
 PhaseCost level_row_dots_cost(std::string path, PlanLevel in, const Units::Sum& of);
 
-// Keys pass rows: words of a row that are read, and that are summed up; those of a key; and what is
-// beside them in fast memory, strips of scores. And the same of each step of the arithmetic, where
-// what an earlier step has summed up is changed; a level may have a part of what passes, beside
-// which `beside` words of each key are whole, and of what is summed up or changed.
+// The cost of streaming keys past resident rows. `read` and `summed` are words for each row,
+// `passing` words for each key, and `strips` the words of scores in fast memory. A Step has the
+// same for one step of the arithmetic. `changed` are words for each row that an earlier step has
+// summed. A level may hold only a part of the streaming words, or of the sums. It always holds the
+// `beside` words of each key.
 struct LevelSums {
   Words read, summed, passing, strips;
   struct Step {
@@ -60,14 +65,15 @@ struct LevelSums {
   std::vector<Step> steps;
 };
 PhaseCost level_core_cost(std::string path, PlanLevel in, Range units, const LevelSums& sums);
-// g += A1_I^T W_I for each of these units, with kept columns or without.
+// The cost of g += A1_I^T W_I for each unit, with or without kept columns. `adding` units add to an
+// existing g.
 PhaseCost level_gradient_cost(PlanLevel in, const Units::Sum& of, Index adding);
-// sum += part, so many times, of so many rows of d words.
+// The cost of sum += part for rows of d words. It happens `times` times.
 PhaseCost level_add_rows_cost(std::string path, PlanLevel in, Index rows, Words times);
 
-// The blocks of all levels, of a kernel with these formulas: those for which the sum over levels of
-// their words, each weighed by `word_costs`, is least. Without these a word of a level costs as
-// much as the level has words, which loses an equal share over the bound at each level.
+// Returns the blocks of all levels for a kernel with these formulas. They make the sum of the words
+// of all levels least, each weighed by `word_costs`. Without `word_costs`, the cost of a word is
+// the number of words M of its level. Each level then loses an equal share over the lower bound.
 Blocks fit_levels(const Problem& problem, const Memory& memory, Objective objective,
                   const CostOfBlocks& cost, const LevelCostOfBlocks& level_cost);
 

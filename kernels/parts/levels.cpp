@@ -69,7 +69,8 @@ void LevelWalk::add_to_levels(const Near& near) {
 LevelWalk::Borrowed::Borrowed(LevelWalk& walk, std::size_t level, Range staying, Range passing,
                               NearParts& all)
     : Borrowed(walk.machine_.inner()[level], all) {
-  // If the rest does not fit, what was taken goes back, as written where it changes: the run ends.
+  // If a later part does not fit, the run ends: the parts taken so far are given back, and changed
+  // ones are counted as written.
   for (auto& [near, part] : all) {
     const auto along = [&](Axis axis, Index first, Index extent) -> Range {
       const Range of = axis == Axis::staying ? staying : passing;
@@ -91,7 +92,7 @@ LevelWalk::Borrowed::Borrowed(LevelWalk& walk, std::size_t level, Range staying,
   }
 }
 
-// The last first.
+// Gives back the last part first.
 void LevelWalk::Borrowed::give_back() noexcept {
   while (taken_ > 0) {
     in_.give_back(all_[--taken_].part);

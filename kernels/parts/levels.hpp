@@ -1,16 +1,17 @@
 #pragma once
-// How kernels in which rows stay use inner levels of fast memory (memsim/level.hpp). In a tile of a
-// row block and what passes it, keys or columns of weights, each level has a smaller row block,
-// which stays in it while smaller blocks of what passes come, and so on inward:
+// How kernels with resident rows use inner levels of fast memory (memsim/level.hpp).
+//
+// In the machine a row block meets keys, or columns of weights. Each level has a smaller row block,
+// which stays in it while smaller blocks of keys or columns stream past, and so on inward:
 //
 //   for I1 in I:                          // rows of the level
-//     borrow what belongs to the rows I1
-//     for J1 in J:                        // what passes, of the level
-//       borrow what belongs to J1
+//     borrow the tiles of the rows I1
+//     for J1 in J:                        // keys or columns of the level
+//       borrow the tiles of J1
 //       the next level inward, or arithmetic
-//     what was made, or changed, goes back
+//     give back the tiles that were made or changed
 //
-// Without inner levels all of this is nothing, and the arithmetic is on whole tiles.
+// Without inner levels a walk borrows no tiles, and the arithmetic is on whole tiles.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,24 +31,30 @@
 
 namespace redblue {
 
-// The blocks of a level in what blocks of the levels around it cut: in a length, `outer` says how
-// it is cut first, from the innermost of those levels out.
+// Returns the number of blocks of size `step` in a length that outer levels cut first. `outer` has
+// the block sizes of the outer levels, from the innermost out.
 Index pieces(Index length, Index step, std::span<const Index> outer);
 
-// The ranges that a walk is in: of what stays, of what passes, or the whole extent.
+// How the rows or columns of a tile follow a walk: always the whole extent, the resident range, or
+// the streaming range.
 enum class Axis : std::uint8_t { whole, staying, passing };
 
-// Words that are made anew and used at once; that are made anew each time that they come; that are
-// there, and perhaps change but are not looked at again; that change; that are summed up, which are
-// made anew the first time, and change after that. A tile of several steps is, of all of them
-// together, what comes last here.
+// How the arithmetic uses the words of a tile:
+//
+//    scratch  made anew and used at once
+//    makes    made anew each time they come
+//    reads    read; later changes to them are not used
+//    changes  read and changed
+//    sums     summed up: made anew the first time, changed after that
+//
+// A tile of several steps has the last of their uses in this order.
 enum class Use : std::uint8_t { scratch, makes, reads, changes, sums };
 
-// How much of a part is in the innermost level at a time, where it passes in one step of the
-// arithmetic: all of it; or some rows or columns, as products take them; or what registers hold.
+// How much of a part the innermost level holds together during one step of the arithmetic. It is
+// all of the part, some rows or columns as products take them, or the words that registers hold.
 struct AtATime {
   Index rows = kAllOfIt, columns = kAllOfIt, words = kAllOfIt;
-  // Of a part of Index or Words.
+  // The words held together of a part of this size. Count is Index or Words.
   template <class Count>
   [[nodiscard]] Count of(Count all_rows, Count all_columns) const {
     return std::min(std::min(all_rows, Count(rows)) * std::min(all_columns, Count(columns)),
@@ -57,10 +64,11 @@ struct AtATime {
 inline constexpr AtATime kByRows{.rows = kRegisterRows};
 inline constexpr AtATime kByColumns{.columns = 2 * kRegisterColumns};
 inline constexpr AtATime kInRegisters{.words = kRegisterCharge};
-inline constexpr AtATime kByPanels{.columns = kPanel};  // of transposed rows, down their columns
+inline constexpr AtATime kByPanels{.columns = kPanel};  // for transposed rows, down their columns
 
-// What a walk borrows of a tile: the part in which it is. The rows and columns of the tile begin at
-// these of the walk's. Of an empty tile nothing.
+// The part of a tile that a walk borrows: the ranges of the walk along its rows and columns. Row 0
+// and column 0 of the tile are first_row and first_column of the walk. A walk ignores an empty
+// tile.
 struct Near {
   Near(const Tile& of, Axis along_rows, Axis along_columns, Use as, Index row = 0, Index column = 0)
       : tile(&of),
@@ -73,7 +81,7 @@ struct Near {
   Axis rows, columns;
   Use use;
   Index first_row, first_column;
-  AtATime some = {};  // in the innermost level, where one step of the arithmetic takes it
+  AtATime some = {};  // the share held together, if one step takes it in the innermost level
   [[nodiscard]] Near at_a_time(const AtATime& of) const {
     Near near = *this;
     near.some = of;
@@ -81,12 +89,12 @@ struct Near {
   }
 };
 
-// Which sums a level has had before, by the first row or column that stays.
+// Remembers which sums have begun in each level, by the first resident row or column.
 class Begun {
  public:
   Begun(const Machine& machine, Index staying)
       : of_levels_(machine.inner().size(), std::vector<bool>(static_cast<std::size_t>(staying))) {}
-  // Whether it is the first time.
+  // Returns whether this is the first time.
   [[nodiscard]] bool begins(std::size_t level, Index first) {
     auto begun = of_levels_[level][static_cast<std::size_t>(first)];
     const bool fresh = !begun;
@@ -98,7 +106,7 @@ class Begun {
   std::vector<std::vector<bool>> of_levels_;
 };
 
-// A tile of words that arithmetic makes and uses alone, in all levels.
+// A scratch tile of the arithmetic, borrowed in all levels until it dies.
 struct NearTile {
   NearTile(Machine& machine, Tile words);
   Tile tile;
@@ -107,22 +115,23 @@ struct NearTile {
   std::vector<Loan> loans_;
 };
 
-// What each step of arithmetic takes that a walk comes to; a tile may be in several.
+// The tiles that each step of the arithmetic takes in a walk. A tile may be in several steps.
 using NearSteps = std::vector<std::vector<Near>>;
 
-// A walk through the inner levels of a machine. Where a plan has several steps apart
-// (LevelBlocks::apart), each of them borrows in the innermost level what it takes, or some of it at
-// a time, and gives it back; else that level, too, borrows what all of them take.
+// A walk through the inner levels of a machine. Each level borrows the tiles of all steps together.
+// If a plan has several steps apart (LevelBlocks::apart), the innermost level differs: there each
+// step borrows its own tiles, whole or in parts, and gives them back.
 class LevelWalk {
  public:
-  // Which blocks of a level stay, and which pass.
+  // The block sizes of a level, for the resident or for the streaming range.
   using Step = Index LevelBlocks::*;
-  // `begun` is of what is summed up. Requires: `levels` and it outlive the walk.
+  // `begun` is for tiles of Use::sums. Requires: `levels` and `begun` outlive the walk.
   LevelWalk(Machine& machine, const Levels& levels, Step staying, Step passing,
             const NearSteps& steps, Begun* begun = nullptr);
 
-  // Calls visit(staying, passing) for what the innermost level works on at a time. Of what passes
-  // some of what stays, narrow(staying, passing) is the part that comes, perhaps none.
+  // Calls visit(staying, passing) for the ranges that the innermost level works on together.
+  // narrow(staying, passing) returns the part of the streaming range that these resident rows need,
+  // perhaps an empty one.
   template <class Narrow, class Visit>
   void each(Range staying, Range passing, const Narrow& narrow, const Visit& visit) {
     walk(levels_.size(), staying, passing, narrow, visit);
@@ -133,8 +142,8 @@ class LevelWalk {
         staying, passing, [](Range, Range all) { return all; }, visit);
   }
 
-  // In a visit: a step of the arithmetic, on all that stays of it (sums begin for all of it or for
-  // none), and some of what passes.
+  // Does one step of the arithmetic, in a visit. Requires: `staying` is the whole resident range of
+  // the visit, because sums begin for all of it or for no part. `passing` may be a part.
   template <class Arithmetic>
   void step(std::size_t number, Range staying, Range passing, const Arithmetic& arithmetic) {
     if (!apart_) {
@@ -171,14 +180,14 @@ class LevelWalk {
     }
   }
 
-  // What a level has of a tile while it is there, next to what says which part that is.
+  // A part of a tile in a level, with the description that selects it.
   struct NearPart {
     explicit NearPart(const Near& of) : near(of), part(*of.tile) {}
     Near near;
     Level::Part part;
   };
   using NearParts = std::vector<NearPart>;
-  // Of some tiles those parts, until it dies.
+  // Borrows the parts of some tiles until it dies.
   class Borrowed {
    public:
     Borrowed(LevelWalk& walk, std::size_t level, Range staying, Range passing, NearParts& all);
@@ -199,16 +208,17 @@ class LevelWalk {
   const Levels& levels_;
   Step staying_, passing_;
   bool apart_, one_step_;
-  std::vector<NearParts> of_steps_;  // where they are apart
+  std::vector<NearParts> of_steps_;  // the tiles of each step, for steps apart
   struct OfLevel {
-    NearParts staying, passing;  // of all steps, each tile once
+    NearParts staying, passing;  // the tiles of all steps, each once
   };
   std::vector<OfLevel> of_levels_;
   Begun* begun_;
-  std::optional<bool> fresh_;  // whether what is summed up now begins
+  std::optional<bool> fresh_;  // whether the current sums begin
 };
 
-// The same where nothing passes: calls visit(rows) for some rows at a time.
+// A walk with no streaming range: calls visit(rows) for the rows that the innermost level holds
+// together.
 template <class Visit>
 void each_rows(Machine& machine, const Levels& levels, LevelWalk::Step step, Index rows,
                std::vector<Near> near, const Visit& visit) {

@@ -1,8 +1,9 @@
 #pragma once
-// The live pairs of a tile of scores. A tile without one is not computed; one in which all are live
-// is computed as without a mask; in one with some, the words of the others are set, after whatever
-// made them, so that none reaches a result. A query or key comes with a tile where it has a live
-// pair in it.
+// The live pairs of a tile of scores under a mask.
+//
+// A tile without a live pair is not computed. A tile with only live pairs is computed as without a
+// mask. In any other tile the words of dead pairs are set after they were computed, so that they
+// reach no result. A query or key is read for a tile only if it has a live pair in the tile.
 
 #include <algorithm>
 #include <limits>
@@ -17,18 +18,18 @@
 
 namespace redblue {
 
-// The score of a dead pair: its exponential is 0, and it is no maximum.
+// The score of a dead pair: its exponential is 0, and it is never a maximum.
 inline constexpr float kDeadScore = -std::numeric_limits<float>::infinity();
 
 class LivePairs {
  public:
-  // Of the queries I and the keys J.
+  // The pairs of the queries I and the keys J.
   LivePairs(const Problem& problem, Range I, Range J)
       : problem_(problem), I_(I), J_(J), live_(problem.pairs(I, J)) {}
-  // Registers hold a multiple of so many keys.
+  // The step of key ranges. Register tiles of 1, 2, 4 or 6 keys divide it.
   static constexpr Index kKeyStep = 12;
-  // Of the queries I and those of the keys J from about the first to about the last that one of
-  // them meets, in whole steps.
+  // The pairs of the queries I and some keys of J: from about the first to about the last key that
+  // one of the queries meets, in whole steps.
   static LivePairs near(const Problem& problem, Range I, Range J, Index step = kKeyStep) {
     if (problem.mask.full()) {
       return {problem, I, J};
@@ -43,25 +44,26 @@ class LivePairs {
   [[nodiscard]] Range keys() const { return J_; }
   [[nodiscard]] const Problem& problem() const { return problem_; }
 
-  // Those of some of the queries and keys, by their places among them.
+  // The pairs of some queries and keys, given by their places among I and J.
   [[nodiscard]] LivePairs part(Range queries, Range keys) const {
     const bool whole = queries.size() == I_.size() && keys.size() == J_.size();
     return whole ? *this : LivePairs(problem_, part_of(I_, queries), part_of(J_, keys));
   }
 
   [[nodiscard]] bool none() const { return live_ == Words(0); }
-  // The queries that meet some of the keys; of these, those that meet keys before them, or after.
+  // The queries that meet some of the keys. The other two: those among them that also meet earlier
+  // or later keys.
   [[nodiscard]] Ranges met() const { return all() ? Ranges{I_} : meeting({I_}, J_); }
   [[nodiscard]] Ranges met_before() const { return meeting(met(), {0, J_.begin}); }
   [[nodiscard]] Ranges met_after() const { return meeting(met(), {J_.end, problem_.shape.m}); }
-  // The dead words of a tile with a row for each query, or of its transpose, become `value`.
+  // Sets the dead words to `value` in a tile with a row for each query, or in its transpose.
   template <class Scores>
   void set_dead(const Scores& s, float value) const {
     if (all()) {
       return;
     }
     for (Index i = 0; i < I_.size(); ++i) {
-      Index dead = 0;  // from here on, up to what is live
+      Index dead = 0;  // keys from here to the next live range are dead
       problem_.mask.each_range(I_.begin + i, J_, [&](Range live) {
         fill_in_row(s, i, {dead, live.begin - J_.begin}, value);
         dead = live.end - J_.begin;
@@ -72,7 +74,7 @@ class LivePairs {
 
  private:
   [[nodiscard]] bool all() const { return live_ == Words(I_.size()) * J_.size(); }
-  // Those of some queries that meet some of the keys.
+  // The queries that meet some of the keys.
   [[nodiscard]] Ranges meeting(Ranges queries, Range keys) const {
     if (keys.size() == 0) {
       return {};
@@ -101,8 +103,8 @@ class LivePairs {
   Words live_;
 };
 
-// The keys of a level that some queries meet among those of the next, from about the first to about
-// the last; perhaps none.
+// The keys of J that the queries I meet, as one range from about the first to about the last key.
+// It may be empty.
 inline Range keys_near(const Problem& problem, Range I, Range J) {
   if (problem.mask.full()) {
     return J;
@@ -115,12 +117,12 @@ inline LivePairs all_pairs(const Problem& problem) {
   return {problem, {0, problem.shape.n}, {0, problem.shape.m}};
 }
 
-// Some rows of a matrix, of queries or of keys; without a mask, when these are all that there are,
-// the matrix itself.
+// The live rows of a matrix, which belong to queries or keys. Without a mask all rows are live, and
+// this is the matrix itself.
 template <class Matrix>
 class LiveRows {
  public:
-  // `others`: what words of other rows are when they are read.
+  // `others` is the value that words of other rows have when they are read.
   LiveRows(Matrix& all, const Mask& mask, const Ranges& rows, float others = 0) : all_(&all) {
     if (!mask.full()) {
       if constexpr (std::is_const_v<Matrix>) {

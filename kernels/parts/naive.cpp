@@ -13,7 +13,7 @@ void set_dead_scores(Machine& machine, const Problem& problem, Tile& scores, flo
   all_pairs(problem).set_dead<View>(scores, value);
 }
 
-// Erratum: line 4 says "delete A, d"; meant is l.
+// Erratum: line 4 says "delete A, d" and means "delete A, l".
 Tile f_at_once(Machine& machine, const Problem& problem, const Tile& A1, const Tile& A2_t,
                const SlowMatrix& X, SlowMatrix* L, bool for_p) {
   Tile A;
@@ -47,7 +47,7 @@ Tile f_at_once(Machine& machine, const Problem& problem, const Tile& A1, const T
   return f;
 }
 
-// A1 and A2 with A, and X and S; or with A, max and l; or with A, l and f.
+// The peak is A1, A2 and A with the largest of three: X and S, max and l, or l and f.
 PhaseCost f_at_once_cost(const Problem& problem, bool writes_L) {
   const auto [n, m, d] = problem.shape;
   const Words nd = Words(n) * d;

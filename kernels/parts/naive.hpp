@@ -1,6 +1,6 @@
 #pragma once
-// Lines 2 to 4 of Algorithm 1, shared by the forward and backward passes that keep everything
-// in fast memory.
+// Lines 2 to 4 of Algorithm 1, shared by the forward and backward kernels that keep everything in
+// fast memory.
 
 #include "kernels/kernel.hpp"
 #include "kernels/plan.hpp"
@@ -12,25 +12,25 @@ namespace redblue {
 
 class Machine;
 
-// s = A1 X A2^T, from the transpose of A2, and f = softmax(s), of which it writes the rows'
-// log-sum-exp where L is not null; or f of another activation. Where p alone is made of f, `for_p`,
-// it is the scores under another activation, with 0 for dead ones.
+// Returns f of s = A1 X A2^T, from the transpose of A2. For a softmax it also writes the
+// log-sum-exp of the rows if L is not null. If f is only for making p (`for_p`), other activations
+// return the scores instead, with 0 for dead pairs.
 Tile f_at_once(Machine& machine, const Problem& problem, const Tile& A1, const Tile& A2_t,
                const SlowMatrix& X, SlowMatrix* L, bool for_p);
 
-// All queries as one unit, which asks what it meets before dead scores are set.
+// All queries as one unit. It reads the index of the mask before dead scores are set.
 inline Units all_queries(const Problem& problem) {
   return Units::of_queries(problem, problem.shape.n);
 }
-// The dead words of all scores become `value`.
+// Sets the words of dead pairs to `value` in a tile of all scores.
 void set_dead_scores(Machine& machine, const Problem& problem, Tile& scores, float value);
 
-// Every operand at once.
+// The window of an operand: the whole matrix.
 inline Window whole_window(const Signature& operand, const Problem& problem, const Blocks&) {
   return {operand.rows_of(problem.shape), operand.cols_of(problem.shape)};
 }
 
-// Of a phase that reads A1 and A2 and then makes f.
+// The cost and the loops of a phase that reads A1 and A2 and then makes f.
 PhaseCost f_at_once_cost(const Problem& problem, bool writes_L);
 void f_at_once_nest(NestWriter& nest, const Problem& problem, bool writes_L);
 

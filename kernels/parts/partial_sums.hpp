@@ -1,7 +1,6 @@
 #pragma once
-// Results that are summed up in the slow store, some of their terms at a time. What more terms come
-// to is a partial result, and moves as a sum; what none comes to is written as what it is in its
-// matrix.
+// Results that are summed in slow memory, some terms after others. A row that still waits for terms
+// is a partial result, and moves as sums. A finished row is written as words of its matrix.
 
 #include "kernels/mask.hpp"
 #include "memsim/layout.hpp"
@@ -13,7 +12,8 @@ namespace redblue {
 
 class Machine;
 
-// To some rows, or columns of a transposed tile, of which `later` ones are to be added to.
+// Writes sums to some rows of a matrix. The rows `later` still wait for terms. If the tile is
+// transposed, its columns are these rows.
 void write_sums(Machine& machine, const Tile& sums, SlowMatrix& to, Range rows, const Ranges& later,
                 Orientation orientation = Orientation::straight);
 

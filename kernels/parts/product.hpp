@@ -1,7 +1,7 @@
 #pragma once
-// C = A B. This header has products in blocks (product), and with a row block of A that stays
-// (project). kernels/parts/stationary.hpp has the products of fewest words, in which one block
-// stays; kernels/parts/generated_product.hpp those whose A is made as it is needed.
+// Matrix products C = A B: in blocks (product), and with a resident row block of A (project).
+// kernels/parts/stationary.hpp has the products that move the fewest words, with one resident
+// block. kernels/parts/generated_product.hpp has products that make A during the product.
 
 #include <string>
 #include <string_view>
@@ -16,13 +16,13 @@ namespace redblue {
 
 class Machine;
 
-// C is rows x cols. A word of it weighs `sum_words` while it is summed up (Problem::sum_words), and
-// `result_words` when it is whole.
+// The extents of C = A B; C is rows x cols. A word of C weighs `sum_words` while it is a sum
+// (Problem::sum_words), and `result_words` when it is finished.
 struct ProductShape {
   Index rows, cols, depth;
   Index sum_words = 1, result_words = 1;
 
-  // The same where sums weigh so much, and what is whole is of this kind.
+  // The same extents with this weight of a sum, and with a result of this kind.
   [[nodiscard]] ProductShape weighing(Index sums, Holds result = Holds::operands) const {
     return {rows, cols, depth, sums, result == Holds::sums ? sums : 1};
   }
@@ -43,24 +43,25 @@ struct Factor {
   [[nodiscard]] Index rows() const { return transposed ? stored.cols() : stored.rows(); }
   [[nodiscard]] Index cols() const { return transposed ? stored.rows() : stored.cols(); }
 };
-// A block as the product has it, whichever way it is stored.
+// Reads a block of A as the product sees it, straight or transposed.
 Tile read(Machine& machine, const Factor& A, Range rows, Range cols, CutEvery cut = {});
-// Throws: ShapeMismatch.
+// Throws: ShapeMismatch unless the shapes match C = A B.
 void require_conforming(const Factor& A, const Factor& B, const SlowMatrix& C);
 
-// The matrices of C = A B, for the text of a nest; and the text of one of its steps.
+// The names of the matrices of C = A B in a nest, and the text of a step.
 struct ProductNames {
   std::string_view result, left, right;
 };
 std::string sum_text(const NestTile& result, const NestTile& left, const NestTile& right);
 
-// A block of C stays while blocks of A and B pass, and is written once. With R x K and K x C
+// A block of C stays while blocks of A and B stream, and is written once. With R x K and K x C
 // blocks:
+//
 //   reads   rows depth ceil(cols / C) + depth cols ceil(rows / R)
 //   writes  rows cols
 //   peak    R C + R K + K C
 //
-// where sums weigh one word: of others, C does so much more while it stays.
+// These formulas are for sums of one word. With wider sums, the peak has R C sum_words for C.
 struct ProductBlocks {
   Index rows;
   Index cols;
@@ -69,36 +70,38 @@ struct ProductBlocks {
 constexpr ProductBlocks square(Index B) {
   return {B, B, B};
 }
-// Those of inner levels, from the innermost out (kernels/parts/product_levels.hpp).
+// The blocks of inner levels, from the innermost out (kernels/parts/product_levels.hpp).
 using ProductLevels = std::vector<ProductBlocks>;
-// Which matrix stays in fast memory while the others pass.
+// The matrix that stays in fast memory while the others stream.
 enum class Stays { A, B, C };
 
 void product(Machine& machine, ProductBlocks by, const Factor& A, const Factor& B, SlowMatrix& C,
              const ProductLevels& inner = {});
-// A block of C, which is not written: the sum over these pieces of the depth.
+// Returns a block of C, the sum over these pieces of the depth, without writing it.
 Tile product_block(Machine& machine, std::string_view name, const Factor& A, const Factor& B,
                    Range rows, Range cols, const Pieces& depth, const ProductLevels& inner = {},
                    Holds holds = Holds::sums);
 PhaseCost product_cost(std::string path, const ProductShape& of, ProductBlocks by);
 void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                   ProductBlocks by);
-// The same loops, in which these words move in all: of a product that leaves out some blocks.
+// The same loops with these numbers of words, for a product that leaves out some blocks.
 struct ProductWords {
   Words left, right, result;
-  NestWriter::Tiles of_rows = {}, of_block = {};  // what is read before rows, and before a block
+  NestWriter::Tiles of_rows = {}, of_block = {};  // read before rows, before a block
 };
 void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                   ProductBlocks by, const ProductWords& moved);
 
-// S = A X, with d x d words of X, as in the paper's Algorithm 7: a row block of A stays, column
-// blocks of X pass, and each block of S is written when it is made. With r rows of A and c columns
-// of X, T = ceil(rows / r):
+// S = A X with a d x d matrix X, as in Algorithm 7 of the paper. A row block of A stays, column
+// blocks of X stream, and each block of S is written when it is made. With r rows of A, c columns
+// of X, and T = ceil(rows / r):
+//
 //   reads   rows d + d^2 T
 //   writes  rows d
-//   peak    r d + d c + r c, of which r c are sums
-// The words depend on r alone, so the fitting blocks of fewest words have the largest r that
-// fits beside one column of X; then r is evened out and c grows into what is left.
+//   peak    r d + d c + r c   (r c of them sums)
+//
+// The words moved depend on r alone. So the fitting blocks with the fewest words have the largest r
+// that fits with one column of X. Then r is evened out, and c grows into the free words.
 struct ProjectBlocks {
   Index rows;
   Index cols;

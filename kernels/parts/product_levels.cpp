@@ -75,10 +75,10 @@ class ProductWalk {
   const Placed<const Tile>& a_;
   const Placed<const Tile>& b_;
   const Placed<Tile>& c_;
-  std::optional<Index> begin_;  // where in the depth sums begin
+  std::optional<Index> begin_;  // the place in the depth where sums begin
 };
 
-// A member of each of some blocks.
+// Returns one member of each of the blocks.
 std::vector<Index> steps_of(std::span<const ProductBlocks> blocks, Index ProductBlocks::*block) {
   std::vector<Index> steps;
   for (const ProductBlocks& by : blocks) {
@@ -98,7 +98,7 @@ void add_product(Machine& machine, const ProductLevels& levels, Stays what,
 
 PhaseCost product_level_cost(std::string path, const ProductShape& of, const ProductLevels& blocks,
                              Stays what) {
-  // The pieces of a level, or of the next: of what stays, those of the next.
+  // The number of pieces of this level, or of the next level for the resident matrix.
   const auto count = [&](Index extent, Index ProductBlocks::*block, bool of_next) {
     const std::vector<Index> steps = steps_of(std::span(blocks).subspan(of_next ? 1 : 0), block);
     return steps.empty() ? 1 : pieces(extent, steps.front(), std::span(steps).subspan(1));

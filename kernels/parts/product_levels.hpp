@@ -1,7 +1,9 @@
 #pragma once
-// Products in inner levels of fast memory (memsim/level.hpp). Of a step of the machine, some rows,
-// columns and depth of C = A B, each level has smaller blocks. What stays in the machine stays in
-// each level, in a smaller block, while blocks of the others pass it:
+// Matrix products in inner levels of fast memory (memsim/level.hpp).
+//
+// One step of the machine makes some rows and columns of C = A B over some of the depth. Each level
+// has smaller blocks of them. The matrix that stays in the machine also stays in each level, in
+// smaller blocks, while blocks of the others stream past:
 //
 //   C stays   for I1 in I, J1 in J:         // blocks of the level
 //               borrow C_I1J1
@@ -13,8 +15,8 @@
 //   B stays   is A stays for C^T = B^T A^T.
 //
 // A level cuts rows, columns and depth into R, C and D pieces, and the next level into R', C' and
-// D'. Each matrix then moves once for each piece of the extent that it lacks, of this level where
-// it passes, and of the next where it stays:
+// D'. Each matrix moves once for each piece of the extent that it does not have. For a streaming
+// matrix these are pieces of this level, for the resident matrix pieces of the next level:
 //
 //   C stays   reads   rows depth C + depth cols R + rows cols (D' - 1);   writes  rows cols D'
 //   A stays   reads   rows depth C' + depth cols R + rows cols (D - 1);   writes  rows cols D
@@ -32,7 +34,8 @@
 
 namespace redblue {
 
-// A tile of a product; its first row and column are these of the whole. Or that of its transpose.
+// A tile of a product, or of its transpose, with the row and column of the whole matrix at which it
+// begins.
 template <class AnyTile>
 struct Placed {
   AnyTile& tile;
@@ -55,14 +58,14 @@ struct Placed {
   }
 };
 
-// c_IJ += a_IK b_KJ, near the arithmetic. Sums that begin are made anew at first. Requires: C or A
-// stays.
+// Computes c_IJ += a_IK b_KJ in the inner levels. If the sums begin here, levels make them anew at
+// first. Requires: C or A stays.
 void add_product(Machine& machine, const ProductLevels& levels, Stays what,
                  const Placed<const Tile>& a, const Placed<const Tile>& b, const Placed<Tile>& c,
                  Range I, Range J, Range K, bool begins);
 
-// The words of a level, with its blocks and those around it, the machine's last; or of a step of
-// the machine in which sums begin, with those of inner levels alone.
+// Returns the cost of a level. `blocks` has its blocks and the blocks of the levels around it, the
+// machine last. For one step of the machine in which sums begin, `blocks` has inner levels only.
 PhaseCost product_level_cost(std::string path, const ProductShape& of, const ProductLevels& blocks,
                              Stays what);
 

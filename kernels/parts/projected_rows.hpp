@@ -1,8 +1,10 @@
 #pragma once
-// Rows of a product of small weights, A W, for kernels in which a row block needs its own of them:
-// made when the row block comes, for which W is read each time; or all of them before, by a product
-// that writes them to the slow store. Where a plan takes the second, because it moves fewer words,
-// the product has blocks of the rows' name. Both ways move their words in a phase of that name.
+// Rows of A W with small weights W, for kernels that need them one row block after another.
+//
+// There are two ways to make them: each row block when it comes, which reads W each time, or all
+// rows in advance, by a product that writes them to slow memory. A plan takes the second way if it
+// moves fewer words. The plan then has blocks with the name of the rows. Both ways count their
+// words in a phase of that name.
 
 #include <optional>
 #include <string_view>
@@ -15,10 +17,10 @@ namespace redblue {
 
 class ProjectedRows {
  public:
-  // Rows of A W, n x d. Opens the product's phase where they are made before.
+  // Prepares rows of A W (n x d). Runs the phase of the product if the rows are made in advance.
   ProjectedRows(Machine& machine, const RowPlan& by, const Blocks& blocks, std::string_view name,
                 const SlowMatrix& A, const Factor& W, Workspace& workspace);
-  // The rows I, transposed.
+  // Returns the rows I, transposed.
   [[nodiscard]] Tile read(Machine& machine, Range I) const;
 
  private:
@@ -29,16 +31,17 @@ class ProjectedRows {
   std::optional<SlowMatrix> before_;
 };
 
-// Adds the blocks of the product only if making the rows before moves fewer words, `more` words
-// elsewhere included. Their presence in the plan is the decision.
+// Adds the blocks of the product only if making the rows in advance moves fewer words, with `more`
+// words counted for it elsewhere. These blocks in the plan record the decision.
 void plan_projected_rows(std::string_view name, const RowPlan& by, Index M, Objective objective,
                          Blocks& blocks, Words more = 0);
 bool made_before(std::string_view name, const Blocks& blocks);
-// With `beside` words in fast memory while a row block's are made or read.
+// The cost of both ways. `beside` counts the other words in fast memory while a row block is made
+// or read.
 PhaseCost projected_rows_cost(std::string_view name, const RowPlan& by, const Blocks& blocks,
                               Words beside = 0);
 
-// The loops of the product, where they are made before; and of one row block.
+// The loops of the product, if the rows are made in advance, and the loops of one row block.
 void projected_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,
                          const RowProductNames& names);
 void read_projected_rows_nest(NestWriter& nest, const RowPlan& by, const Blocks& blocks,

@@ -17,12 +17,12 @@ ProductShape weight_extents(const Projection& of, const Problem& problem) {
       problem.sum_words);
 }
 
-// The rows that pass while W and dW stay.
+// The name of the block with the rows that stream while W and dW stay.
 std::string together(const Projection& of) {
   return std::string(of.dW) + ".Br";
 }
 
-// With so many columns of A and dA, which are rows of W and dW.
+// The peak with this number of columns of A and dA, which are rows of W and dW.
 Words peak_together(const Problem& problem, Words rows, Words cols) {
   const Words d = problem.shape.d, of_sum = problem.sum_words;
   return cols * d * (1 + of_sum) + rows * d + rows * cols * of_sum;
@@ -39,7 +39,7 @@ PhaseCost cost_together(const Projection& of, const Problem& problem, const Bloc
           .flops = 4 * rows * c * d};
 }
 
-// For some columns J of A.
+// Makes dA and dW for some columns J of A.
 void make_together(Machine& machine, const Projection& of, const Plan& plan, const Operands& io,
                    const SlowMatrix& dC, Range J) {
   const SlowMatrix& A = io.in(of.A);
@@ -150,7 +150,7 @@ Range columns_of(Range units, Index d) {
   return {std::min(d, units.begin * kPanel), std::min(d, units.end * kPanel)};
 }
 
-// dW, and dA where both are made together.
+// The stage of dW, and of dA if both are made together.
 SplitStage stage_of_dW(const Projection& of) {
   return {
       .units = [of](const Problem& problem, const Blocks& blocks) -> Index {
@@ -177,7 +177,7 @@ SplitStage stage_of_dW(const Projection& of) {
       .at_once = {of.dW, of.dA}};
 }
 
-// dA, where it is made apart.
+// The stage of dA, if it is made alone.
 SplitStage stage_of_dA(const Projection& of) {
   return {
       .units = [of](const Problem& problem, const Blocks& blocks) -> Index {

@@ -1,15 +1,17 @@
 #pragma once
-// C = A W of r rows, as Q = A1 X and V = A3 Y of a layer are, and the gradients dW = A^T dC and
-// dA = dC W^T. Where there is room, W and the sum dW stay, and rows of dC, dA and A pass:
+// Projections C = A W of r rows, and their gradients dW = A^T dC and dA = dC W^T. A layer has the
+// projections Q = A1 X and V = A3 Y. If there is room, W and the sum dW stay while rows of dC, dA
+// and A stream:
 //
 //   reads   2 r d + d^2;   writes  r d + d^2;   peak  2 d^2 + 2 d Br
 //
-// where sums weigh one word: dW are sums, and rows of dA while they are made. Else these are two
-// products, which read dC twice; and one, where one of the two is wanted.
+// The peak is for sums of one word. dW are sums, and so are rows of dA while they are made. Without
+// that room the gradients are two products, and dC is read twice. If only one gradient is wanted,
+// it is one product.
 //
-// Several machines have some rows of a product each; of dW and dA together some columns of A, with
-// these rows of W and dW. Then no sum is cut, and all have the bits that they have on one machine;
-// dC comes once for each of them.
+// Several machines share a product by its rows. They share dW and dA together by columns of A, with
+// the same rows of W and dW. No sum is then cut, so the results have the same bits as on one
+// machine. Each machine reads all of dC.
 
 #include <functional>
 #include <string_view>
@@ -31,13 +33,13 @@ struct Projection {
     return ProductShape{.rows = rows(shape), .cols = shape.d, .depth = shape.d}.weighing(
         problem.sum_words);
   }
-  // Whether a gradient of what it is made of is wanted.
+  // Whether dA or dW is wanted.
   [[nodiscard]] bool wanted(const Problem& problem) const {
     return problem.wants(dA) || problem.wants(dW);
   }
 };
 
-// The gradients that are wanted, in phases dW and dA, or dW alone where both are made together.
+// The wanted gradients: two phases dW and dA, or one phase dW that makes both.
 void plan_gradients(const Projection& of, const Problem& problem, Index M, Objective objective,
                     Blocks& blocks);
 std::vector<PhaseCost> gradients_cost(const Projection& of, const Problem& problem,
@@ -45,7 +47,7 @@ std::vector<PhaseCost> gradients_cost(const Projection& of, const Problem& probl
 void gradients_nest(NestWriter& nest, const Projection& of, const Problem& problem,
                     const Blocks& blocks);
 
-// Stages: C, where it is needed, and its gradients, of dC among the results.
+// The stages: C if it is needed, and its gradients. dC is then among the results in Operands.
 SplitStage projection_stage(const Projection& of,
                             const std::function<bool(const Problem&)>& needed);
 std::vector<SplitStage> gradients_stages(const Projection& of);

@@ -23,7 +23,7 @@ Index ResidentPlan::first_resident() const {
   return std::min(resident, size_of(all.met(0)));
 }
 
-// Each unit meets its keys, less those that are there.
+// The keys that the units meet, less the keys that are resident when they meet them.
 Words ResidentPlan::passing_keys() const {
   if (resident == problem.shape.m) {
     return resident - size_of(last) - first_resident();
@@ -97,7 +97,7 @@ std::vector<Resident::Passing> Resident::passing(Index unit) {
     here.push_back(held.keys);
   }
   const Ranges others = without(units_.met(unit), here);
-  // With room for all keys none is dropped.
+  // With room for all keys no key is dropped.
   const Ranges next =
       by_.resident == by_.problem.shape.m ? Ranges{{0, by_.resident}} : units_.met(unit + 1);
 
@@ -109,7 +109,7 @@ std::vector<Resident::Passing> Resident::passing(Index unit) {
   }
   held_ = std::move(still);
   Index room = size_of(free_slots());
-  Ranges staying;  // of the others, as many as there is room for
+  Ranges staying;  // as many of the others as fit
   for (const Range range : common(others, next)) {
     if (const Index size = std::min(range.size(), room); size > 0) {
       staying.push_back({range.begin, range.begin + size});
@@ -126,7 +126,7 @@ std::vector<Resident::Passing> Resident::passing(Index unit) {
   return all;
 }
 
-// The rows of the room that no key is held in.
+// The rows of the tiles that hold no key.
 Ranges Resident::free_slots() const {
   Ranges taken;
   for (const auto& [keys, slot] : held_) {
@@ -153,7 +153,7 @@ void Resident::hold(Range J, const Tile& a2, const std::optional<Tile>& a3) {
     done += size;
   }
   std::ranges::sort(held_, {}, [](const Held& held) { return held.keys.begin; });
-  std::vector<Held> joined;  // where neighbours are neighbours in their slots, too
+  std::vector<Held> joined;  // joins neighbours that have neighbouring slots
   for (const Held& held : held_) {
     if (!joined.empty() && joined.back().keys.end == held.keys.begin &&
         joined.back().slot + joined.back().keys.size() == held.slot) {
@@ -171,7 +171,7 @@ PhaseCost resident_cost(const ResidentPlan& by) {
   const Words weights = by.problem.inputs == Inputs::weighted ? Words(2) * d * d : Words(0);
   const Words passing = by.problem.mask.full() ? Words(0) : by.block_words();
   Units::Sum first = by.units().sum({0, 1});
-  first.regrouped = false;  // for `core`, which reads it again
+  first.regrouped = false;  // the phase `core` counts it, and reads the index again
   return with_index({.path = "resident",
                      .reads = weights + keys,
                      .writes = 0,
@@ -246,8 +246,8 @@ void each_row_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWri
   });
 }
 
-// For each size of the row blocks the most keys that fit beside them and the block of keys that
-// passes: with smaller row blocks fewer keys pass, but more often.
+// Tries row blocks of each size with the most keys that fit with them and with the streaming block
+// of keys. With smaller row blocks fewer keys stream, but more often.
 Blocks most_resident(const Problem& problem, Index M, Objective objective,
                      const CostOfBlocks& cost_of) {
   constexpr Index kBusyRows = 3 * kPanel;
@@ -285,7 +285,7 @@ Blocks most_resident(const Problem& problem, Index M, Objective objective,
     best.rows = std::min(best.rows, kPanel);
   } else if (best.rows < n) {
     best = fewest_words_beside(n, best.rows, most_keys(1), most_keys, words, sizes_tried(problem));
-    if (!problem.mask.full()) {  // no more room than keys that stay
+    if (!problem.mask.full()) {  // no more room than the resident keys need
       const Words fewest = words(best.rows, best.other);
       best.other =
           best.other -

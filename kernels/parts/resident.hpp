@@ -1,16 +1,20 @@
 #pragma once
-// What the resident kernels share, for fast memories in which nearly everything fits. X, Y (where
-// there are weights) are read once and stay, and up to `resident` keys with their values; queries
-// pass in blocks of Br rows, and each block brings its other keys in blocks of Bc. With all keys
-// resident, or one block of queries, each word moves once, as few as any algorithm moves.
+// Building blocks of the resident kernels, for fast memories in which nearly everything fits.
 //
-// Under a mask the keys that stay are those that the next block meets, too: of a window they roll
-// along with it. With room for all of these a key whose blocks are next to each other is read once;
-// with room for all keys, each is. A mask that is data says so with each key.
+// X and Y (where there are weights) are read once and stay. Up to `resident` keys stay with their
+// values. Queries stream in blocks of Br rows, and each block of queries streams its other keys in
+// blocks of Bc. With all keys resident, or with one block of queries, each word moves once, and no
+// algorithm moves fewer.
 //
-// Queries that meet far more keys than others may stay, too: they meet each key when it is first
-// there for others, so that no block of queries brings all keys for them. Keys that no others meet
-// come at last.
+// Under a mask a key stays while the next block of queries also meets it. With a window mask, the
+// resident keys roll along with the window. If fast memory has room for all keys that two
+// neighbouring blocks share, a key is read once, provided that the blocks that meet it are
+// neighbours. If it has room for all keys, every key is read once. A mask that is data is read for
+// each block of queries.
+//
+// Queries that meet far more keys than others may stay, too. They meet each key when it is first in
+// fast memory for another query, so that no block of queries streams all keys for them. Keys that
+// only staying queries meet come last.
 
 #include <algorithm>
 #include <functional>
@@ -26,7 +30,7 @@
 
 namespace redblue {
 
-// Br, Bc and the resident keys with the problem around them.
+// The problem, with Br, Bc and the number of resident keys.
 struct ResidentPlan : RowPlan {
   ResidentPlan(const Problem& of, const Blocks& blocks)
       : RowPlan(of, blocks["Br"], blocks["Bc"], of.shape.d),
@@ -36,33 +40,34 @@ struct ResidentPlan : RowPlan {
     }
   }
 
-  Index resident;  // the room for keys
-  Ranges last;     // those that only queries meet that stay
+  Index resident;  // number of keys that fast memory has room for
+  Ranges last;     // keys that only staying queries meet
 
-  // Keys that stay, in blocks of Bc, and others, at most.
+  // The most key blocks, resident and streaming.
   [[nodiscard]] Index key_blocks() const;
-  // X, Y and the room for keys with their values.
+  // The words of X, Y and the room for keys with their values.
   [[nodiscard]] Words resident_words() const;
-  // The keys with their values that are there before the first queries.
+  // The number of keys that are resident before the first queries.
   [[nodiscard]] Index first_resident() const;
-  // The keys that blocks of queries bring, all together; and the words of a block of them, or of
-  // the last.
+  // The keys that all blocks of queries stream, in total. The words of one block of them, and of a
+  // block of `last` keys.
   [[nodiscard]] Words passing_keys() const;
   [[nodiscard]] Words block_words() const;
   [[nodiscard]] Words last_block_words() const;
 };
 
-// X, Y and the resident keys, of which the first are read in a phase of that name.
-// Requires: weights, for X() and Y().
+// Holds X, Y and the resident keys. The constructor reads X, Y and the first keys in a phase
+// "resident". Requires: weights, for X() and Y().
 class Resident {
  public:
   Resident(Machine& machine, const ResidentPlan& by, const Operands& io);
   [[nodiscard]] const Tile& X() const { return X_; }
   [[nodiscard]] const Tile& Y() const { return Y_; }
 
-  // visit(keys) for all keys that the queries of one unit meet, some at a time: those that stayed,
-  // then the others, of which some stay for the next unit. And first(keys) for those of them that
-  // queries that stay have not met. Requires: the units in their order.
+  // Calls visit_unit(keys) for all keys that the queries of a unit meet, block by block: first the
+  // resident keys, then the streaming keys. Some streaming keys then stay for the next unit. Calls
+  // first(keys) for the keys that the staying queries have not met before. Requires: calls in the
+  // order of the units.
   template <class Visit, class First>
   void each_key_block(Index unit, const Visit& visit_unit, const First& first) {
     const auto visit = [&](const KeyTiles& keys) {
@@ -93,7 +98,7 @@ class Resident {
       }
     }
   }
-  // The same for the keys that no unit has met.
+  // Calls first(keys) for the keys that no unit has met.
   template <class First>
   void each_last_block(const First& first) const {
     const Pieces pieces(by_.last, by_.keys);
@@ -105,7 +110,7 @@ class Resident {
   }
 
  private:
-  // Keys next to each other, in rows next to each other, from `slot` on.
+  // Consecutive keys in consecutive rows of the tiles, from row `slot` on.
   struct Held {
     Range keys;
     Index slot;
@@ -114,12 +119,12 @@ class Resident {
     Range J;
     bool stays;
   };
-  // The keys of a unit that are not held, in blocks. Those that the next unit does not meet are
-  // held no longer.
+  // Returns the keys of a unit that are not held, in blocks. Drops held keys that the next unit
+  // does not meet.
   std::vector<Passing> passing(Index unit);
   void hold(Range J, const Tile& a2, const std::optional<Tile>& a3);
   [[nodiscard]] Ranges free_slots() const;
-  // The values of some keys, where they are not the keys themselves.
+  // Reads the values of some keys; empty if values are keys.
   [[nodiscard]] std::optional<Tile> own_values(Range J) const;
 
   Machine& machine_;
@@ -128,29 +133,31 @@ class Resident {
   Units units_;
   Tile X_, Y_, A2_;
   std::optional<Tile> A3_;
-  std::vector<Held> held_;  // by their keys
-  Ranges unmet_;            // by queries that stay
+  std::vector<Held> held_;  // sorted by keys
+  Ranges unmet_;            // keys that the staying queries have not met
 };
 PhaseCost resident_cost(const ResidentPlan& by);
-// What stays: X, Y and the resident keys; and the phase that reads it.
+// The tiles that stay (X, Y and the first keys), and the phase that reads them.
 NestWriter::Tiles resident_tiles(const ResidentPlan& by);
 void resident_nest(NestWriter& nest, const ResidentPlan& by);
-// What a block of queries does before and after its keys, and with each; and what of it is there
-// meanwhile.
+// The loops of a block of queries: the steps before its keys (`begin`), with each block of keys
+// (`meet`) and after them (`end`). `stays` returns its tiles that are resident meanwhile.
 struct RowsNest {
   std::function<void(NestWriter&nest, const NestLoop&I)> begin, end;
   std::string meet;
   std::function<NestWriter::Tiles(const NestLoop& I)> stays;
 };
-// The loops over all blocks, beside what `stays`; and around them the queries that stay.
+// Writes the loops over all blocks of queries, inside the loop of the staying queries. `stays` are
+// the other resident tiles.
 void each_row_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWriter::Tiles& stays,
                          const RowsNest& rows);
-// "S_I = A1_I X" of the queries of a loop.
+// Replaces "_I" by the variable of the loop: "S_I = A1_I X" becomes "S_R = A1_R X".
 std::string text_of(std::string text, const NestLoop& I);
 
-// The fitting blocks of fewest words, in which several keys pass at a time where some pass at all;
-// for least time, all keys are resident only beside enough queries to keep the registers busy, and
-// else row blocks are small: then kernels without resident keys are faster, and come first.
+// Returns the fitting blocks with the fewest words. Several keys stream together, if any stream.
+// For least time, all keys are resident only if enough queries fit with them to keep the registers
+// busy. Otherwise row blocks are small: kernels without resident keys are then faster, and a plan
+// prefers them.
 Blocks most_resident(const Problem& problem, Index M, Objective objective,
                      const CostOfBlocks& cost);
 

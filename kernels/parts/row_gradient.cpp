@@ -10,8 +10,8 @@
 namespace redblue {
 namespace {
 
-// g_K += A1_IK^T W_I. g_K stays while rows pass. The tile of A1_I has the columns K, or it is
-// transposed and has the rows from `first` on.
+// Computes g_K += A1_IK^T W_I. g_K stays while rows stream. The tile of A1_I has the columns K; if
+// it is transposed, K are its rows from `first` on.
 void multiply_rows(Machine& machine, const RowPlan& by, const Tile& a1, bool is_transposed,
                    Index first, const Tile& W, Tile& g_k) {
   Begun begun(machine, g_k.rows());
@@ -35,7 +35,7 @@ void multiply_rows(Machine& machine, const RowPlan& by, const Tile& a1, bool is_
       });
 }
 
-// sum += part, some rows of g.
+// Computes sum += part for some rows of g.
 void add_rows(Machine& machine, const RowPlan& by, Tile& sum, const Tile& part) {
   each_rows(machine, by.inner, &LevelBlocks::weights, sum.rows(),
             {{sum, Axis::staying, Axis::whole, Use::changes},
@@ -43,8 +43,8 @@ void add_rows(Machine& machine, const RowPlan& by, Tile& sum, const Tile& part) 
             [&](Range K) { add(sum.part(K), part.part(K)); });
 }
 
-// g_K of one unit. It goes to the unit's d rows of `partials`; without partials it is added to g.
-// Until the last unit, g is a partial result.
+// Writes g_K of one unit to its d rows of `partials`. Without partials it adds g_K to g, which is a
+// partial result until the last unit.
 void put_gradient(Machine& machine, const GroupedRows& grouped, Index unit, Tile g_k, Range K,
                   SlowMatrix& g, SlowMatrix* partials) {
   if (partials != nullptr) {
@@ -94,15 +94,15 @@ PhaseCost add_gradient_cost(const GroupedRows& grouped, Range units, bool partia
   const Units::Sum of = grouped.sum(units);
   const Words rows = of.rows;
   const Words r = of.largest;
-  // The very first unit writes g and reads none of it.
+  // The first unit writes g and does not read it.
   const Units::Sum adding =
       grouped.sum({partials ? units.end : std::max(units.begin, Index{1}), units.end});
   const bool adds = adding.units > 0;
-  // The last unit of all makes g whole.
+  // The last of all units finishes g.
   const Index whole = !partials && of.units > 0 && units.end == grouped.units() ? 1 : 0;
   const Words r_adding = adding.largest;
-  // W stays with the kept columns of A1 and some of g. Then other columns of A1 come, as many, or
-  // the words of g to add to.
+  // The peak: W with the kept columns of A1 and a block of g. Later W with a block of other columns
+  // of A1 and a block of g, or with two blocks of g.
   const Words k = by.kept;
   const Words w_kept = std::min(by.weights, by.kept);
   const Words w = std::min(by.weights, d - by.kept);
@@ -123,7 +123,7 @@ void add_gradient_nest(NestWriter& nest, const GroupedRows& by, const NestLoop& 
   const Index d = by.by.problem.shape.d;
   const auto add = [&](const NestLoop& K, const NestWriter::Tiles& stays, bool reads_A1) {
     const NestTile g("g", K, d);
-    // All units but the first of all find something to add to.
+    // All units but the first add to g.
     NestWriter::Tiles reads = {g.of_words(Words(by.units() - 1) * K.extent * d)};
     if (reads_A1) {
       reads.insert(reads.begin(), {"A1", I, K});
@@ -138,8 +138,8 @@ void add_gradient_nest(NestWriter& nest, const GroupedRows& by, const NestLoop& 
 
 namespace {
 
-// Some rows of g: the sum of the partials of some units, in their order; onto what g holds where
-// that is `begun`.
+// Makes some rows of g: the sum of the partials of some units, in their order. If g is `begun`,
+// they are added to its words.
 void sum_partials(Machine& machine, const Plan& plan, Range rows, Range units, bool begun,
                   const SlowMatrix& partials, SlowMatrix& g) {
   const Phase phase(machine, "reduce");

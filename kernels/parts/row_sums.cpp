@@ -21,11 +21,11 @@ NearTile strip_of(Machine& machine, const RowPlan& by, std::string_view name, In
   return {machine, machine.initialize(name, by.strip_keys(), strip_rows(by, rows), Holds::scores)};
 }
 
-// Where keys pass, in tiles of which they are the rows from `at` on.
+// Streaming keys, which are the rows of a tile from `at` on.
 Near of_keys(const KeyTiles& keys, const Tile& tile) {
   return {tile, Axis::passing, Axis::whole, Use::reads, keys.J.begin - keys.at.begin};
 }
-// What stays of queries: columns of a transposed tile, or rows.
+// Resident tiles of queries: a query is a column of a transposed tile, or a row.
 Near columns_of(const Tile& tile) {
   return {tile, Axis::whole, Axis::staying, Use::reads};
 }
@@ -34,8 +34,8 @@ Near rows_of(const Tile& tile, Use use) {
 }
 
 // Calls visit(K, live pairs, rows of the tiles of keys, step) for each strip K of the queries I
-// that meets some of the keys, inside the innermost level, in steps of which each takes what
-// steps() says, which is not asked where there is one level: step(number, arithmetic).
+// that meets some of the keys, in the innermost level. The visit calls step(number, arithmetic) for
+// each step. steps() returns the tiles of each step. It is not called if there is only one level.
 template <class Steps, class Visit>
 void each_live_strip(Machine& machine, const RowPlan& by, const KeyTiles& keys, Range I,
                      const Steps& steps, Begun& begun, const Visit& visit) {
@@ -92,7 +92,7 @@ void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
                   });
 }
 
-// Z and what rows keep; a strip and its factors.
+// The words of Z and of the normaliser. The strips: one strip, and its factors.
 Words ValueSums::of_row(const RowPlan& by) {
   return Words(by.problem.shape.dv) * by.problem.sum_words + RowNormaliser::words(by.problem);
 }
@@ -172,7 +172,7 @@ GradientSums::Parts GradientSums::take_parts() {
   return {std::move(U_), std::move(Z_), std::move(softmax_), mean_.take()};
 }
 
-// U and Z, the softmax and the mean; two strips, factors and delta.
+// The words of U, Z, the softmax and the mean. The strips: two strips, factors and delta.
 Words GradientSums::of_row(const RowPlan& by) {
   return (Words(2) * by.problem.shape.d + OnlineSoftmax::kWords + RunningMean::kWords) *
          by.problem.sum_words;
@@ -242,7 +242,7 @@ void KnownGradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, cons
                   });
 }
 
-// W, L and v; a strip, and what a product keeps in registers.
+// The words of W, L and v. The strips: one strip, and the words that a product keeps in registers.
 Words KnownGradientSums::of_row(const RowPlan& by) {
   return Words(by.problem.shape.d) * by.problem.sum_words + 2 * by.problem.row_words();
 }

@@ -1,7 +1,7 @@
 #pragma once
-// What a block of queries sums up while its keys pass. Scores live in strips of by.strip()
-// queries, one strip at a time; strips without a live pair are passed over. `by` must outlive the
-// sums.
+// The sums that a block of queries makes while its keys stream. Scores exist in strips of
+// by.strip() queries, one strip after another. Strips without a live pair are skipped. Requires:
+// `by` outlives the sums.
 
 #include <optional>
 #include <utility>
@@ -19,19 +19,19 @@ class Machine;
 class ValueSums {
  public:
   ValueSums(Machine& machine, const RowPlan& by, Index rows);
-  // s_t is S^T of the queries I. Requires: at most Bc keys.
+  // Adds some keys. s_t is S^T of the queries I. Requires: at most Bc keys.
   void add(const KeyTiles& keys, Range I, const Tile& s_t);
-  // Without the strip.
+  // The sums without the strip.
   struct Sums {
     Tile Z;
     RowNormaliser normaliser;
   };
   [[nodiscard]] Sums take() { return std::move(sums_); }
-  // What it holds of each query, and besides for a block of r.
+  // The words held for each query, and the words of strips for a block of r queries.
   static Words of_row(const RowPlan& by);
   static Words strips(const RowPlan& by, Words r);
   static Words words(const RowPlan& by, Words r) { return r * of_row(by) + strips(by, r); }
-  // What an inner level has of it, of row blocks of at most r rows.
+  // The words at an inner level, for row blocks of at most r rows.
   static LevelSums in_level(const RowPlan& by, Words r);
 
  private:
@@ -42,21 +42,21 @@ class ValueSums {
   NearTile strip_, factors_;
 };
 
-// W = p A2 with neither O nor L known: four products of n m d.
+// W = p A2 if neither O nor L is given. It takes four products of n m d multiply-adds.
 class GradientSums {
  public:
   static constexpr Index kProducts = 4;
 
   GradientSums(Machine& machine, const RowPlan& by, Index rows);
-  // As above; g_t is G^T of the queries.
+  // The same with g_t, which is G^T of the queries.
   void add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t);
-  // W; with L and v. Requires: all keys were added.
+  // take() returns W, take_all() also L and v. Requires: all keys were added.
   [[nodiscard]] Tile take();
   struct Known {
     Tile W, L, v;
   };
   [[nodiscard]] Known take_all();
-  // What is kept of the keys so far, without the strips.
+  // The sums over the keys so far, without the strips.
   struct Parts {
     Tile U, Z;
     OnlineSoftmax softmax;
@@ -66,7 +66,7 @@ class GradientSums {
   static Words of_row(const RowPlan& by);
   static Words strips(const RowPlan& by, Words r);
   static Words words(const RowPlan& by, Words r) { return r * of_row(by) + strips(by, r); }
-  // What an inner level has of it, of row blocks of at most r rows.
+  // The words at an inner level, for row blocks of at most r rows.
   static LevelSums in_level(const RowPlan& by, Words r);
 
  private:
@@ -79,7 +79,8 @@ class GradientSums {
   NearTile e_strip_, q_strip_, factors_, delta_;
 };
 
-// W = p A2 with L and v known, or with an activation that has neither: three products of n m d.
+// W = p A2 if L and v are given, or if the activation has neither. It takes three products of n m d
+// multiply-adds.
 class KnownGradientSums {
  public:
   static constexpr Index kProducts = 3;
@@ -90,7 +91,7 @@ class KnownGradientSums {
   static Words of_row(const RowPlan& by);
   static Words strips(const RowPlan& by, Words r);
   static Words words(const RowPlan& by, Words r) { return r * of_row(by) + strips(by, r); }
-  // What an inner level has of it, of row blocks of at most r rows.
+  // The words at an inner level, for row blocks of at most r rows.
   static LevelSums in_level(const RowPlan& by, Words r);
 
  private:
@@ -99,10 +100,11 @@ class KnownGradientSums {
   Begun begun_;
   Tile L_, v_, W_;
   NearTile strip_;
-  NearTile registers_;  // what a product keeps in registers (kRegisterCharge)
+  NearTile registers_;  // words that a product keeps in registers (kRegisterCharge)
 };
 
-// The one of these for a problem of which nothing is given.
+// W if neither L nor v is given: GradientSums for a softmax, KnownGradientSums for other
+// activations.
 class SumsFromNothing {
  public:
   SumsFromNothing(Machine& machine, const RowPlan& by, Index rows);

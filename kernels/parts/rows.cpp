@@ -34,8 +34,8 @@ Blocks RowPlan::blocks() const {
   return blocks;
 }
 
-// Where the prefetch takes more than all keys, they are all there, the last block as short as it
-// is. Under a mask several short ranges may be there at a time.
+// If the prefetch takes more than all keys, they are all in fast memory, and the last block is as
+// short as the keys make it. Under a mask the prefetched ranges may be short.
 Words RowPlan::key_words(Index longest, Index all) const {
   const Words ahead = Words(prefetch) * std::min(keys, longest);
   return std::min(ahead, Words(all)) * problem.key_words();
@@ -43,7 +43,8 @@ Words RowPlan::key_words(Index longest, Index all) const {
 
 namespace {
 
-// Columns J of W, or rows of a transposed one, meet all rows: product_J^T = W_J^T A^T.
+// Computes product_J^T = W_J^T A^T. Columns J of W (or rows, if it is transposed) meet all rows of
+// A.
 void multiply_rows(Machine& machine, const RowPlan& by, const Tile& a_t, Range K, const Tile& w,
                    bool transposes, Range J, Tile& product_t, bool adds = false) {
   const auto near_w = transposes ? Near{w, Axis::passing, Axis::whole, Use::reads, J.begin}
@@ -151,7 +152,7 @@ RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& 
   return {times_transposed(machine, by, "G", do_t, io.in("Y")), std::move(v)};
 }
 
-// dO and v with O, then with G and some of Y.
+// The peak: dO, v and O, then dO, v, G and a block of Y.
 PhaseCost row_gradients_cost(const RowPlan& by, const Units::Sum& of) {
   PhaseCost cost = rows_times_cost("G", by, of);
   cost.reads += Words(of.rows) * by.problem.shape.d * by.problem.row_columns();
@@ -200,7 +201,7 @@ PhaseCost rows_times_cost(std::string path, const RowPlan& by, const Units::Sum&
 
 namespace {
 
-// The second part of rows_times_nest(), with the rows of the left factor in fast memory.
+// The second part of rows_times_nest(). The rows of the left factor are in fast memory.
 void columns_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
                   const RowProductNames& names, const NestWriter::Tiles& stays) {
   const Index d = by.problem.shape.d;
@@ -280,7 +281,7 @@ std::string weights_text(const Problem& problem) {
                               : "f = phi(" + scores_text(problem) + "); Z_I += f ";
 }
 
-// S^T = X^T A1^T, with A1_I^T in two tiles: what is kept, and the rest.
+// S^T = X^T A1^T. A1_I^T is in two tiles: the kept columns, and the rest.
 RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
   const SlowMatrix& A1 = io.in("A1");
   const SlowMatrix& X = io.in("X");
@@ -308,8 +309,8 @@ RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Ra
 
 namespace {
 
-// Under a mask the queries of smaller row blocks may have more keys in common: of as many row
-// blocks as there must be, and up to kMore more, those that move the fewest words.
+// Under a mask the queries of smaller row blocks may have more keys in common. This tries the least
+// number of row blocks, and up to kMore more, and returns the rows with the fewest words.
 Index fewest_words_under_mask(const Problem& problem, Index most_rows,
                               const CostOfBlocks& cost_of) {
   constexpr Index kMore = 64;
@@ -346,15 +347,16 @@ Blocks fewest_words(const Problem& problem, Index M, const CostOfBlocks& cost_of
 Index busy_keys(const Problem& problem) {
   constexpr Index kEnough = 24;
   constexpr Index kShare = 16;
-  constexpr Index kLarge = 4096;  // no product of sizes overflows
+  constexpr Index kLarge = 4096;  // keeps products of sizes from overflow
   const Index d = std::min(problem.shape.d, kLarge);
   const Index words = 2 * d + 2 * 3 * kPanel;  // of a key, a value and their strips
   return std::clamp<Index>(std::min(problem.shape.n, kLarge) * d / (kShare * words), 1,
                            std::min(problem.shape.m, kEnough));
 }
 
-// What is kept is a whole number of the pieces in which the rest of A1 and g move, and less than
-// half of A1_I is one of them, so that a store may lay them out so.
+// The kept columns are a whole number of the pieces in which g and the rest of A1 move. If fewer
+// than half of the columns of A1_I are kept, they are one piece. A store may lay out its matrices
+// in such pieces.
 Blocks fewest_words_keeping(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   const Blocks plain = fewest_words(problem, M, cost_of);
   const Index n = problem.shape.n;
@@ -422,7 +424,7 @@ std::vector<InnerBlock> row_inner_blocks() {
 
 namespace {
 
-// What both kinds have in the same windows: keys some at a time, the rest a row block.
+// The windows that both kinds of kernel share: some keys together, other operands a row block.
 Window common_window(const Signature& operand, const RowPlan& by) {
   const bool keys = operand.rows == &Shape::m;
   return window_of(operand, by.problem, keys ? by.keys : by.rows,
@@ -457,12 +459,12 @@ Window forward_row_window(const Signature& operand, const Problem& problem, cons
   return common_window(operand, by);
 }
 
-// What a key block and a row block cost beyond their flops, in units of 1 / r and 1 / c of the
-// time of the products: copies and maps of r queries are spread over c keys and the other way
-// round. Measured, and not critical.
+// The cost of a key block and of a row block beyond their flops, in units of 1 / r and 1 / c of the
+// time of the products. Copies and maps of r queries are spread over c keys, and the other way
+// round. The factors were measured, and are not critical.
 Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   constexpr Index kMostKeys = 96;
-  constexpr Index kKeyStep = 12;  // registers hold 1, 2, 4, 6, 8 or 12 rows of a strip
+  constexpr Index kKeyStep = 12;  // register tiles of 1, 2, 4 or 6 rows of a strip divide it
   constexpr double kPerKey = 8;
   constexpr double kPerQuery = 16;
   const auto [n, m, d] = problem.shape;

@@ -1,22 +1,29 @@
 #pragma once
-// What the row-stationary kernels share. A block of Br rows of S = A1 X (and of what else
-// belongs to queries) stays in fast memory, transposed, so that vectors run along queries;
-// keys pass in blocks of Bc rows of A2 and A3. Scores live in strips of at most Bc keys and
-// some queries, one strip at a time. The weights X and Y, and the columns of A1 that meet
-// W = p A2 at last, come Bw columns at a time; where there is room, the first `kept` columns of
-// A1_I stay from the one to the other, and are read once. With a prefetch, so many key blocks are
-// in fast memory at a time, and a store that can brings the next ones meanwhile.
+// Building blocks of the row-stationary kernels.
 //
-// Row blocks know nothing of each other: several machines may work on different ones.
+// A block of Br rows of S = A1 X stays in fast memory, with everything else that belongs to its
+// queries. It is transposed, so that vectors run along queries. Keys stream past in blocks of Bc
+// rows of A2 and A3. Scores exist only in strips of at most Bc keys and some queries, one strip
+// after another.
 //
-// Inner levels of fast memory have row blocks, key blocks and columns of weights within these
-// (kernels/parts/levels.hpp). Words of an inner level, in which rows stay with R words, of which A
-// are sums, in T1 row blocks, each of which cuts one of the next level; of which C key blocks pass:
+// The weights X and Y stream in blocks of Bw columns. So do the columns of A1 that meet W = p A2 at
+// the end. If fast memory has room, the first `kept` columns of A1_I stay from the first use to the
+// second, and are read once. With a prefetch of P, fast memory holds P key blocks, and an
+// asynchronous store can fetch the next ones during the arithmetic.
 //
-//   core   reads C n R - n A + m (d + dv) T1;   writes C n A
+// Row blocks are independent: several machines may work on different ones.
 //
-// Where each step of the arithmetic borrows its own, C are the level's own key blocks, and keys of
-// all steps come: K words of a key in place of d + dv.
+// Inner levels of fast memory have their own row blocks, key blocks and columns of weights, inside
+// the blocks of the machine (kernels/parts/levels.hpp). Words moved at an inner level:
+//
+//   core   reads C n R - n A + m (d + dv) T1;   writes  C n A
+//
+// R is the number of resident words of a row; A of them are sums. T1 is the number of row blocks of
+// the level, each inside one row block of the next level. C is the number of key blocks of the next
+// level.
+//
+// With steps apart, each step of the arithmetic borrows its own tiles. C is then the number of key
+// blocks of the level itself, and d + dv becomes K, the words of a key summed over all steps.
 
 #include <algorithm>
 #include <functional>
@@ -36,7 +43,7 @@
 
 namespace redblue {
 
-// Br, Bc, Bw, the prefetch and what is kept, with the problem around them.
+// The problem, with the block sizes Br, Bc and Bw, the prefetch and the number of kept columns.
 struct RowPlan {
   RowPlan(const Problem& of, const Blocks& blocks)
       : RowPlan(of, blocks["Br"], blocks["Bc"], blocks.contains("Bw") ? blocks["Bw"] : of.shape.d,
@@ -48,36 +55,37 @@ struct RowPlan {
       : problem(of), rows(Br), keys(Bc), weights(Bw), prefetch(ahead), kept(A1_columns) {}
 
   Problem problem;
-  Index rows, keys, weights;  // Br, Bc, Bw; without weights, the whole width is one block
+  Index rows, keys, weights;  // Br, Bc, Bw; if the plan has no Bw, it is d
   Index prefetch, kept;
   Levels inner = {};  // from the innermost level out
 
   [[nodiscard]] Blocks blocks() const;
   [[nodiscard]] bool steps_apart() const { return !inner.empty() && inner.front().apart; }
-  // Rows or columns of what passes in a product that the innermost level has at a time.
+  // The rows or columns of a streaming factor that the innermost level holds together during a
+  // product.
   [[nodiscard]] Index passing_rows() const { return steps_apart() ? kByRows.rows : kAllOfIt; }
   [[nodiscard]] Index passing_columns() const {
     return steps_apart() ? kByColumns.columns : kAllOfIt;
   }
-  // What is in the innermost level at a time.
+  // The keys that the innermost level holds together.
   [[nodiscard]] Index near_keys() const {
     return inner.empty() ? keys : std::min(keys, inner.front().keys);
   }
-  // Of tiles with a column for each row, and of weights.
+  // How tiles are cut: tiles with a column for each row of the block, and tiles of weights.
   [[nodiscard]] CutEvery cut_rows() const {
     return inner.empty() ? CutEvery{} : CutEvery{inner.front().rows};
   }
   [[nodiscard]] CutEvery cut_weights() const {
     return inner.empty() ? CutEvery{} : CutEvery{inner.front().weights};
   }
-  // What the key blocks take that are in fast memory at a time, of ranges of at most so many keys,
-  // and of at most so many in all.
+  // The words of the key blocks that are in fast memory together. A range has at most `longest`
+  // keys, and all ranges together have at most `all`.
   [[nodiscard]] Words key_words(Index longest, Index all) const;
   [[nodiscard]] Words key_words(Index longest) const { return key_words(longest, problem.shape.m); }
   [[nodiscard]] Units units() const { return Units::of_queries(problem, rows); }
-  // Queries of a strip: three panels; with few keys one, with one key half of one, for then vectors
-  // gain less by width, and M has better uses for it. No strip straddles two panels in part. Where
-  // steps are apart a strip is all that stays.
+  // The queries of a strip: three panels. With few keys it is one panel, and with one key half a
+  // panel: wider vectors then gain less, and M has better uses. No strip covers parts of two
+  // panels. With steps apart, a strip has all rows that stay in the innermost level.
   [[nodiscard]] Index strip() const {
     if (steps_apart()) {
       return inner.front().rows;
@@ -85,8 +93,8 @@ struct RowPlan {
     const Index near = near_keys();
     return near == 1 ? kPanel / 2 : near < 4 ? kPanel : 3 * kPanel;
   }
-  // Those of a strip, and its keys, where a block has so many. Rows that stay through all blocks
-  // may be more than a block has.
+  // The rows and keys of a strip, if a block has r rows. Rows that stay through all blocks may be
+  // more than Br.
   [[nodiscard]] Words strip_rows(Words r) const {
     const Index most = inner.empty() ? strip() : std::min(inner.front().rows, strip());
     return std::min(r, Words(most));
@@ -94,26 +102,29 @@ struct RowPlan {
   [[nodiscard]] Index strip_keys() const { return std::min(near_keys(), problem.shape.m); }
 };
 
-// (A W)^T for the rows I of A; and (A W^T)^T: the tile and the phase that makes it have one name.
+// Return (A W)^T and (A W^T)^T for the rows I of A. `name` is the name of the tile and of the phase
+// that makes it.
 Tile rows_times(Machine& machine, const RowPlan& by, std::string_view name, const SlowMatrix& A,
                 Range I, const SlowMatrix& W);
 Tile rows_times_transposed(Machine& machine, const RowPlan& by, std::string_view name,
                            const SlowMatrix& A, Range I, const SlowMatrix& W);
 PhaseCost rows_times_cost(std::string path, const RowPlan& by, const Units::Sum& of);
-// The second from A_I^T, in the caller's phase.
+// Returns (A W^T)^T from A_I^T, in the phase of the caller.
 Tile times_transposed(Machine& machine, const RowPlan& by, std::string_view name, const Tile& a_t,
                       const SlowMatrix& W);
 
-// c Q_I^T; and v += rowsum(a * b), of transposed tiles: both in the caller's phase.
+// scaled_rows() returns c Q_I^T. add_row_dots() computes v += rowsum(a * b) from transposed tiles.
+// Both count in the phase of the caller.
 Tile scaled_rows(Machine& machine, const RowPlan& by, const SlowMatrix& Q, Range I);
 void add_row_dots(Machine& machine, const RowPlan& by, const Tile& a_t, const Tile& b_t, Tile& v);
 
-// In a phase S: (A1_I X)^T; of plain inputs, in a phase Q: c Q_I^T.
+// Returns (A1_I X)^T, made in a phase S. For plain inputs it returns c Q_I^T, read in a phase Q.
 Tile query_rows(Machine& machine, const RowPlan& by, const Operands& io, Range I);
 PhaseCost query_rows_cost(const RowPlan& by, const Units::Sum& of);
 void query_rows_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I);
 
-// The loops of one row block: of a phase called after the product; `stays` stay beside them.
+// The names of a product of rows with weights. rows_times_nest() writes its loops for one row
+// block, as a phase named after the result. `stays` are the other resident tiles.
 struct RowProductNames {
   std::string_view result, left, right;
   bool transposed = false;  // A W^T
@@ -121,7 +132,7 @@ struct RowProductNames {
 void rows_times_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
                      const RowProductNames& names, const NestWriter::Tiles& stays);
 
-// In a phase G: G_I^T = Y dO_I^T and v = rowsum(dO * O), where there is a v.
+// row_gradients() makes G_I^T = Y dO_I^T in a phase G, and v = rowsum(dO * O) for a softmax.
 struct RowGradients {
   Tile g_t, v;
 };
@@ -130,7 +141,7 @@ PhaseCost row_gradients_cost(const RowPlan& by, const Units::Sum& of);
 void row_gradients_nest(NestWriter& nest, const RowPlan& by, const NestLoop& I,
                         const NestWriter::Tiles& stays);
 
-// Some keys with their values, which may be one tile: the rows `at` of both tiles.
+// The keys J with their values. They are the rows `at` of a2 and a3, which may be the same tile.
 struct KeyTiles {
   Range J;
   const Tile &a2, &a3;
@@ -146,20 +157,20 @@ NestLoop key_loop(const Problem& problem, const NestLoop& I, Index keys);
 inline NestLoop key_loop(const RowPlan& by, const NestLoop& I) {
   return key_loop(by.problem, I, by.keys);
 }
-// The tiles of some keys, and of their values where these are another matrix; and what a text calls
-// the scores of I and J, and the values of J.
+// For a nest: the tiles of some keys, and of their values if the values are another matrix. Then
+// the texts for the scores of I and J, and for the values of J.
 NestWriter::Tiles key_tiles(const Problem& problem, const NestExtent& keys);
 std::string scores_text(const Problem& problem);
 std::string values_text(const Problem& problem);
-// "e = exp(S_I A2_J^T - max_I); Z_I += e ", before the values.
+// Returns "e = exp(S_I A2_J^T - max_I); Z_I += e ", to be followed by the values.
 std::string weights_text(const Problem& problem);
 
-// The keys that the queries I meet, or others, one block after the other:
+// Streams the keys that the queries I meet, or other given keys, block by block:
 //
 //   for (const KeyTiles& keys : KeyStream(machine, by, io, I)) { ... }
 //
-// The reads of all blocks that are to be there begin before one of them is waited for. Which keys
-// these are is read first, where the mask is data, and lives as long.
+// It begins the reads of all prefetched blocks before it waits for the first one. If the mask is
+// data, it first reads which keys the queries meet, and keeps this index until it dies.
 class [[nodiscard]] KeyStream {
  public:
   class iterator {
@@ -202,37 +213,39 @@ class [[nodiscard]] KeyStream {
   std::optional<Stream> own_a3_;
 };
 
-// In a phase S: S_I^T, and the columns of A1_I that are kept, transposed; 0 x 0 where none are.
+// row_scores() makes S_I^T in a phase S, and leaves the kept columns of A1_I, transposed (0 x 0 if
+// `kept` is 0).
 struct RowScores {
   Tile s_t, a1_t;
 };
 RowScores row_scores(Machine& machine, const RowPlan& by, const Operands& io, Range I);
 
-// The blocks for which the peak stays within M. Words depend on the number of row blocks
-// alone: `fewest_words` has the largest Br that fits beside one key; `fastest` gives up some
-// of it for strips that keep the registers busy.
+// Returns fitting blocks: their peak is at most M. The words moved depend only on the number of row
+// blocks. `fewest_words` takes the largest Br that fits with one key. `fastest` gives up some rows
+// for strips that keep the registers busy.
 Blocks fewest_words(const Problem& problem, Index M, const CostOfBlocks& cost);
-// The same for a kernel that adds to g, with columns of A1_I kept, and perhaps more row blocks for
-// that, where at most kFewRowBlocks fill M: the fewer they are, the more is left beside them. Of
-// more row blocks what is left is a small share of M, and goes to larger key blocks; except of row
-// blocks that are smaller than they might be, as under an irregular mask.
+// Like fewest_words(), for a kernel that adds to g: it also keeps columns of A1_I, and may take
+// more row blocks for that. It does so only if the plan has at most kFewRowBlocks row blocks, which
+// leave much of M free. With more row blocks, a small share of M is free, and larger key blocks get
+// it. Exception: an irregular mask, with row blocks that are smaller than they could be.
 Blocks fewest_words_keeping(const Problem& problem, Index M, const CostOfBlocks& cost);
 inline constexpr Index kFewRowBlocks = 8;
-// The keys of a block that are not given up for what stays beside it, so that registers stay busy:
-// of a size that does not depend on M, so that words never rise with it, and as a share of n d
-// words a sixteenth at most.
+// The number of keys in a block that resident words must leave room for, so that registers stay
+// busy. It does not depend on M, so the words moved never rise with M. These keys take at most a
+// sixteenth of n d words.
 Index busy_keys(const Problem& problem);
 Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost);
-// For a store that is waited for: key blocks that make large requests, a sixteenth of M for those
-// of each matrix, and then the largest Br.
+// Returns blocks for a store with latency. The key blocks of each matrix take a sixteenth of M,
+// which makes requests large. Then Br is the largest that fits.
 Blocks fewest_words_ahead(const Problem& problem, Index M, Index prefetch,
                           const CostOfBlocks& cost);
 
-// Those of inner levels, where weights are; and where steps are apart.
+// The blocks of inner levels for kernels with weights, and the block that says whether steps are
+// apart.
 std::vector<InnerBlock> row_inner_blocks();
 inline constexpr std::string_view kRowsApart = "L1.apart";
 
-// The windows of a kernel that adds A1^T W to g; and of one that returns O.
+// The window of an operand, for a kernel that adds A1^T W to g, and for a kernel that returns O.
 Window row_window(const Signature& operand, const Problem& problem, const Blocks& blocks);
 Window forward_row_window(const Signature& operand, const Problem& problem, const Blocks& blocks);
 

@@ -1,4 +1,4 @@
-// The epilogues that several kernels have.
+// Epilogues that several kernels share.
 
 #include <utility>
 

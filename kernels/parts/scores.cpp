@@ -18,8 +18,8 @@
 namespace redblue {
 namespace {
 
-// The most columns, up to a piece, whose multiples straddle no panel: a power of two, or whole
-// panels; of a tile that is cut, whole cuts.
+// The largest piece of columns with multiples that straddle no panel: a power of two, or whole
+// panels. In a tile that is cut, it is whole cuts.
 Index column_piece(const StationaryBlocks& by) {
   if (!by.inner.empty()) {
     const Index cut = by.inner.front().cols;
@@ -29,7 +29,7 @@ Index column_piece(const StationaryBlocks& by) {
              ? static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(by.piece)))
              : by.piece / kPanel * kPanel;
 }
-// Rows begin to meet columns at one of these.
+// Ranges of columns that rows meet begin at a multiple of this.
 Index column_step(const StationaryBlocks& by) {
   return by.inner.empty() ? kPanel : by.inner.front().cols;
 }
@@ -43,8 +43,8 @@ void scaled(Machine& machine, const StationaryBlocks& by, Tile& s, const ScoreEp
   }
 }
 
-// A tile of scores stays, and a slice of A or of B with it, along its shorter side, while the other
-// passes in pieces; it is used in pieces of rows, each with its rows' words.
+// A tile of scores stays. A slice of A or of B is held along its shorter side, while the other
+// passes in pieces. The epilogue takes the tile in pieces of rows, each with the words of its rows.
 void tiles(Machine& machine, const StationaryBlocks& by, const Problem& problem,
            const SlowMatrix& all_of_A, const SlowMatrix& all_of_B, ScoreEpilogue& epilogue,
            SlowMatrix& result) {
@@ -115,8 +115,8 @@ void tiles(Machine& machine, const StationaryBlocks& by, const Problem& problem,
   }
 }
 
-// A block of rows stays, as a or as a^T: with rows of B beside it, and scores in pieces; or with
-// scores, and B in pieces; whichever is smaller.
+// A block of rows stays, as a or as a^T. The smaller variant is used: with rows of B held and
+// scores in pieces, or with scores held and B in pieces.
 void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, const SlowMatrix& A,
           const SlowMatrix& B, ScoreEpilogue& epilogue, SlowMatrix& result) {
   const bool holds_B = A.cols() <= std::min(A.rows(), by.rows);
@@ -192,7 +192,7 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
 
 namespace {
 
-// How often rows are entered in all, and rows of B come; and how often rows are entered again.
+// The rows entered in total, the rows of B read in total, and the rows entered again.
 struct Entries {
   Words rows, columns, again;
 };
@@ -246,7 +246,7 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
 
 namespace {
 
-// The words of an inner level, step by step of tiles() or rows().
+// Adds up the cost of an inner level, step by step as tiles() or rows() do.
 class ScoreTally {
  public:
   ScoreTally(const Problem& problem, const StationaryBlocks& by, const EpilogueCost& epilogue,
@@ -338,7 +338,7 @@ class ScoreTally {
   void scaled(Range queries, Range keys, const Words& times) {
     pass(queries, keys, {.reads = epilogue_.scaled, .writes = epilogue_.scaled}, times);
   }
-  // Rows of which these keys are the last.
+  // Adds the cost of leaving rows, if these keys are the last for some of them.
   void left(const LivePairs& live, const Words& times) {
     if (!without(live.met(), live.met_after()).empty()) {
       tally_.rows(live.queries().size(), epilogue_.leaving, times);
@@ -414,7 +414,7 @@ void tiles_nest(NestWriter& nest, const ProductNames& names, const Problem& prob
   });
 }
 
-// Rows of A stay. No row is entered again.
+// Rows of A stay. Each row is entered once.
 void rows_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
                const StationaryBlocks& by, const EpilogueCost& epilogue) {
   const ProductShape of = Products(problem).scores;
@@ -555,7 +555,7 @@ void plan_pairs(std::string_view name, Index rows, Index cols, Index columns, co
   ProductBlocks inside = square(1);
   for (std::size_t level = 0; level < memory.inner.size(); ++level) {
     inside = sizes(memory.inner[level], inside);
-    blocks.add(level_block(level, prefix + "rows"), 2 * inside.rows);  // of which a pass takes half
+    blocks.add(level_block(level, prefix + "rows"), 2 * inside.rows);  // a pass takes half of them
     blocks.add(level_block(level, prefix + "cols"), inside.cols);
   }
 }
@@ -641,7 +641,7 @@ Words rescales_by_tiles(const Problem& problem, const Blocks& blocks) {
   if (!problem.normalised()) {
     return 0;
   }
-  // At most: blocks of the innermost level are cut at those of the machine.
+  // An upper limit, because the blocks of the machine also cut the blocks of the innermost level.
   const StationaryBlocks by = StationaryBlocks::get("s", blocks);
   const Index near = by.inner.empty() ? 0 : problem.key_pieces(by.inner.front().cols);
   return Words(problem.key_pieces(by.cols) - 1) + near;

@@ -1,13 +1,16 @@
 #pragma once
-// The products of all rows of A (n x d) with all rows of B (m x d), and what becomes of each before
-// it is written: a ScoreEpilogue makes it f, say, or p. A block of rows of A stays whole while B
-// passes, or a tile of scores while both pass, as the blocks say (stays() in
-// kernels/parts/stationary.hpp). Where B passes a wide tile, its pieces are a power of two of its
-// rows, or a multiple of kPanel. What the epilogue must know of a row (L, v) stays with its rows;
-// beside a tile there is no room, and it comes again for each.
+// The scores A B^T of all rows of A (n x d) and B (m x d), with an epilogue. A ScoreEpilogue turns
+// each score into f or p, for example, before it is written.
 //
-// Under a mask live pairs alone are written. A block of rows brings the keys that it meets; a tile
-// the rows and the keys that have a live pair in it, and a tile without one does not move.
+// The blocks decide which tile stays (rows_stay()): a block of whole rows of A while B streams, or
+// a tile of scores while A and B stream. Where B streams past a wide tile, its pieces are a power
+// of two of its rows, or a multiple of kPanel. The words that the epilogue needs for a row (L, v)
+// stay with resident rows. A resident tile of scores leaves no room for them, so they are read
+// again for each tile.
+//
+// Under a mask only live pairs are written. A block of rows reads only the keys that it meets. A
+// tile reads only rows and keys with a live pair in the tile. A tile with no live pair moves no
+// words.
 
 #include <optional>
 #include <string>
@@ -22,30 +25,31 @@
 
 namespace redblue {
 
-// The names of what an epilogue does and moves, for a nest.
+// The names, for a nest, of the operation of an epilogue and of the words it moves.
 struct EpilogueNames {
   std::string_view text = {};                        // "f = exp(f - L)"
-  ColumnNames columns = {};                          // those that stay
-  std::string_view row_reads = {}, row_writes = {};  // what moves for each row
+  ColumnNames columns = {};                          // resident columns
+  std::string_view row_reads = {}, row_writes = {};  // words moved for each row
 };
 
-// What an epilogue costs beside the product and its n m writes. What rows have are sums, where it
-// is not said.
+// The cost of an epilogue, in addition to the product and its n m writes. Words of a row are sums,
+// unless a member says otherwise.
 struct EpilogueCost {
-  Index columns = 0;            // words that stay for each row
-  Index scratch = 0;            // words for each row of a piece
-  Index tiles = 0;              // words beside each score of a piece
-  Index reads = 0;              // for each score
-  Index row_reads = 0;          // for each row, on every entry
-  Index row_operands = 0;       // of operands, on every entry
-  Index row_reads_again = 0;    // for each row, on every entry after its first
-  Index row_writes = 0;         // for each row, on every leave
-  Index row_writes_before = 0;  // for each row, on every leave before its last
-  bool writes_raw = false;      // the scores are written as they are, before it; else what it makes
+  Index columns = 0;            // resident words for each row
+  Index scratch = 0;            // scratch words for each row of a piece
+  Index tiles = 0;              // more words for each score of a piece
+  Index reads = 0;              // words read for each score
+  Index row_reads = 0;          // for each row, each time it is entered
+  Index row_operands = 0;       // the same, of operands instead of sums
+  Index row_reads_again = 0;    // for each row, each time but the first
+  Index row_writes = 0;         // for each row, each time it is left
+  Index row_writes_before = 0;  // for each row, each time but the last
+  bool writes_raw = false;      // true: the scores are written before the epilogue changes them
   EpilogueNames names = {};
-  // In inner levels: of its pass over scores, if it makes one; and where it leaves rows.
+  // In inner levels: the cost of the pass over scores, if there is a pass, and the cost of leaving
+  // rows.
   PassCost near = {}, leaving = {};
-  bool scaled = false;  // the scores are multiplied by a factor, in a pass before it
+  bool scaled = false;  // an earlier pass multiplies the scores by a factor
   [[nodiscard]] EpilogueCost times_scale() const {
     EpilogueCost cost = *this;
     cost.scaled = true;
@@ -53,13 +57,13 @@ struct EpilogueCost {
   }
 };
 
-// Whether rows of A stay with these blocks, or tiles of scores.
+// Whether rows of A stay with these blocks, rather than tiles of scores.
 inline bool rows_stay(const ProductShape& of, const StationaryBlocks& by) {
   return by.depth >= of.depth;
 }
 
-// Rows of A that stay, as they are or transposed, and how many of another matrix's rows (or
-// columns, where transposed) there is room for until the first scores.
+// Resident rows of A, straight or transposed. `room` is the number of rows of another matrix
+// (transposed: of columns) that also fit before the first scores.
 struct StayingRows {
   const Tile& tile;
   bool transposed;
@@ -69,27 +73,30 @@ struct StayingRows {
 class ScoreEpilogue {
  public:
   virtual ~ScoreEpilogue() = default;
-  // Up to two columns with a word for each row of these pairs, of which scores follow; `rows` is
-  // null where a tile of scores stays. Rows that meet no key of theirs have any word.
+  // Up to two columns with one word for each row of the pairs. enter() reads or makes them before
+  // the scores. `rows` is null if a tile of scores stays. A row that meets no key of the pairs may
+  // have any word.
   struct OfRows {
     Tile first, second;
   };
   virtual OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) = 0;
-  // The rows `part` of s are scores of these pairs, whose own words are `within` those of the rows.
-  // It makes each word of its own, or sets dead ones, which may be anything, first.
+  // Changes the rows `part` of s, the scores of the pairs. Their words in `of` are the rows
+  // `within`. The scores of dead pairs may be anything: apply() treats each score alone, or first
+  // sets the dead ones.
   virtual void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
                      Range within) = 0;
   virtual void leave(Machine&, OfRows&, const LivePairs&) {}
-  // The inner levels in which it works until the phase ends; they live as long.
+  // Sets the inner levels for one phase. Requires: `levels` lives until the phase ends.
   void work_in(const ProductLevels& levels) { levels_ = &levels; }
   const bool writes_raw = false;
-  const std::optional<float> scale;  // the scores are multiplied by it before anything else
+  const std::optional<float> scale;  // multiplies the scores before the epilogue
 
  protected:
   explicit ScoreEpilogue(bool raw = false, std::optional<float> times = std::nullopt)
       : writes_raw(raw), scale(times) {}
   [[nodiscard]] const ProductLevels& levels() const { return *levels_; }
-  // Calls visit(rows, columns) for parts of the scores of these pairs.
+  // Calls visit(rows, columns) for parts of the scores of the pairs, in the inner levels. Each
+  // score has `beside` more words.
   template <class Borrowed, class Visit>
   void over(Machine& machine, const LivePairs& pairs, Index beside, const Borrowed& near,
             const Visit& visit) const {
@@ -101,31 +108,32 @@ class ScoreEpilogue {
   const ProductLevels* levels_ = nullptr;
 };
 
-// A column's words for these rows, of those that meet some of these keys; else 0.
+// Reads the words of a column for the rows with a live pair; 0 for other rows.
 Tile live_column(Machine& machine, const SlowMatrix& column, const LivePairs& pairs);
 
 PhaseCost scores_cost(std::string path, const Problem& problem, const StationaryBlocks& by,
                       const EpilogueCost& epilogue);
 PhaseCost scores_level_cost(std::string path, const Problem& problem, const StationaryBlocks& by,
                             const EpilogueCost& epilogue, std::size_t level);
-// `names` are those of the result, of A and of B^T.
+// `names` are the names of the result, of A and of B^T.
 void scores_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
                  const StationaryBlocks& by, const EpilogueCost& epilogue);
-// As a phase of a kernel whose plan has blocks of that name.
+// Makes the scores, as a phase of a kernel with blocks of this name in its plan.
 void scores_phase(Machine& machine, std::string_view name, const Plan& plan, const SlowMatrix& A,
                   const SlowMatrix& B, ScoreEpilogue& epilogue, SlowMatrix& result);
 
-// The blocks of fewest words, or those in which rows of A stay, for scores under a mask; of a cost
-// with and without it.
+// Return the blocks with the fewest words under a mask. fit_score_rows() considers only resident
+// rows of A. `cost` counts with the mask, `all_live` without it.
 StationaryBlocks fit_live_scores(const Problem& problem, Index M, Objective objective,
                                  const StationaryCost& cost, const StationaryCost& all_live);
 StationaryBlocks fit_score_rows(const Problem& problem, Index M, Objective objective,
                                 const StationaryCost& cost);
-// A matrix of scores, which keeps those of live pairs.
+// Returns a matrix of scores that stores live pairs only.
 SlowMatrix score_matrix(Workspace& workspace, std::string name, const Problem& problem);
 
-// Two tiles at a time, rows x cols of both, and `columns` words for each row: the largest that fit,
-// as the blocks NAME.rows and NAME.cols, of inner levels L1.NAME.rows and so on; and these.
+// Choose the largest blocks for two tiles together, both rows x cols, with `columns` words for each
+// row. The blocks are named NAME.rows and NAME.cols, in inner levels L1.NAME.rows and so on. The
+// other functions read them.
 void plan_pairs(std::string_view name, Index rows, Index cols, Index columns, const Memory& memory,
                 Blocks& blocks);
 ProductLevels levels_of_pairs(std::string_view name, const Blocks& blocks);
@@ -140,7 +148,7 @@ void row_dots_nest(NestWriter& nest, const Problem& problem, const Blocks& block
 void row_dots(Machine& machine, const Blocks& blocks, const SlowMatrix& dO, const SlowMatrix& O,
               SlowMatrix& v);
 
-// The products of attention from stage to stage, all of them in the slow store.
+// The extents of the matrix products of attention. All stages leave their results in slow memory.
 struct Products {
   explicit Products(const Problem& problem) : Products(problem.shape, problem.sum_words) {}
   ProductShape S, h, scores, W, O, g;
@@ -155,7 +163,7 @@ struct Products {
         g(ProductShape{shape.d, shape.d, shape.n}.weighing(sums)) {}
 };
 
-// The epilogues that several kernels have.
+// Epilogues that several kernels share.
 
 // f = exp(s - L).
 class Exponentiated : public ScoreEpilogue {
@@ -175,7 +183,7 @@ class Exponentiated : public ScoreEpilogue {
   const SlowMatrix& L_;
 };
 
-// f = phi(s) of an activation that is no softmax.
+// f = phi(s) of another activation than softmax.
 class Activated : public ScoreEpilogue {
  public:
   static constexpr EpilogueCost kCost{.names = {.text = "f = phi(s)"},
@@ -190,7 +198,7 @@ class Activated : public ScoreEpilogue {
   Activation phi_;
 };
 
-// The products as they are.
+// Leaves the scores unchanged.
 class Unchanged : public ScoreEpilogue {
  public:
   static constexpr EpilogueCost kCost{};
@@ -200,10 +208,11 @@ class Unchanged : public ScoreEpilogue {
   void apply(Machine&, Tile&, Range, const LivePairs&, OfRows&, Range) override {}
 };
 
-// p = f (q - v), or p = phi'(s) q, with f, or s, where p will be; perhaps times a factor.
+// p = f (q - v), or p = phi'(s) q for other activations than softmax. It reads f, or s, from the
+// place where p will be written. `times` multiplies p.
 class ScoreGradient : public ScoreEpilogue {
  public:
-  static constexpr Index kBeside = 1;  // f
+  static constexpr Index kBeside = 1;  // the word of f, or of s, for each score
   static EpilogueCost cost(const Problem& problem) {
     const Index of_rows = problem.row_columns();
     return {
@@ -217,7 +226,7 @@ class ScoreGradient : public ScoreEpilogue {
         .near = {
             .beside = kBeside, .of_rows = of_rows, .reads = 2, .writes = 1, .row_reads = of_rows}};
   }
-  // Without v where there is none.
+  // v is null for other activations than softmax.
   ScoreGradient(const SlowMatrix& f, const SlowMatrix* v, std::optional<float> times = std::nullopt)
       : f_(f), v_(v), times_(times) {}
   OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
@@ -230,8 +239,8 @@ class ScoreGradient : public ScoreEpilogue {
   std::optional<float> times_;
 };
 
-// s as it is; L, its rows' log-sum-exp, is made along the way. Between tiles, L and `sums` (n x 1)
-// hold maxima and sums.
+// Leaves s unchanged and makes L, the log-sum-exp of each row. Between the tiles of a row, L and
+// `sums` (n x 1) hold its maximum and its sum.
 class Measured : public ScoreEpilogue {
  public:
   static constexpr EpilogueCost kCost{
@@ -256,9 +265,9 @@ class Measured : public ScoreEpilogue {
  private:
   SlowMatrix& L_;
   SlowMatrix& sums_;
-  std::optional<OnlineSoftmax> softmax_;  // of the rows that are entered
+  std::optional<OnlineSoftmax> softmax_;  // of the rows entered now
 };
-// How often it rescales a row's sum, as a phase s.
+// How often Measured rescales the sum of a row, at most, as phase s.
 Words rescales_by_tiles(const Problem& problem, const Blocks& blocks);
 
 }  // namespace redblue

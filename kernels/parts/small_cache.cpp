@@ -61,7 +61,7 @@ void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem&
 
 namespace {
 
-// s_IJ of live pairs that a block of queries and one of keys have; others have any word.
+// Returns s_IJ of a block of queries and a block of keys. Words of dead pairs may be anything.
 Tile score_block(Machine& machine, Index B, const SlowMatrix& S, const SlowMatrix& A2, Range I,
                  Range J) {
   Tile s_ij = machine.initialize("s", I.size(), J.size(), Holds::scores);  // s_IJ (b, c)
@@ -73,7 +73,7 @@ Tile score_block(Machine& machine, Index B, const SlowMatrix& S, const SlowMatri
   return s_ij;
 }
 
-// In place of lines 15 to 35: there is no sum to wait for.
+// Replaces lines 15 to 35 for other activations, which have no sum to wait for.
 void activated(Machine& machine, const Problem& problem, Index B, std::string_view score_phase,
                const SlowMatrix& S, const SlowMatrix& A2, SlowMatrix& f, bool for_p) {
   const Units queries = Units::of_queries(problem, B);
@@ -93,9 +93,9 @@ void activated(Machine& machine, const Problem& problem, Index B, std::string_vi
 
 }  // namespace
 
-// Algorithm 2, lines 15 to 35. The paper exponentiates the scores as they are, which
-// overflows beyond 88; here a strip of rows carries its maximum along with its sum, and the
-// nm words that A = exp(s) would have been hold s.
+// Algorithm 2, lines 15 to 35. The paper exponentiates raw scores, which overflows beyond 88. Here
+// a strip of rows carries its maximum along with its sum, and the n m words of A = exp(s) in the
+// paper hold s.
 void softmax(Machine& machine, const Problem& problem, Index B, std::string_view score_phase,
              const SlowMatrix& S, const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L,
              Workspace& workspace, bool for_p) {
@@ -118,7 +118,7 @@ void softmax(Machine& machine, const Problem& problem, Index B, std::string_view
         Tile rescale = machine.initialize("rescale", I.size());  // rescale_I (b)
         softmax.raise(s_ij, all, rescale);
         machine.write(s_ij, s.block(I, J));
-        softmax.add(s_ij, all);  // only now that the raw scores are written
+        softmax.add(s_ij, all);  // changes s_ij, so the raw scores are written before
       }
     }
     {
@@ -164,8 +164,8 @@ void score_product_nest(NestWriter& nest, const ProductNames& names, const Probl
 
 namespace {
 
-// The maximum and the sum of a row stay. The column of rescaling factors lives when the two operand
-// blocks are gone.
+// The maximum and the sum of a row stay. The column of rescaling factors lives after the two blocks
+// of operands.
 PhaseCost softmax_score_cost(std::string path, const Problem& problem, Index B) {
   PhaseCost cost = score_product_cost(std::move(path), problem, B);
   const auto [n, m, d] = problem.shape;

@@ -1,8 +1,10 @@
 #pragma once
-// The softmax of the paper's Algorithm 2, shared by the small-cache forward and backward
-// passes: square blocks, every n x m matrix in the slow store. Under a mask tiles of scores without
-// a live pair are left out of all phases; others are whole, with words for their dead pairs, too. A
-// mask that is data says which tiles these are in each pass over the tiles of a strip.
+// The softmax of Algorithm 2 of the paper, shared by the small-cache forward and backward kernels.
+// Blocks are square, and every n x m matrix is in slow memory.
+//
+// Under a mask all phases leave out tiles of scores without a live pair. Other tiles are whole,
+// with words for their dead pairs, too. A mask that is data is read in each pass over the tiles of
+// a strip.
 
 #include <string>
 #include <string_view>
@@ -20,9 +22,10 @@ namespace redblue {
 class Machine;
 class Workspace;
 
-// Three blocks and two columns of one fit for B >= 2; for B = 1 they ask for M >= 5. Where sums
-// weigh more than a word, one of three blocks may be of sums, and both columns are. Where words of
-// indices do not fit beside them, blocks for less memory are taken.
+// Returns the largest B with 4 B^2 <= M. Three blocks and two columns then fit for B >= 2, and for
+// B = 1 they need M >= 5. If a sum weighs more than a word, one of the three blocks may hold sums,
+// and both columns do. If the index of a mask does not fit with them, a plan takes the blocks for
+// less memory.
 inline Blocks small_cache_blocks(const Problem& problem, const Memory& memory, Objective) {
   return {{"B", largest(square_side(memory.M, 4), [&](Index B) {
              const Words square = Words(B) * B;
@@ -31,7 +34,7 @@ inline Blocks small_cache_blocks(const Problem& problem, const Memory& memory, O
            })}};
 }
 
-// The first block of a strip finds no sum to rescale.
+// How often the sum of a row is rescaled: at each block of a strip but the first.
 inline Words small_cache_rescales(const Problem& problem, const Blocks& blocks) {
   return ceil_div(problem.shape.m, blocks["B"]) - 1;
 }
@@ -40,22 +43,22 @@ inline Words small_cache_rescales(const Problem& problem, const Blocks& blocks) 
 inline Units::Tiles live_tiles(const Problem& problem, Index B) {
   return Units::of_queries(problem, B).live_tiles(B);
 }
-// The words that meet in a product of which the tiles are the result, of scores, d deep; and the
-// loops of it, from an n x d matrix and a d x m one.
+// The cost and the loops of the product that makes the live tiles of scores, from an n x d matrix
+// and a d x m matrix.
 PhaseCost score_product_cost(std::string path, const Problem& problem, Index B);
 void score_product_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
                         Index B);
 
-// f = softmax(S A2^T), in a phase of the given name that writes the scores raw and a phase
-// "f" that reads them again. Writes the rows' log-sum-exp where L is not null. Of another
-// activation the first phase writes f, and there is no second; where p alone is made of it,
-// `for_p`, the scores, with 0 for dead ones.
+// Computes f = softmax(S A2^T). A phase `score_phase` writes the raw scores, and a phase "f" reads
+// them again. Writes the log-sum-exp of the rows if L is not null. For other activations the first
+// phase writes f, and there is no second. If f is only for making p (`for_p`), it then writes the
+// scores instead, with 0 for dead pairs.
 void softmax(Machine& machine, const Problem& problem, Index B, std::string_view score_phase,
              const SlowMatrix& S, const SlowMatrix& A2, SlowMatrix& f, SlowMatrix* L,
              Workspace& workspace, bool for_p);
 
-// Of both phases, which take turns in each strip of rows; as INTO/f and so on, where INTO/ is
-// given.
+// The cost of both phases, which alternate for each strip of rows. `into` is put in front of their
+// paths, as in INTO/f.
 std::vector<PhaseCost> softmax_cost(const std::string& into, std::string_view score_phase,
                                     const Problem& problem, Index B, bool writes_L);
 void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem& problem, Index B,

@@ -1,5 +1,5 @@
 #pragma once
-// Stages of kernels that split (SplitStage), of which each counts in one phase.
+// Stages that several machines can share (SplitStage), with one phase each.
 
 #include <cstddef>
 #include <functional>
@@ -18,16 +18,17 @@ using CostOfStage =
 using LevelCostOfStage = std::function<PhaseCost(const Problem& problem, const Blocks& blocks,
                                                  Range units, std::size_t level)>;
 
-// On row blocks and groups; a caller says what ranks bring. Without a cost of inner levels: of what
-// is not done in these.
+// Returns a stage on row blocks and groups. A caller adds which matrices it brings to a rank
+// (SplitStage::brings). Without `level_cost` the stage does not work in inner levels.
 SplitStage stage(const UnitsOfStage& units, const PartOfStage& part, const CostOfStage& cost,
                  const LevelCostOfStage& level_cost = nullptr);
-// The cost of all stages, on one machine.
+// Return the cost of all stages on one machine.
 CostOfBlocks cost_of_stages(std::vector<SplitStage> stages);
 LevelCostOfBlocks level_cost_of_stages(std::vector<SplitStage> stages);
 
-// The rows that are there of a matrix with a copy for each group, when so many units have left a
-// block each: all blocks of the first copy, then of the next.
+// Returns the number of rows written after some units, in a matrix with a copy for each group. A
+// copy has `rows` rows in `blocks` blocks of `block` rows. A unit writes one block: first all
+// blocks of the first copy, then of the next.
 Index rows_left(Index units, Index blocks, Index block, Index rows);
 
 }  // namespace redblue

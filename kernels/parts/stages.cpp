@@ -8,7 +8,8 @@ namespace redblue {
 
 namespace {
 
-// What a mask leaves of the machine, whose blocks are those of all pairs.
+// The memory that the index of a mask leaves free in the machine. The blocks for it are chosen as
+// if all pairs were live.
 Memory beside_index(Memory memory, const Mask& live) {
   memory.M = std::max<Index>(memory.M - live.index().live(), 1);
   return memory;
@@ -196,7 +197,7 @@ Fitting level_fitting_of(const Stages& stages) {
         }
         return blocks;
       }};
-  // Of all stages that there may be.
+  // The names of all stages of all kernels.
   for (const std::string_view stage :
        {"S", "G", "h", "s", "f", "q", "p", "v", "O", "W", "g", "dQ", "dK", "dV"}) {
     for (const char* side : {"rows", "cols", "depth"}) {

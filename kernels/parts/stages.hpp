@@ -1,6 +1,7 @@
 #pragma once
-// Kernels in stages that come one after another, each with the whole fast memory: a kernel lists
-// them once, in the order of their phases, and has fit, cost and loop nest from the list.
+// Kernels in stages that run one after another, each with the whole fast memory. A kernel lists its
+// stages once, in the order of their phases. Its fit, its cost and its loop nest follow from the
+// list.
 
 #include <cstddef>
 #include <functional>
@@ -15,13 +16,14 @@
 namespace redblue {
 
 struct Stage {
-  // Adds its blocks, after those of the stages before it.
+  // Chooses the blocks of this stage and adds them to `blocks`, after the blocks of earlier stages.
   std::function<void(Index M, Objective objective, Blocks& blocks)> put;
-  // What its phases move and hold with these blocks.
+  // Returns the cost of its phases with these blocks.
   std::function<std::vector<PhaseCost>(const Blocks& blocks)> cost;
-  // Their loops.
+  // Writes the loops of its phases.
   std::function<void(NestWriter& nest, const Blocks& blocks)> nest;
-  // Of one that works in inner levels: adds the blocks of all levels; the words of one.
+  // For a stage that works in inner levels: adds the blocks of all levels, and returns the cost of
+  // one inner level.
   std::function<void(const Memory& memory, Objective objective, Blocks& blocks)> put_levels =
       nullptr;
   std::function<std::vector<PhaseCost>(const Blocks& blocks, std::size_t level)> level_cost =
@@ -29,13 +31,14 @@ struct Stage {
 };
 using Stages = std::function<std::vector<Stage>(const Problem& problem)>;
 
-// The factors of a product, for the text of a nest.
+// The names of the factors of a product, for a nest.
 struct FactorNames {
   std::string_view left, right;
 };
 using StationaryNest = std::function<void(NestWriter& nest, const StationaryBlocks& by)>;
 
-// What a phase with stationary blocks costs under a mask; that of an inner level may be missing.
+// The cost of a phase with stationary blocks under a mask. The cost of an inner level may be
+// missing.
 struct StationaryFormula {
   std::function<PhaseCost(const StationaryBlocks& by, const Mask& live)> cost;
   std::function<PhaseCost(const StationaryBlocks& by, const Mask& live, std::size_t level)>
@@ -46,9 +49,10 @@ struct StationaryFormula {
   }
 };
 
-// One phase with stationary blocks of its name: any; a product_phase; a scores_phase, of which
-// `right` is B^T; a generated_product, of which `left` is F. Factors `left` of scores, or of their
-// transpose, have live words alone.
+// Return a stage of one phase that has stationary blocks of its name. stationary_stage() takes any
+// such phase. The others make a product_phase, a scores_phase (`right` names B^T) or a
+// generated_product (`left` names F). If the left factor is a matrix of scores or its transpose, it
+// stores only words of `live` pairs.
 Stage stationary_stage(const std::string& name, const ProductShape& of,
                        const StationaryFormula& formula, const StationaryNest& nest,
                        const Mask& live = {});
@@ -56,17 +60,17 @@ Stage product_stage(const std::string& name, const ProductShape& of, const Facto
                     const Mask& live = {});
 Stage scores_stage(const std::string& name, const Problem& problem, const FactorNames& factors,
                    const EpilogueCost& epilogue);
-// The same under a mask, with rows that stay whatever M is.
+// Like scores_stage() under a mask, but rows of A stay for every M.
 Stage score_rows_stage(const std::string& name, const Problem& problem, const FactorNames& factors,
                        const EpilogueCost& epilogue);
 Stage generated_product_stage(const std::string& name, const ProductShape& of,
                               const FactorNames& factors, const FactorCost& made,
                               const Mask& live = {});
-// row_dots().
+// The stage of row_dots().
 Stage row_dots_stage(const Problem& problem);
 
-// The formula, the loops and the blocks of a kernel of these stages; and of one whose stages work
-// in inner levels.
+// Return the formulas, the loops and the choice of blocks of a kernel with these stages. The
+// functions with `level` are for stages that work in inner levels.
 CostOfBlocks cost_of(const Stages& stages);
 LevelCostOfBlocks level_cost_of(const Stages& stages);
 NestOfBlocks nest_of(const Stages& stages);

@@ -14,7 +14,7 @@
 namespace redblue {
 namespace {
 
-// C, or C^T where the factors have changed places.
+// C, or C^T if the factors are exchanged.
 struct Result {
   SlowMatrix& stored;
   bool transposed = false;
@@ -40,7 +40,7 @@ Tile read_transposed(Machine& machine, const Factor& A, Range rows, Range cols, 
   return read(machine, mirrored(A), cols, rows, cut);
 }
 
-// As words of its matrix, or of sums that are not whole.
+// Writes words of C, or sums if they are not finished (`whole` is false).
 void write(Machine& machine, const Tile& c, const Result& C, Range rows, Range cols,
            bool whole = true) {
   const Block plain = C.transposed ? C.stored.block(cols, rows) : C.stored.block(rows, cols);
@@ -52,19 +52,22 @@ void write(Machine& machine, const Tile& c, const Result& C, Range rows, Range c
   }
 }
 
-// The live words of A, or of B, as pairs of its rows and of the depth, or of its columns and of it.
+// The live words of A or of B. They are pairs of a row of A (or a column of B) and an index of the
+// depth.
 struct Live {
   Problem pairs;
-  bool of_B = false;  // where the factors have changed places
+  bool of_B = false;  // true if the factors are exchanged
 
-  // What these rows meet of the depth, or some of the depth of the rows.
+  // Read the index of a mask that is data: the part of the depth that some rows meet, or the rows
+  // that some of the depth meets.
   [[nodiscard]] Tile index_of_rows(Machine& machine, Range rows) const {
     return read_index(machine, pairs.mask, rows);
   }
   [[nodiscard]] Tile index_of_depth(Machine& machine, Range depth) const {
     return pairs.mask.full() ? Tile() : read_index(machine, pairs.mask.transposed(), depth);
   }
-  // Of the block of A and B that makes the rows and columns of C from some of the depth.
+  // The pairs of the block of A and B that makes these rows and columns of C from some of the
+  // depth.
   [[nodiscard]] LivePairs of(Range rows, Range cols, Range depth) const {
     return {pairs, of_B ? cols : rows, depth};
   }
@@ -75,8 +78,8 @@ Problem pairs_of(const ProductShape& of, const Mask& live) {
   return pairs;
 }
 
-// A factor without those rows of its matrix that no live word of the other meets, which belong to
-// the depth.
+// A factor without the rows of its matrix that meet no live word of the other factor. These rows
+// belong to the depth.
 class LiveFactor {
  public:
   LiveFactor(const Factor& all, const Problem& pairs, Range others)
@@ -98,8 +101,8 @@ struct LiveFactors {
   Factor a, b;
 };
 
-// Sums begin at 0; those of earlier blocks of the depth come back from the slow store, to which
-// they go until the last one.
+// Sums begin at 0. Sums of earlier blocks of the depth are read back from slow memory, and are
+// written there again until the last block.
 Tile begin_sums(Machine& machine, const Result& C, Range rows, Range cols, const LivePairs& live,
                 CutEvery cut) {
   const Ranges before = live.met_before();
@@ -124,12 +127,12 @@ void write_sums(Machine& machine, const Tile& c, const Result& C, Range rows, Ra
   write_some(without(live.met(), after), true);
 }
 
-// What of C is made.
+// The part of C that is made.
 struct Extent {
   Range rows, cols;
 };
 
-// A slice of B is held, rows of A's pass in pieces.
+// A slice of B is held, and rows of the slice of A pass in pieces.
 void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, const Factor& B,
              const Result& C, const Extent& of_C, const Live& live) {
   const CutEvery cut_cols = cut_of(by.inner, &ProductBlocks::cols);
@@ -167,7 +170,8 @@ void C_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
   }
 }
 
-// A slice of B is held, C passes in pieces; or a slice of C, and B.
+// Whether a slice of B is held while C passes in pieces. Else a slice of C is held while B passes
+// in pieces.
 bool holds_slice_of_B(const ProductShape& of, const StationaryBlocks& by) {
   return std::min(of.depth, by.depth) <= std::min(of.rows, by.rows);
 }
@@ -234,12 +238,13 @@ void A_stays(Machine& machine, const StationaryBlocks& by, const Factor& A, cons
   }
 }
 
-// C^T = B^T A^T has the same words, and the loops that are wanted.
+// Whether the product is made as C^T = B^T A^T. It moves the same words, in the loops that
+// C_stays() or A_stays() has.
 bool is_mirrored(const ProductShape& of, const StationaryBlocks& by, Stays what) {
   return what == Stays::B || (what == Stays::C && is_wide(of, by));
 }
 
-// Some rows of C.
+// Makes some rows of C.
 void make_rows(Machine& machine, const StationaryBlocks& by, Stays what, const Factor& A,
                const Factor& B, SlowMatrix& C, Range rows, const Mask& live) {
   require_conforming(A, B, C);
@@ -289,9 +294,10 @@ void stationary_product(Machine& machine, const StationaryBlocks& by, Stays what
 
 namespace {
 
-// What moves of each matrix; sums are C where it does not stay, and come back after the first.
+// The words moved of each matrix. `sums` are the unfinished words of C, if C streams: they are
+// written, and read back.
 struct Moved {
-  Words pairs;  // live words of A
+  Words pairs;  // number of live words of A
   Words left, right, sums, whole;
 
   [[nodiscard]] Words written() const { return sums + whole; }
@@ -311,8 +317,8 @@ Moved moved(const ProductShape& of, const StationaryBlocks& by, Stays what, cons
   return {pairs, left, right, again * cols * of_sum, whole};
 }
 
-// The groups that ask what they meet, and how often: the rows, of blocks of C each time, or of
-// blocks of A; or blocks of the depth, of B.
+// The groups that read the index of the mask, and the number of times: rows of a block of C or of
+// A, or blocks of the depth of B.
 struct Asking {
   Units::Sum groups;
   Index passes;
@@ -354,7 +360,7 @@ PhaseCost stationary_cost(std::string path, const ProductShape& of, const Statio
 
 namespace {
 
-// Step by step of C_stays(), or of A_stays().
+// Follows the steps of C_stays() or A_stays().
 PhaseCost live_level_cost(std::string path, const ProductShape& of, const StationaryBlocks& by,
                           Stays what, std::size_t level, const Live& live) {
   LevelTally tally(by.inner, level);
@@ -423,7 +429,7 @@ PhaseCost stationary_level_cost(std::string path, const ProductShape& of,
   return product_level_cost(std::move(path), of, blocks, what);
 }
 
-// What the code calls I and J are the columns and rows of C where it is mirrored: `outer` and
+// If the product is mirrored, the I and J of the code are the columns and rows of C: `outer` and
 // `inner` here.
 void stationary_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                      const StationaryBlocks& by, Stays what, const Mask& live) {

@@ -1,17 +1,19 @@
 #pragma once
-// Tiles of scores in inner levels of fast memory. Their products are made there as others are
-// (kernels/parts/product_levels.hpp). What else becomes of scores is a pass over them: each level
-// has a block of scores, with what is beside it and with the words of its rows.
+// Passes over tiles of scores in inner levels of fast memory.
+//
+// The products of scores are made as other products are (kernels/parts/product_levels.hpp).
+// Everything else that changes scores is a pass over them. In a pass each level has a block of
+// scores, with other words for each score and for each row:
 //
 //   for I1 in I:                 // blocks of the level
 //     borrow the words of the rows I1
 //     for J1 in J:
-//       borrow s_I1J1, and what is beside it
+//       borrow s_I1J1, and the other words of its scores
 //       the next level inward, or arithmetic
 //
-// So a score moves once at each level, and the words of a row once for each block of columns of
-// the next level. A pass has the columns of the level's products; where t words are beside each
-// score, one in 1 + t of their rows.
+// So a score moves once at each level. The words of a row move once for each block of columns of
+// the next level. A pass uses the columns of the level's products. If each score has t other words,
+// the pass uses 1 / (1 + t) of their rows.
 
 #include <cstddef>
 #include <string>
@@ -28,20 +30,21 @@ namespace redblue {
 
 class Machine;
 
-// What a pass costs at a level.
+// The cost of a pass at a level.
 struct PassCost {
-  Index beside = 0;                     // words beside each score
-  Index of_rows = 0;                    // words of each row
-  Index reads = 0, writes = 0;          // for each score
-  Index row_reads = 0, row_writes = 0;  // for each row that comes
+  Index beside = 0;                     // other words of each score
+  Index of_rows = 0;                    // words of each row held
+  Index reads = 0, writes = 0;          // words for each score
+  Index row_reads = 0, row_writes = 0;  // words for each row, each time it comes
 };
 
-// The columns of a pass: those of scores, or the depth of a product of which they are a factor.
+// The blocks that cut the columns of a pass: the columns of a product that makes the scores, or the
+// depth of a product with the scores as a factor.
 using PassColumns = Index ProductBlocks::*;
 Levels pass_levels(const ProductLevels& levels, PassColumns columns, Index beside);
 
-// What a pass borrows of a tile: a word for each pair, or for each row. The pass begins at this row
-// of the tile.
+// The part of a tile that a pass borrows: a word for each pair, or a word for each row. The pass
+// begins at row first_row of the tile.
 inline Near of_pairs(const Tile& tile, Use use, Index first_row = 0) {
   return {tile, Axis::staying, Axis::passing, use, -first_row};
 }
@@ -49,8 +52,9 @@ inline Near of_rows(const Tile& tile, Use use, Index first_row = 0) {
   return {tile, Axis::staying, Axis::whole, use, -first_row};
 }
 
-// Calls visit(rows, columns) for what the innermost level has at a time, of so many. What a pass
-// borrows, near(), is asked for where there are levels: small tiles take no longer than it does.
+// Calls visit(rows, columns) for the rows and columns that the innermost level has together. near()
+// returns the tiles to borrow. It is called only if there are levels, because it takes as long as a
+// small tile.
 template <class Borrowed, class Visit>
 void pass_over(Machine& machine, const ProductLevels& levels, PassColumns columns, Index beside,
                Index rows, Index cols, const Borrowed& near, const Visit& visit) {
@@ -63,30 +67,30 @@ void pass_over(Machine& machine, const ProductLevels& levels, PassColumns column
       .each({0, rows}, {0, cols}, visit);
 }
 
-// A tile of which the columns are those of a product, or its depth.
+// How to cut a tile with the columns of a product, or with its depth as columns.
 inline CutEvery cut_of(const ProductLevels& levels, PassColumns columns) {
   return levels.empty() ? CutEvery{} : CutEvery{levels.front().*columns};
 }
 
-// The words of a level, step by step of the machine.
+// Adds up the cost of a level over the steps of the machine.
 class LevelTally {
  public:
   LevelTally(const ProductLevels& inner, std::size_t level);
-  // A step of a product, in which sums begin, or change.
+  // Adds a step of a product, in which sums begin or change.
   void product(const ProductShape& of, Stays what, bool begins, const Words& times = 1);
   void pass(Index rows, Index cols, PassColumns columns, const PassCost& cost,
             const Words& times = 1);
-  // Words of rows alone.
+  // Adds words of rows without scores.
   void rows(Index rows, const PassCost& cost, const Words& times = 1);
   [[nodiscard]] PhaseCost cost(std::string path) const;
 
  private:
-  ProductLevels levels_;  // from this one out
+  ProductLevels levels_;  // this level and the levels around it
   Words reads_, writes_, peak_;
 };
 
-// Blocks of an extent of which a tally counts one and multiplies it: without a mask the first, all
-// in between, and the last; else each.
+// Equal blocks of an extent. A tally counts one and multiplies by `times`. Without a mask they are
+// the first block, all blocks between, and the last. Under a mask each block is counted.
 struct Alike {
   Range range;
   Index times;

@@ -1,6 +1,6 @@
 #pragma once
-// v = rowsum(dO * O), made in a phase v before all others, so that all groups of keys, or
-// of queries, find it in the slow store.
+// The stage that makes v = rowsum(dO * O), in a phase v before all others. All groups of keys, or
+// of queries, then read v from slow memory.
 
 #include <functional>
 
@@ -14,12 +14,13 @@ namespace redblue {
 
 inline constexpr Signature kOfRows{"v", &Shape::n, nullptr, Holds::sums, true};
 
-// Of some row blocks.
+// Makes v of some row blocks.
 void make_v(Machine& machine, const RowPlan& by, const Operands& io, Range units);
 PhaseCost v_cost(const Problem& problem, const Units::Sum& of);
 void v_nest(NestWriter& nest, const Problem& problem, const NestLoop& I);
 
-// So many row blocks, or 0 where v is not made so, of which the plan is this.
+// Returns the stage. `units` returns the number of row blocks, or 0 if there is no such stage. `by`
+// returns their plan.
 SplitStage v_stage(const UnitsOfStage& units,
                    const std::function<RowPlan(const Problem& problem, const Blocks& blocks)>& by);
 
