@@ -18,7 +18,7 @@
 namespace redblue {
 namespace {
 
-// The bytes of an element; 0 where the dtype has none of its own.
+// Returns the bytes of an element; 0 if the dtype states no bytes.
 std::size_t bytes_of(std::string_view descr) {
   std::size_t bytes = 0;
   if (descr.size() > 2) {
@@ -150,7 +150,7 @@ std::string NpyArray::text() const {
   }
   std::string letters;
   for (std::size_t k = 0; k < data().size(); ++k) {
-    if (data()[k] != '\0') {  // of a wide letter the other bytes
+    if (data()[k] != '\0') {  // the other bytes of a wide letter are 0
       letters += data()[k];
     }
   }

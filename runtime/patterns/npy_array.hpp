@@ -1,5 +1,5 @@
 #pragma once
-// NumPy arrays of small and whole numbers, in memory.
+// NumPy arrays in memory: integers, floating-point numbers, bools and text.
 
 #include <filesystem>
 #include <string>
@@ -10,27 +10,28 @@
 
 namespace redblue {
 
-// An array of any dtype of one kind, whose bytes are as many as its header says.
+// An array of any dtype without fields. Its data has as many bytes as its header says.
 class NpyArray {
  public:
-  // The whole content of a file of this name. Throws: InputError with the name and the fault.
+  // Requires: `content` is the whole content of the file `name`. Throws: InputError with the name
+  // and the fault.
   NpyArray(std::string content, std::filesystem::path name);
 
   [[nodiscard]] const std::vector<Index>& shape() const { return shape_; }
   [[nodiscard]] const std::filesystem::path& name() const { return name_; }
-  // The elements of an array of whole numbers in one dimension.
+  // Returns the elements of a one-dimensional array of integers.
   [[nodiscard]] std::vector<Index> integers() const;
-  // The elements of an array of float32 or float64, in C order.
+  // Returns the elements of a float32 or float64 array, in C order.
   [[nodiscard]] std::vector<double> numbers() const;
-  // Which elements of a matrix of bool or uint8 are not 0, row by row.
+  // Returns which elements of a bool or uint8 matrix are not 0, row by row.
   [[nodiscard]] std::vector<bool> marks() const;
-  // The only element, of text.
+  // Returns the only element, a text.
   [[nodiscard]] std::string text() const;
 
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:
-  // Calls visit(bits) for each element, whatever its byte order.
+  // Calls visit(bits) for each element. `bits` does not depend on the byte order of the array.
   template <class Visit>
   void each_element(const Visit& visit) const;
   [[nodiscard]] std::string_view data() const {
@@ -46,10 +47,10 @@ class NpyArray {
   std::size_t item_bytes_ = 0;
 };
 
-// The content of a regular file. Throws: std::system_error; InputError for any other.
+// Returns the content of a regular file. Throws: std::system_error; InputError for other files.
 std::string read_whole(const std::filesystem::path& file);
 
-// "3 x 4"
+// Returns the shape as text: "3 x 4".
 std::string in_words(const std::vector<Index>& shape);
 
 }  // namespace redblue

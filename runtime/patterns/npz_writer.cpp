@@ -15,7 +15,7 @@
 namespace redblue {
 namespace {
 
-// The least significant byte first.
+// Returns the number as bytes, least significant byte first.
 std::string number(std::uint64_t value, unsigned bytes) {
   std::string text;
   for (unsigned k = 0; k < bytes; ++k) {
@@ -33,7 +33,7 @@ std::string integers(std::span<const Index> values, unsigned bytes) {
   return text;
 }
 
-// The begin of a .npy, as long as a multiple of 64 bytes.
+// Returns the start of a .npy file, as long as a multiple of 64 bytes.
 std::string npy_header_of(std::string_view type, std::string_view shape) {
   constexpr std::size_t kBefore = 10, kStep = 64;
   std::string text =
@@ -50,14 +50,14 @@ std::uint32_t checksum_with(std::uint32_t before, std::span<const std::byte> byt
 
 }  // namespace
 
-// The file, and its members so far. The checksum of the last is put in its place at the end.
+// The file and its members so far. The checksum of the last member is written at the end.
 struct NpzWriter::Pending {
   struct Member {
     std::string name;
     std::uint64_t at, size;
     std::uint32_t checksum;
 
-    // The fields that its local header and its entry in the directory have both.
+    // Returns the fields that a local header and an entry in the directory share.
     [[nodiscard]] std::string said() const {
       const std::uint64_t version = 20;
       return number(version, 2) + number(0, 2) + number(0, 2) + number(0, 2) + number(0x21, 2) +

@@ -1,6 +1,6 @@
 #pragma once
-// A sparse matrix as scipy.sparse.save_npz writes it, uncompressed: csr, float32, indices of 4
-// bytes. Where entries are, is known from the start; their values come row by row. The file appears
+// Writes a sparse matrix as scipy.sparse.save_npz does, uncompressed: csr, float32, indices of 4
+// bytes. The places of all entries are given first, then their values row by row. The file appears
 // whole or not at all (runtime/system/whole_file.hpp). Not shared between threads.
 
 #include <cstdint>
@@ -15,14 +15,15 @@ namespace redblue {
 
 class NpzWriter {
  public:
-  // Requires: single entries. Throws: InputError where the file would have 2^32 bytes, or the
-  // matrix 2^31 columns; as WholeFile.
+  // Requires: single entries. Throws: InputError if the file would have 2^32 bytes or the matrix
+  // 2^31 columns; the errors of WholeFile.
   NpzWriter(std::filesystem::path path, const BlockPattern& pattern);
   NpzWriter(NpzWriter&&) noexcept;
   NpzWriter& operator=(NpzWriter&&) noexcept;
   ~NpzWriter();
 
-  // The next values; what comes after the last of them is left out. The last finishes the file.
+  // Appends the next values. Ignores values beyond the last entry. The last value finishes the
+  // file.
   void append(std::span<const float> values);
   // Throws: std::logic_error unless all values were appended.
   void commit();

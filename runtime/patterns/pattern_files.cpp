@@ -40,7 +40,7 @@ class Npz {
   }
 
  private:
-  // `order` stays empty where entries come row by row.
+  // `order` stays empty if entries are stored row by row.
   [[nodiscard]] BlockPattern stored(const PatternFrame& frame, std::vector<Index>* order) const {
     const std::string format = array("format").text();
     const bool blocks = format == "bsr";
@@ -70,7 +70,7 @@ class Npz {
     const std::string member = name + ".npy";
     return {zip_.member(member), fmt::format("{}, {}", file_.string(), member)};
   }
-  // One for each of what is stored.
+  // Returns the indices, one for each stored entry or block.
   [[nodiscard]] std::vector<Index> indices(const std::string& name, std::size_t stored) const {
     const NpyArray numbers = array(name);
     std::vector<Index> found = numbers.integers();

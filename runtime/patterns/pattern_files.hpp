@@ -1,5 +1,6 @@
 #pragma once
-// Files that say which pairs of queries and keys there are. What is stored is there, a 0 too.
+// Reads files that list pairs of queries and keys. Every stored entry is a live pair, even if its
+// value is 0.
 //
 //   .npz    of scipy.sparse.save_npz: csr or bsr; csc and coo are sorted by rows
 //   .mtx    Matrix Market: coordinate, of real, integer or pattern, general or symmetric
@@ -15,18 +16,19 @@
 
 namespace redblue {
 
-// Whether a name ends as one of these, and is no tensor_path().
+// Returns whether the name ends in .npz, .mtx or .smtx and is no tensor_path().
 bool is_sparse_file(const std::filesystem::path& file);
 BlockPattern read_pattern(const std::filesystem::path& file, Index queries, Index keys);
 
-// The same with values, of whatever shape: of .npz float32 or float64, finite as float32; those of
-// a pattern are 1.
+// Reads a matrix of any shape with its values. Values in an .npz are float32 or float64, and finite
+// as float32. Entries of a file without values get 1.
 SparseMatrix read_entries(const std::filesystem::path& file);
 
-// A matrix of bool or uint8, .npy: which blocks are there, of queries and keys that it cuts evenly.
+// Reads a matrix of bool or uint8 (.npy) that marks live blocks. Its extents divide the numbers of
+// queries and keys.
 BlockPattern read_layout(const std::filesystem::path& file, Index queries, Index keys);
 
-// Numbers from 0 to `last`, none less than the one before: whole numbers, .npy.
+// Reads integers (.npy) that start with 0, end with `last` and never decrease.
 std::vector<Index> read_offsets(const std::filesystem::path& file, Index last);
 
 }  // namespace redblue

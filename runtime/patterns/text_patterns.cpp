@@ -25,7 +25,7 @@ std::string lower(std::string_view word) {
   return result;
 }
 
-// Refuses a word that is none of these.
+// Returns the next word in lower case. Refuses a word that is not in the list.
 std::string one_of(Lines& lines, const std::vector<std::string>& words, const char* list) {
   std::string word = lower(lines.word());
   if (std::ranges::find(words, word) == words.end()) {
@@ -34,7 +34,7 @@ std::string one_of(Lines& lines, const std::vector<std::string>& words, const ch
   return word;
 }
 
-// The line with what a matrix has.
+// The line with the extents of a matrix and the number of its entries.
 struct Sizes {
   Index height, width, stored;
 };
@@ -49,7 +49,7 @@ Sizes sizes(Lines& lines) {
   return {height, width, stored};
 }
 
-// The shape that is asked for; where it has none, any.
+// The shape that is asked for. Nullopt: any shape.
 using Extents = std::optional<std::pair<Index, Index>>;
 
 PatternFrame frame_of(const std::filesystem::path& file, const Sizes& sizes,
@@ -59,8 +59,8 @@ PatternFrame frame_of(const std::filesystem::path& file, const Sizes& sizes,
                   : PatternFrame(file, shape);
 }
 
-// `read` and `is_symmetric`, where they are not null, become the matrix with its values, and
-// whether the file has its lower half alone.
+// Sets `read` (if not null) to the matrix with its values, and `is_symmetric` (if not null) to
+// whether the file stores only the lower half.
 BlockPattern read_mtx(std::string_view text, const std::filesystem::path& file,
                       const Extents& expected, SparseMatrix* read, bool* is_symmetric = nullptr) {
   Lines lines(text, file, kBetween);

@@ -1,5 +1,5 @@
 #pragma once
-// Patterns in text: Matrix Market and the format of the DLMC collection
+// Parses patterns in text: Matrix Market and the format of the DLMC collection
 // (runtime/patterns/pattern_files.hpp).
 
 #include <filesystem>
@@ -16,8 +16,8 @@ BlockPattern parse_mtx(std::string_view text, const std::filesystem::path& file,
 BlockPattern parse_smtx(std::string_view text, const std::filesystem::path& file, Index queries,
                         Index keys);
 
-// The same of whatever shape, with values; those of a pattern are 1. `symmetric`, where it is not
-// null, becomes whether the file has the lower half alone.
+// The same for any shape, with values. Entries of a file without values get 1. Sets `symmetric` (if
+// not null) to whether the file stores only the lower half.
 SparseMatrix parse_mtx_entries(std::string_view text, const std::filesystem::path& file,
                                bool* symmetric = nullptr);
 SparseMatrix parse_smtx_entries(std::string_view text, const std::filesystem::path& file);

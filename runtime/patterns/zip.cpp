@@ -19,9 +19,10 @@ constexpr std::uint32_t kEnd = 0x06054b50;
 constexpr std::uint32_t kEnd64 = 0x06064b50;
 constexpr std::uint32_t kPlaceOfEnd64 = 0x07064b50;
 constexpr std::uint64_t kEndBytes = 22;
-constexpr std::uint64_t kElsewhere16 = 0xffff, kElsewhere32 = 0xffffffff;  // in what zip64 adds
+// These values mean that a zip64 record has the field.
+constexpr std::uint64_t kElsewhere16 = 0xffff, kElsewhere32 = 0xffffffff;
 
-// Raw deflate data; empty where they are not those of exactly so many bytes.
+// Returns the inflated bytes of raw deflate data. Empty if they are not exactly `size` bytes.
 std::string inflated(std::string_view packed, std::uint64_t size) {
   constexpr std::uint64_t kMostRatio = 1032;
   if (size / kMostRatio > packed.size()) {
@@ -38,12 +39,12 @@ std::string inflated(std::string_view packed, std::uint64_t size) {
   while (state == Z_OK) {
     const auto give = static_cast<uInt>(std::min(packed.size() - in, kMost));
     const auto room = static_cast<uInt>(std::min(bytes.size() - out, kMost));
-    // zlib reads what is given, and has no const for it.
+    // zlib only reads this data, but its type is not const.
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + in));
     stream.avail_in = give;
     stream.next_out = reinterpret_cast<Bytef*>(bytes.data() + out);
     stream.avail_out = room;
-    state = inflate(&stream, Z_NO_FLUSH);  // Z_BUF_ERROR where nothing is left
+    state = inflate(&stream, Z_NO_FLUSH);  // Z_BUF_ERROR if no data is left
     in += give - stream.avail_in;
     out += room - stream.avail_out;
   }
@@ -119,7 +120,7 @@ bool ZipFile::has(std::uint64_t at, std::uint32_t signature) const {
 
 ZipFile::Directory ZipFile::directory() const {
   const std::uint64_t size = content_.size();
-  std::uint64_t end = size;  // of a last record with a comment
+  std::uint64_t end = size;  // start of the last record, which may have a comment
   for (std::uint64_t back = kEndBytes; back <= std::min(size, kEndBytes + 0xffff); ++back) {
     if (has(size - back, kEnd) && number(size - back + 20, 2) == back - kEndBytes) {
       end = size - back;
@@ -144,7 +145,7 @@ ZipFile::Directory ZipFile::directory() const {
   return all;
 }
 
-// Returns where the next one is.
+// Adds the member at `at`. Returns the place of the next member.
 std::uint64_t ZipFile::add_member(std::uint64_t at) {
   constexpr std::uint64_t kBytes = 46;
   if (!has(at, kDirectoryEntry)) {
@@ -166,7 +167,7 @@ std::uint64_t ZipFile::add_member(std::uint64_t at) {
   for (std::uint64_t field = more; field + 4 <= end_of_more;) {
     const std::uint64_t first = field + 4;
     const std::uint64_t last = first + number(field + 2, 2);
-    if (number(field, 2) == 1) {  // zip64: those that have no room in 32 bits
+    if (number(field, 2) == 1) {  // zip64: values that do not fit 32 bits
       std::uint64_t from = first;
       for (std::uint64_t* value : {&member.size, &member.packed, &member.offset}) {
         if (*value == kElsewhere32 && from + 8 <= std::min(last, end_of_more)) {

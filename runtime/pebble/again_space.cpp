@@ -36,8 +36,9 @@ Set AgainSpace::useful_in(const State& state) const {
 
 namespace {
 
-// The least cut, as the most ways from results down to inputs that share no blue word. A word has a
-// top, where ways from its users come in, and a bottom, from which they go on to its operands.
+// Finds the size of the least vertex cut: the most ways from results down to inputs that share no
+// blue word. Each word has a top, where ways from its users arrive, and a bottom, where they leave
+// to its operands.
 class Cut {
  public:
   Cut(const std::vector<Set>& operands, const std::vector<Set>& users, Set inputs, Set red,
@@ -61,7 +62,7 @@ class Cut {
  private:
   static std::size_t at(Index word) { return static_cast<std::size_t>(word); }
 
-  // Each finds another way to an input, and takes it.
+  // Both functions find another way to an input, and take it.
   bool from_top(Index word) {
     tops_ |= bit(word);
     if ((bottoms_ & bit(word)) == 0 && ((once_ & bit(word)) == 0 || through_[at(word)] == 0) &&
@@ -69,7 +70,8 @@ class Cut {
       ++through_[at(word)];
       return true;
     }
-    // Or one that came this way takes another, and leaves its end to this one.
+    // Otherwise an earlier way that reached this word from a user takes another route. It leaves
+    // its end to the new way.
     for (Set users = users_[at(word)] & ~bottoms_; users != 0; users &= users - 1) {
       const Index user = first(users);
       if ((bottoms_ & bit(user)) == 0 && along_[at(user)][at(word)] > 0 && from_bottom(user)) {
@@ -101,7 +103,7 @@ class Cut {
   const std::vector<Set>& operands_;
   const std::vector<Set>& users_;
   Set inputs_, open_, once_;
-  Set tops_ = 0, bottoms_ = 0;  // where this way has been
+  Set tops_ = 0, bottoms_ = 0;  // where the current way has been
   std::array<std::uint8_t, kMostWords> through_{};
   std::array<std::array<std::uint8_t, kMostWords>, kMostWords> along_{};
 };
@@ -124,8 +126,8 @@ Set AgainSpace::sole(Index word, Set useful) const {
   return sole;
 }
 
-// Is it computed for nothing, and does that never harm? A result; or a word in the place of one
-// that is good for it alone.
+// Returns whether the word can be computed without moving words, and doing so never harms. This
+// holds for a result, and for a word that replaces an operand which no other word needs.
 bool AgainSpace::forced(const State& state, Index word, Set useful) const {
   if ((operands(word) & ~state.red) != 0 || ((state.red | state.blue) & bit(word)) != 0) {
     return false;
@@ -158,7 +160,7 @@ std::vector<Step> AgainSpace::steps(const State& state, Set useful, Index most) 
       }
     }
     each_eviction(room, 0, kMostWords, [&](Set evicted, Index /*price*/) {
-      // Each that is not blue is written or is lost.
+      // Each evicted word that is not blue is written or lost.
       const Set dirty = evicted & ~state.blue & ~terms_.inputs;
       for (Set written = dirty;; written = (written - 1) & dirty) {
         if (reads + count(written) <= most) {

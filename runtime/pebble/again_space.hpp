@@ -1,14 +1,15 @@
 #pragma once
-// The game with recomputation, as states and steps: strict, sliding.
+// States and steps of the games with recomputation (strict, sliding).
 //
-// A state is which words are red and which are blue. A step computes a word: operands that are not
-// red are read, and others go, written first or not, where it must be. Reads wait for what they are
-// for, evictions for need. Words from which no missing result can be made any more are forgotten,
-// and a result is written when it is computed.
+// A state is the set of red words and the set of blue words. A step computes one word. It reads the
+// operands that are not red. If there is no room, it evicts other words, which are written first or
+// lost. Words are read only when a step needs them, and evicted only to make room. Words that no
+// missing result depends on are forgotten. A result is written when it is computed.
 //
-// The words that are left are estimated by a write of each missing result and the fewest reads from
-// which all of these can be made: the least cut of vertices between what exists, of which red words
-// cost nothing and blue ones 1, and them.
+// The estimate of the words still to move has two parts. One is a write of each missing result. The
+// other is the fewest reads from which all missing results can be made: the least vertex cut
+// between the words that exist and the missing results. In the cut a red word costs 0, and a blue
+// word or input 1.
 
 #include <array>
 #include <vector>
@@ -26,7 +27,7 @@ class AgainSpace {
   [[nodiscard]] State least(const State& state) const { return canonical_.of(state); }
   [[nodiscard]] Index estimate(const State& state) const;
 
-  // As OnceSpace. Requires: not narrow.
+  // As OnceSpace::expand(). Requires: not narrow.
   template <class Visit>
   void expand(const State& state, Index most, bool /*narrow*/, const Visit& visit) const {
     const Set useful = useful_in(state);
@@ -41,7 +42,7 @@ class AgainSpace {
              Index* moved = nullptr) const;
 
  private:
-  // Words of which missing results are made, and these.
+  // Returns the missing results and all words that they are made of.
   [[nodiscard]] Set useful_in(const State& state) const;
   [[nodiscard]] Set operands(Index word) const { return operands_[static_cast<std::size_t>(word)]; }
   [[nodiscard]] Set users(Index word) const { return users_[static_cast<std::size_t>(word)]; }
@@ -49,14 +50,14 @@ class AgainSpace {
     return (words & ~(state.red | state.blue | terms_.inputs)) == 0;
   }
   [[nodiscard]] std::vector<Step> steps(const State& state, Set useful, Index most) const;
-  // Operands that nothing else useful is made of.
+  // Returns the operands of a word that no other useful word needs.
   [[nodiscard]] Set sole(Index word, Set useful) const;
   [[nodiscard]] bool forced(const State& state, Index word, Set useful) const;
 
   const Terms& terms_;
   const Canonical& canonical_;
   Index M_;
-  std::vector<Set> operands_, users_, ancestors_;  // of each word; ancestors with itself
+  std::vector<Set> operands_, users_, ancestors_;  // by word; ancestors include the word itself
 };
 
 }  // namespace redblue

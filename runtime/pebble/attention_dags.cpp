@@ -12,7 +12,7 @@
 namespace redblue {
 namespace {
 
-// The graph of one task. Of one without weights Q, K, V take the places of S, A2, h.
+// Builds the graph of one task. Without weights, Q, K, V replace S, A2, h.
 class Attention {
  public:
   Attention(const Task& task, Sums sums, const GraphOrder& order)
@@ -29,7 +29,7 @@ class Attention {
   Dag forward() {
     scores();
     const WordsOf e = exponentials();
-    const bool first = order_.rows == RowValues::other;  // f = e / l, and then sums of f
+    const bool first = order_.rows == RowValues::other;  // f = e / l, then sums of f
     std::vector<Index> l;
     for (Index i = 0; i < n_; ++i) {
       l.push_back(row_sum(i, e));
@@ -103,14 +103,14 @@ class Attention {
     return [&pattern](Index i, Index k) { return std::ranges::binary_search(pattern.row(i), k); };
   }
 
-  // No words where the task has no such source.
+  // Returns the words of a source. They have no vertices if the task has no such source.
   WordsOf source(std::string_view name, Index rows, Index cols,
                  const std::function<bool(Index, Index)>& stored = nullptr) {
     return std::ranges::find(sources_, name, &Source::name) == sources_.end()
                ? WordsOf(rows, cols)
                : to_.inputs(name, rows, cols, stored);
   }
-  // The inputs, and the scores.
+  // Makes the inputs and the scores.
   void scores() {
     const Sparsity& of = problem_.sparsity;
     const bool sparse = !of.dense();
@@ -129,12 +129,12 @@ class Attention {
     h_ = weighted() && !order_.values_last ? times("h", A3_, Y_, m_) : A3_;
     s_ = row_products("s", S, keys_first ? times("R", A2_, X, m_, true) : A2_, d_, sparse);
   }
-  // q, by h = A3 Y, or by G = dO Y^T.
+  // Returns q, made from h = A3 Y or from G = dO Y^T.
   WordsOf gradients_of_f() {
     const bool by_G = weighted() && order_.values_last;
     return row_products("q", by_G ? times("G", dO_, Y_, n_, true) : dO_, h_, dv_);
   }
-  // p, and f, of which gradients take both.
+  // Returns p and f. Gradients need both.
   std::pair<WordsOf, WordsOf> p_and_f(const WordsOf& q) {
     const bool given = task_.known == Known::O_and_L;
     const WordsOf e = given ? s_ : exponentials();
@@ -153,7 +153,7 @@ class Attention {
     }
     return {std::move(p), std::move(f)};
   }
-  // The sum over keys of f q, or of e q.
+  // Returns the sum over keys of f q, or of e q.
   Index row_of_q(std::string_view name, Index i, const WordsOf& f, const WordsOf& q) {
     return to_.sum_of_products(
         to_.at(name, i), m_, [&](Index j) { return f(i, j); }, [&](Index j) { return q(i, j); });
@@ -162,7 +162,7 @@ class Attention {
     const Index u = row_of_q("u", i, e, q);
     return u == kNoWord ? kNoWord : to_.add(to_.at("v", i), {u, l});
   }
-  // W = (U - (u / l) Z) / l of U = (e q) A2 and Z = e A2, in one pass over keys.
+  // Returns W = (U - (u / l) Z) / l with U = (e q) A2 and Z = e A2, in one pass over keys.
   WordsOf corrected_sums(const WordsOf& q) {
     const WordsOf e = exponentials();
     WordsOf eq(n_, m_), W(n_, d_);
@@ -178,7 +178,7 @@ class Attention {
     }
     return W;
   }
-  // A (rows x d) times W, or times W^T.
+  // Returns A (rows x d) times W, or times W^T.
   WordsOf times(std::string_view name, const WordsOf& A, const WordsOf& W, Index rows,
                 bool transposed = false) {
     WordsOf made(rows, d_);
@@ -191,7 +191,7 @@ class Attention {
     }
     return made;
   }
-  // P (n x m) times A (m x width).
+  // Returns P (n x m) times A (m x width).
   WordsOf row_sums(std::string_view name, const WordsOf& P, const WordsOf& A, Index width) {
     WordsOf made(n_, width);
     for (Index i = 0; i < n_; ++i) {
@@ -203,7 +203,8 @@ class Attention {
     }
     return made;
   }
-  // A (n x width) times B^T (width x m), of live pairs; or of all, of which those that meet are.
+  // Returns A (n x width) times B^T (width x m) at live pairs. If `all`, at all pairs; an empty sum
+  // has no vertex.
   WordsOf row_products(std::string_view name, const WordsOf& A, const WordsOf& B, Index width,
                        bool all = false) {
     WordsOf made(n_, m_);
@@ -218,7 +219,7 @@ class Attention {
     }
     return made;
   }
-  // P^T (m x n) times A (n x width).
+  // Returns P^T (m x n) times A (n x width).
   WordsOf column_products(std::string_view name, const WordsOf& P, const WordsOf& A, Index width) {
     WordsOf made(m_, width);
     for (Index j = 0; j < m_; ++j) {
@@ -245,7 +246,7 @@ class Attention {
     each_key(i, [&](Index j) { terms.push_back(e(i, j)); });
     return to_.sum(to_.at(name, i), terms);
   }
-  // The words of a result, if it is wanted.
+  // Adds the words of a result, if it is wanted.
   void returns(std::string_view name, const WordsOf& words) {
     if (problem_.wants(name)) {
       std::ranges::copy_if(words.all(), std::back_inserter(results_),

@@ -1,24 +1,25 @@
 #pragma once
-// The graphs of products and of attention. Inputs are the sources of the task
-// (runtime/theory/sources.hpp), with O and L where it is given them, and results those that are
-// wanted. Vertices are words A1(i,k), s(i,j), g(k,l); the terms
-// s(i,j)*k of a sum, and its partial sums s(i,j)+k. Of t terms a sum has 2 t - 1 vertices, or t + 1
-// where one vertex adds all of them; a single term is the word itself.
+// Builds the graphs of products and of attention. Inputs are the sources of the task
+// (runtime/theory/sources.hpp), and O and L if the task is given them. Results are the wanted ones.
+// Vertices are the words A1(i,k), s(i,j), g(k,l) and so on, the terms s(i,j)*k of a sum, and its
+// partial sums s(i,j)+k. A sum of t terms has 2 t - 1 vertices, or t + 1 if one vertex adds all
+// terms. A single term is the word itself.
 //
-// With D = D(t) vertices of a sum of t terms, all pairs live:
+// The numbers of vertices if all pairs are live, where D = D(t) is the vertices of a sum of t
+// terms:
 //
 //   product    n k + k m + n m D(k)
 //   forward    n d + 2 m d + 2 d^2 + (n + m) d D(d) + n m (D(d) + 1) + n max(m - 1, 1)
 //              + n d (D(m) + 1) + n
 //   backward   2 n d + 2 m d + 2 d^2 + (n + m) d D(d) + 2 n m D(d) + 3 n m + n max(m - 1, 1)
-//              + n D(m) + m d D(n) + d^2 D(m)                (from nothing: the paper's Algorithm
-//              1) where O and L are given, n (d + 1) inputs, n D(d) for v, and no e, l or n D(m)
+//              + n D(m) + m d D(n) + d^2 D(m)         (from scratch: the paper's Algorithm 1)
+//              after a forward pass: n (d + 1) more inputs, n D(d) for v, and no e, l or n D(m)
 //   gradients  n (3 d + 1) + 2 m d + n m (2 D(d) + 2) + n D(d) + n d D(m) + 2 m d D(n)
-//              (given O and L)
+//              (after a forward pass)
 //
-// (max(m - 1, 1) where sums are binary.) Under a mask, and of sparse operands, sums are over live
-// pairs and over entries that both factors have; a sum of nothing has no vertex, and is no operand,
-// and what no result is made of is not there.
+// The term max(m - 1, 1) is for binary sums. With a mask, sums are over live pairs. With sparse
+// operands, sums are over entries that both factors have. An empty sum has no vertex and is not an
+// operand. Words that no result depends on have no vertex.
 
 #include <cstdint>
 #include <string>
@@ -29,37 +30,41 @@
 
 namespace redblue {
 
-// How sums of more than two terms are made: term by term; in halves; at once.
+// How a sum of more than two terms is made: term by term, in halves, or by one vertex.
 enum class Sums : std::uint8_t { chain, tree, any };
 
-// How the values of a row are made. Forward: usual, O = (e h) / l; other, f = e / l and O = f h.
-// Backward and gradients from nothing: usual, v is the sum of f q, as in the paper; other, v = u /
-// l of the sum u of e q; one_pass, W = (U - (u / l) Z) / l of U = (e q) A2 and Z = e A2.
+// How the values of a row are made. The backward and gradients entries are for runs from scratch.
+//
+//   usual      forward: O = (e h) / l; backward, gradients: v is the sum of f q, as in the paper
+//   other      forward: f = e / l, O = f h; backward, gradients: v = u / l, u is the sum of e q
+//   one_pass   backward: W = (U - (u / l) Z) / l with U = (e q) A2 and Z = e A2
 enum class RowValues : std::uint8_t { usual, other, one_pass };
 
-// The order of what may be made in several orders. The paper's is the first of each.
+// The order of products that can be made in several orders. The default is the paper's order.
 struct GraphOrder {
-  bool keys_first = false;    // s = A1 R of R = X A2^T; else s = S A2^T of S = A1 X
-  bool values_last = false;   // q = G A3^T of G = dO Y^T, O = (f A3) Y; else of h = A3 Y
-  bool queries_last = false;  // g = A1^T W of W = p A2; else g = T A2 of T = p^T A1
+  bool keys_first = false;    // R = X A2^T, s = A1 R; else S = A1 X, s = S A2^T
+  bool values_last = false;   // G = dO Y^T, q = G A3^T, O = (f A3) Y; else h = A3 Y
+  bool queries_last = false;  // W = p A2, g = A1^T W; else T = p^T A1, g = T^T A2
   RowValues rows = RowValues::usual;
-  // A score and its exponential are one word, and so are the sum of a row and L.
+  // A score and its exponential share one word. So do the sum of a row and L.
   bool in_place = false;
 };
 
-// Whether a problem has graphs.
+// Returns whether problems of this pass have graphs.
 bool has_graph(Pass pass);
 
-// Throws: std::length_error where it has more than kMostVertices, or a matrix far more words.
+// The most vertices of a graph.
 inline constexpr Index kMostVertices = 4'000'000;
-// Of a product n is the rows, m the columns, d the depth. Requires: has_graph(task.pass), softmax,
-// and no shared sources; of sparse operands no order but the first.
+// Returns the graph of a task. For a product, n is the rows, m the columns, d the depth. Requires:
+// has_graph(task.pass), softmax, no shared sources; the default order if operands are sparse.
+// Throws: std::length_error if the graph has more than kMostVertices vertices, or a matrix far more
+// words.
 Dag dag_of(const Task& task, Sums sums, const GraphOrder& order = {});
 
-// All orders of a task of dense operands, in place. Those that are given O and L are not those
-// from nothing.
+// Returns all orders for a task of dense operands, in place. Tasks that are given O and L have
+// other orders than tasks from scratch.
 std::vector<GraphOrder> orders_of(const Task& task);
-// "S, h, T, v": the products that are made, for a table.
+// Returns the products that are made, for a table: "S, h, T, v".
 std::string to_string(const GraphOrder& order, Pass pass);
 
 }  // namespace redblue

@@ -27,7 +27,7 @@ Canonical::Canonical(const Terms& terms)
   }
 }
 
-// The orbit of which the least part is red; empty where nothing is.
+// Returns the orbit with the smallest share of red words. Empty if no word is red.
 Set Canonical::fewest_red(const State& state) const {
   Set best = 0;
   Index red_of_best = 0;
@@ -41,8 +41,8 @@ Set Canonical::fewest_red(const State& state) const {
   return best;
 }
 
-// The first of the states in which a word of that orbit, which is red, has the first of its names:
-// far fewer renamings do that than there are.
+// Returns the least of the states in which a red word of that orbit is renamed to the first word of
+// the orbit. Far fewer renamings do that than there are renamings in all.
 State Canonical::of(const State& state) const {
   const Set orbit = fewest_red(state);
   if (orbit == 0 || renamings_.size() == 1) {

@@ -1,5 +1,5 @@
 #pragma once
-// Of the states that renamings make of one, the one that stands for all of them.
+// Chooses one state to stand for all states that renamings turn into each other.
 
 #include <vector>
 
@@ -21,8 +21,8 @@ class Canonical {
   [[nodiscard]] Set fewest_red(const State& state) const;
 
   std::vector<Renaming> renamings_;
-  std::vector<Set> orbits_;                             // words that are renamed into each other
-  std::vector<std::vector<const Renaming*>> to_first_;  // of each word: to the first of its orbit
+  std::vector<Set> orbits_;  // sets of words that are renamed into each other
+  std::vector<std::vector<const Renaming*>> to_first_;  // by word: to the first word of its orbit
 };
 
 }  // namespace redblue

@@ -38,7 +38,7 @@ class CoreOf {
   void result(const WordsOf& words) {
     results_.insert(results_.end(), words.all().begin(), words.all().end());
   }
-  // rows x cols sums over depth of what left(row, t) and right(t, col) say.
+  // Returns rows x cols sums over t < depth of left(row, t) times right(t, col).
   template <class Left, class Right>
   WordsOf product(const char* name, Index rows, Index cols, Index depth, const Left& left,
                   const Right& right) {

@@ -1,12 +1,12 @@
 #pragma once
-// The graphs of what attention does between its products with weights, without softmax's sums:
+// Builds graphs of attention without its products with weights and without the sums of softmax:
 //
-//   forward    s = S A2^T, O = s h
-//   backward   q = dO h^T, p = s q (element by element), W = p A2
-//   g          p of s, q, l(i) and v(i), which are given; g = A1^T W
-//   gradients  s = Q K^T, q = dO V^T, p = s q, dQ = p K, dK = p^T Q, dV = s^T dO
+//   forward    s = S A2^T, O = s h.
+//   backward   q = dO h^T, p = s q (element by element), W = p A2.
+//   g          p from s, q and the given l(i) and v(i); W = p A2, g = A1^T W.
+//   gradients  s = Q K^T, q = dO V^T, p = s q, dQ = p K, dK = p^T Q, dV = s^T dO.
 //
-// Names as in attention_dags.hpp. Where keys are values, A2 is h, and K is V.
+// Names are as in attention_dags.hpp. If keys are values, A2 is h, and K is V.
 
 #include <cstdint>
 

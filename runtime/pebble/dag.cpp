@@ -42,7 +42,7 @@ std::vector<std::vector<Index>> Dag::users() const {
 }
 
 std::vector<Index> Dag::cycle() const {
-  // Vertices that depend on themselves, or on such: of each one operand that is another.
+  // Find the vertices of cycles and all that depend on them. Each has such an operand.
   const std::vector<std::vector<Index>> all_users = users();
   std::vector<Index> left(vertices.size());
   std::vector<Index> ready;
@@ -66,7 +66,7 @@ std::vector<Index> Dag::cycle() const {
     return {};
   }
   std::vector<Index> path;
-  std::vector<Index> place(vertices.size(), -1);  // on it
+  std::vector<Index> place(vertices.size(), -1);  // on the path
   Index v = stuck - left.begin();
   while (place[static_cast<std::size_t>(v)] < 0) {
     place[static_cast<std::size_t>(v)] = std::ssize(path);
@@ -76,7 +76,7 @@ std::vector<Index> Dag::cycle() const {
     });
   }
   path.erase(path.begin(), path.begin() + place[static_cast<std::size_t>(v)]);
-  std::ranges::reverse(path);  // from an operand to what is made of it
+  std::ranges::reverse(path);  // from an operand to its user
   return path;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A computation as a graph: vertices are words, and each is computed of its operands. Vertices
-// without operands are inputs. Those that are no operand are results, and so are marked ones.
+// A computation as a graph. Vertices are words, and each is computed from its operands. Vertices
+// without operands are inputs. A vertex is a result if it is no operand or is marked as a result.
 
 #include <cstddef>
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace redblue {
 
-// Where a list by vertex has v.
+// Returns the place of v in a list with an element for each vertex.
 constexpr std::size_t slot(Index v) {
   return static_cast<std::size_t>(v);
 }
 
 struct Vertex {
   std::string name;
-  std::vector<Index> operands;  // each once
-  // A term of a sum, which may be added where it is made, without a word (Game::fma).
+  std::vector<Index> operands;  // each operand once
+  // True for a term of a sum. It may be added where it is made, without a word (Game::fma).
   bool term = false;
-  // The sum of its operands, which may be added in any order (Sums::any).
+  // True for the sum of the operands, which may be added in any order (Sums::any).
   bool sum = false;
-  // A result, even where it is an operand, too. Files have no such mark.
+  // True for a result, even if it is an operand, too. Files do not store this mark.
   bool result = false;
 };
 
@@ -39,12 +39,12 @@ struct Dag {
   }
   [[nodiscard]] bool input(Index v) const { return (*this)[v].operands.empty(); }
   [[nodiscard]] Index edges() const;
-  // Of how many vertices each is an operand.
+  // Returns how many vertices use each vertex as an operand.
   [[nodiscard]] std::vector<Index> uses() const;
   [[nodiscard]] std::vector<bool> results() const;
-  // The vertices that each is an operand of, in their order.
+  // Returns the vertices that use each vertex as an operand, in their order.
   [[nodiscard]] std::vector<std::vector<Index>> users() const;
-  // Those of a cycle, one after the other, where there is one.
+  // Returns the vertices of a cycle, one after the other. Empty if there is no cycle.
   [[nodiscard]] std::vector<Index> cycle() const;
 };
 

@@ -13,7 +13,7 @@
 namespace redblue {
 namespace {
 
-// "s" of "s*12", where the sign is a star; empty where it is not so.
+// Returns "s" for "s*12", if the sign is a star. Empty for names of another form.
 std::string_view before_number(std::string_view name, char sign) {
   const std::size_t at = name.rfind(sign);
   const bool numbered = at != name.npos && at + 1 < name.size() &&

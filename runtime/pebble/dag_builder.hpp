@@ -1,5 +1,5 @@
 #pragma once
-// A graph that is being read: edges in any order, checked at the end.
+// Builds a graph from edges in any order, and checks it at the end.
 
 #include <filesystem>
 #include <string>
@@ -12,12 +12,12 @@ namespace redblue {
 
 class DagBuilder {
  public:
-  // The name of the file must outlive it.
+  // The name of the file must outlive the builder.
   explicit DagBuilder(const std::filesystem::path& file) : file_(file) {}
 
-  // The vertex of that name, which is new where it was not there.
+  // Returns the vertex of that name, and adds it if it is new.
   Index vertex(std::string_view name);
-  // Vertices named from `first` on.
+  // Adds vertices with consecutive numbers as names, from `first` on.
   void vertices(Index count, Index first);
   void name(Index v, std::string name) {
     dag_.vertices[static_cast<std::size_t>(v)].name = std::move(name);
@@ -27,7 +27,7 @@ class DagBuilder {
   }
   [[nodiscard]] const Dag& dag() const { return dag_; }
 
-  // Throws: InputError where it is none (dag_files.hpp).
+  // Returns the graph. Throws: InputError if it is not a valid graph (dag_files.hpp).
   Dag take();
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-// The formats of runtime/pebble/dag_files.hpp, each in its own source, and what vertices are called
-// in them.
+// The formats of runtime/pebble/dag_files.hpp, each in its own source, and the names of vertices in
+// them.
 
 #include <filesystem>
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace redblue {
 
-// Can a file of that format hold the name as it is?
+// Returns whether a file of that format can hold the name without a change.
 bool writable(std::string_view name, DagFormat format);
 
-// Vertices by their names; or, where one of these is not writable, all by their numbers, which
-// begin with 0, and in Matrix Market with 1. The graph must outlive it.
+// The names of vertices in a file. If one name is not writable, all vertices have numbers for
+// names, which begin with 0, and in Matrix Market with 1. The graph must outlive this.
 class NamesInFile {
  public:
   NamesInFile(const Dag& dag, DagFormat format);

@@ -1,5 +1,5 @@
 #pragma once
-// What graphs of matrices are written with: words of a matrix by row and column, and sums.
+// Writes graphs of matrices: words of a matrix by row and column, and sums.
 
 #include <algorithm>
 #include <functional>
@@ -17,10 +17,10 @@
 
 namespace redblue {
 
-inline constexpr Index kNoWord = -1;  // a word that is no vertex: 0
+inline constexpr Index kNoWord = -1;  // a word that is 0 and has no vertex
 
-// The vertices of a matrix. Throws: std::length_error where it has more than kMostWords words,
-// which under a mask is more than there are vertices.
+// The vertices of a matrix. Throws: std::length_error for more than kMostWords words. This is more
+// than kMostVertices, because a masked matrix has words without vertices.
 class WordsOf {
  public:
   static constexpr Index kMostWords = 16 * kMostVertices;
@@ -63,7 +63,7 @@ class DagWriter {
     return words;
   }
 
-  // The sum over t < depth of a(t) b(t), where both are vertices.
+  // Returns the sum of a(t) b(t) over t < depth where both are vertices. kNoWord if it is empty.
   template <class Left, class Right>
   Index sum_of_products(const std::string& name, Index depth, const Left& a, const Right& b) {
     std::vector<std::pair<Index, Index>> factors;
@@ -82,7 +82,7 @@ class DagWriter {
     }
     return sum(name, terms);
   }
-  // The sum of these words; of one it is a vertex, too.
+  // Returns the sum of the terms, a new vertex even for one word. kNoWord without terms.
   Index sum(const std::string& name, const std::vector<Index>& terms) {
     if (terms.empty()) {
       return kNoWord;
@@ -99,7 +99,7 @@ class DagWriter {
     require_room(1);
     return dag_.add(std::move(name), std::move(operands));
   }
-  // Of those words that are vertices.
+  // Returns a new vertex. Its operands are the given words that are vertices.
   Index made_of(std::string name, std::initializer_list<Index> words) {
     std::vector<Index> operands;
     std::ranges::copy_if(words, std::back_inserter(operands),
@@ -110,7 +110,7 @@ class DagWriter {
     return fmt::format("{}({},{})", name, i, k);
   }
   static std::string at(std::string_view name, Index i) { return fmt::format("{}({})", name, i); }
-  // With what those words are made of, and nothing else.
+  // Returns the graph of the results and of all words that they depend on.
   [[nodiscard]] Dag take(const std::vector<Index>& results) {
     std::vector<Index> place(dag_.vertices.size(), kNoWord);
     std::vector<Index> left = results;

@@ -1,5 +1,4 @@
-// Digraphs of Graphviz, as far as they say which vertices and edges there are. Attributes are read
-// over.
+// Reads and writes digraphs of Graphviz: their vertices and edges. Attributes are skipped.
 
 #include <algorithm>
 #include <cctype>
@@ -20,7 +19,7 @@ namespace {
 struct Token {
   std::string text;
   bool is_id = false;
-  bool is_quoted = false;  // and no keyword
+  bool is_quoted = false;  // so it is not a keyword
 };
 
 class Tokens {
@@ -28,7 +27,7 @@ class Tokens {
   Tokens(std::string_view text, const std::filesystem::path& file) : text_(text), file_(file) {
     next();
   }
-  // Empty at the end.
+  // Returns the current token. Empty at the end.
   [[nodiscard]] const Token& now() const { return now_; }
   [[nodiscard]] bool is(std::string_view sign) const { return !now_.is_id && now_.text == sign; }
   [[nodiscard]] bool is_word(std::string_view word) const {
@@ -108,7 +107,7 @@ class Tokens {
     }
     text_.remove_prefix(at + 1);
   }
-  // Spaces and comments.
+  // Skips spaces and comments.
   void skip() {
     while (!text_.empty()) {
       const bool at_line = text_.data() == begin_ || text_.data()[-1] == '\n';
@@ -209,7 +208,7 @@ class Reader {
 
   Tokens tokens_;
   DagBuilder edges_;
-  bool strict_ = false;  // an edge that comes again says nothing
+  bool strict_ = false;  // a repeated edge is ignored
   std::set<std::pair<Index, Index>> there_;
 };
 
@@ -230,7 +229,7 @@ Dag parse_dot(std::string_view text, const std::filesystem::path& file) {
   return Reader(text, file).read();
 }
 
-// All vertices first: whoever reads them numbers them alike.
+// Writes all vertices first, so that every reader gives them the same numbers.
 std::string to_dot(const Dag& dag) {
   const NamesInFile names(dag, DagFormat::dot);
   std::string text = "digraph {\n";

@@ -27,11 +27,11 @@ Rules::Rules(const Dag& dag, Game game) : dag_(dag), game_(game), without_(dag.v
   const std::vector<std::vector<Index>> users = dag.users();
   for (Index v = 0; v < dag.size(); ++v) {
     const auto& its = users[static_cast<std::size_t>(v)];
-    // A term of a term has a pebble: else needed() would name a vertex that can never be red.
+    // A term of a term has a pebble. Otherwise needed() would name a vertex that can never be red.
     if (!dag[v].term || dag.input(v) || its.size() != 1 || dag[its.front()].term) {
       continue;
     }
-    // Of several terms that a sum begins with, the first is a word: the sum goes on from there.
+    // The first operand of a sum has a pebble even if it is a term: the sum continues from it.
     const std::vector<Index>& others = dag[its.front()].operands;
     without_[static_cast<std::size_t>(v)] = others.size() > 1 && others.front() != v;
   }

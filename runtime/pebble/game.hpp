@@ -1,18 +1,18 @@
 #pragma once
-// The red-blue pebble game on a graph, and a referee that knows its rules and the graph alone.
-// Inputs begin blue, results end blue, and at most M vertices are red at a time:
+// The red-blue pebble game on a graph, and a referee that knows only its rules and the graph.
+// Inputs begin blue, results end blue, and at most M vertices are red at any time:
 //
 //   read v      a red pebble on a blue vertex         } one word each
 //   write v     a blue pebble on a red vertex         }
-//   compute v   a red pebble on a vertex whose operands are red
-//   delete v    v is red no longer
+//   compute v   a red pebble on a vertex with red operands
+//   delete v    takes the red pebble off v
 //
-//   strict    these moves alone (Hong and Kung)
-//   sliding   "compute v slides u": the red pebble of an operand u moves on to v
-//   once      strict, and no vertex is computed twice
-//   fma       sliding; and a term of a sum (Vertex::term) that is an operand of one sum alone,
-//             beside something else, has no pebble: its sum is computed of what it is made of.
-//             A term of a term has one, and so has an input. Each vertex is computed once.
+//   strict    these moves alone (Hong and Kung).
+//   sliding   "compute v slides u": the red pebble of an operand u moves on to v.
+//   once      strict, and no vertex is computed twice.
+//   fma       sliding, and each vertex is computed once. A term of a sum (Vertex::term) has no
+//             pebble if one sum alone uses it and it is not the first operand of that sum. The sum
+//             is computed from the operands of the term. Inputs and terms of a term have a pebble.
 
 #include <cstdint>
 #include <optional>
@@ -36,21 +36,21 @@ struct Move {
   std::optional<Index> slides = std::nullopt;
 };
 
-// A game that was played to its end.
+// The totals of a game that was played to its end.
 struct Played {
   Index reads = 0, writes = 0;
-  Index red = 0;  // the most at a time
+  Index red = 0;  // the most red pebbles at any time
   Index computed = 0;
   [[nodiscard]] Index words() const { return reads + writes; }
 };
 
-// The move that breaks a rule, or the first after the last where the end is none.
+// A move that breaks a rule. If the position at the end is wrong, `at` is the number of moves.
 struct IllegalMove : std::runtime_error {
   IllegalMove(std::size_t move, const std::string& why) : std::runtime_error(why), at(move) {}
   std::size_t at;
 };
 
-// The vertices that must be red when v is computed, and those that have no pebble in a game.
+// The vertices that must be red when v is computed, and the vertices without a pebble in a game.
 class Rules {
  public:
   Rules(const Dag& dag, Game game);
@@ -59,7 +59,7 @@ class Rules {
   [[nodiscard]] Game game() const { return game_; }
   [[nodiscard]] bool without_pebble(Index v) const { return without_[static_cast<std::size_t>(v)]; }
   [[nodiscard]] std::vector<Index> needed(Index v) const;
-  // The fewest red pebbles with which each vertex can be computed.
+  // Returns the fewest red pebbles with which each vertex can be computed.
   [[nodiscard]] Index least_M() const;
 
  private:
@@ -68,7 +68,7 @@ class Rules {
   std::vector<bool> without_;
 };
 
-// Throws: IllegalMove.
+// Returns the totals of a game that keeps the rules. Throws: IllegalMove.
 Played referee(const Rules& rules, Index M, const std::vector<Move>& moves);
 
 }  // namespace redblue

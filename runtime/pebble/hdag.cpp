@@ -1,4 +1,4 @@
-// HyperDAG, v1.
+// Reads and writes the HyperDAG format, v1.
 
 #include <algorithm>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace redblue {
 namespace {
 
-// A graph in hyperedges, as it is read.
+// Reads a graph given by hyperedges.
 class HyperDag {
  public:
   HyperDag(std::string_view text, const std::filesystem::path& file)
@@ -39,8 +39,8 @@ class HyperDag {
   }
 
  private:
-  // A file of the first version has as many lines as there are hyperedges, vertices and pins; one
-  // without the first is shorter. Memory is asked for when the lines are there.
+  // Returns whether the file has lines for hyperedges. If so, it has as many lines as there are
+  // hyperedges, vertices and pins together. Memory is requested only after the lines are counted.
   bool has_hyperedges(std::string_view text) {
     Lines all(text, file_);
     counts(all);
@@ -81,7 +81,8 @@ class HyperDag {
     }
     return found;
   }
-  // Lines that begin with each of these numbers, in any order. Their weights say nothing here.
+  // Reads `count` lines that begin with the numbers below `count`, in any order. Weights are
+  // ignored.
   template <class Visit>
   void each(Index count, const char* what, const Visit& visit) {
     std::vector<bool> seen(static_cast<std::size_t>(count));
@@ -118,7 +119,7 @@ class HyperDag {
       edges_.edge(source, v);
     }
   }
-  // Names, where all vertices have one, and no two the same.
+  // Takes the names if all vertices have names and no two names are the same.
   void take_names() {
     std::vector<std::string> sorted = names_;
     std::ranges::sort(sorted);

@@ -7,7 +7,7 @@
 namespace redblue {
 namespace {
 
-// Visits the terms of the sum: the vertices that were multiplied.
+// Visits the terms of a sum, each as the two vertices that were multiplied.
 template <class Visit>
 void each_term(const Pebbling& run, Index sum, const Visit& visit) {
   for (; sum >= 0; sum = run.made[slot(sum)].sum) {

@@ -1,4 +1,4 @@
-// Moves in files.
+// Reads and writes moves in files.
 
 #include <unordered_map>
 

@@ -80,8 +80,8 @@ Index OnceSpace::least_price(const Room& room, Set dear) {
   return room.size + std::max<Index>(0, room.size - cheap);
 }
 
-// Is it added for nothing, and does that never harm? Not where a word that could be read again
-// would become one that has to be written.
+// Returns whether the term can be added without moving words, and doing so never harms. It harms if
+// a word that could be read again is replaced by a word that must be written.
 bool OnceSpace::free(const State& state, Index t) const {
   const PebbleTerm& term = terms_[t];
   if ((term.operands & ~state.red) != 0 || !finished(state, term.operands)) {
@@ -129,7 +129,7 @@ void OnceSpace::add(State& state, Index t, Set slides, std::vector<WordMove>* mo
 State OnceSpace::play(State state, const Step& step, std::vector<WordMove>* moves) const {
   const PebbleTerm& term = terms_[step.term];
   if (moves != nullptr) {
-    // An operand that goes on as the target is written once it is read, if it is not blue.
+    // An operand that slides to the target is also written first, if it is red and not blue.
     each(step.written, [&](Index word) { moves->push_back({Act::write, word}); });
     each(step.evicted & ~term.operands, [&](Index word) { moves->push_back({Act::remove, word}); });
   }

@@ -1,16 +1,19 @@
 #pragma once
-// The game without recomputation, as states and steps: once, fma.
+// States and steps of the games without recomputation (once, fma).
 //
-// A state is what was added, which words are red, and which of these are blue as well (`blue`, of
-// red words alone: a word that was begun, is needed, and is not red, is blue). A step adds a term
-// that is not free: its missing words are read, others go where it must be. That is enough: reads
-// wait for their term and evictions for need; so red sums that are not finished were added to since
-// they came, and a term of red words alone that takes no room is added at once. Words that are not
-// needed any more go, results are written when they are finished, and stay while they are needed.
+// A state is the set of added terms, the set of red words, and the set of red words that are also
+// blue. `blue` holds red words alone: a word that was begun, is needed and is not red must be blue.
 //
-// The words that are left are estimated by those that must move: a read of each word that is
-// needed, exists and is not red; a write of each result. Evictions alone raise the sum of words
-// moved and estimated, by 1, or by 2 where a word must be written first.
+// A step adds a term that is not free. It reads the missing words and evicts others if there is no
+// room. This is enough, because reads can wait for their term and evictions for need. So a red sum
+// that is not finished had a term added since it was read. A term of red words alone that takes no
+// room is free and is added at once. Words that are no longer needed are dropped. Results are
+// written when they are finished, and stay red while they are needed.
+//
+// The estimate of the words still to move counts the words that must move. These are a read of each
+// word that is needed, exists and is not red, and a write of each missing result. Only evictions
+// raise the sum of words moved and estimated. They raise it by 1, or by 2 if the word must be
+// written first.
 
 #include <vector>
 
@@ -28,8 +31,8 @@ class OnceSpace {
   [[nodiscard]] Index estimate(const State& state) const;
   [[nodiscard]] static Index depth(const State& state) { return count(state.done); }
 
-  // Calls visit(next, words moved, step) for each step that raises words moved and estimated by
-  // `most` at most. In a `narrow` way: by at most one more than it must.
+  // Calls visit(next, words moved, step) for each step that raises the sum of words moved and
+  // estimated by at most `most`. If `narrow`, also by at most one more than the least for its term.
   template <class Visit>
   void expand(const State& state, Index most, bool narrow, const Visit& visit) const {
     const Words words = look(state);
@@ -48,20 +51,20 @@ class OnceSpace {
       });
     });
   }
-  // What a step makes of a state, move by move where `moves` is not null.
+  // Returns the state after a step. Appends the moves to `moves` if it is not null.
   State play(State state, const Step& step, std::vector<WordMove>* moves) const;
 
  private:
   struct Words {
     Set finished = 0;
-    Set needed = 0;  // terms are left that take them, or that are added to them
+    Set needed = 0;  // a remaining term uses them or is added to them
   };
   [[nodiscard]] Words look(const State& state) const;
   [[nodiscard]] bool begun(const State& state, Index word) const {
     return (terms_.added_to(word) & state.done) != 0;
   }
   [[nodiscard]] bool finished(const State& state, Set words) const;
-  // Operands of a term that nothing else takes any more.
+  // Returns the operands of a term that no other remaining term uses.
   [[nodiscard]] Set last_used(const State& state, Index t) const;
   [[nodiscard]] Room room_for(const State& state, Index t) const;
   [[nodiscard]] static Index least_price(const Room& room, Set dear);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Index kNoWords = std::numeric_limits<Index>::max();
 
-// A graph of a task. What is too large has no least M.
+// A graph of a task. A graph that is too large has no least_M.
 struct Graph {
   Dag dag;
   std::string name;
@@ -36,7 +36,7 @@ Graph graph_of(const Task& task, const GraphOrder& order) {
   return graph;
 }
 
-// Whoever is given O and L may do without them.
+// Returns the graphs of a task. A task that is given O and L may ignore them.
 std::vector<Graph> graphs_of(const Task& task) {
   std::vector<Graph> graphs;
   for (const Known known : {Known::nothing, Known::O_and_L}) {
@@ -52,7 +52,7 @@ std::vector<Graph> graphs_of(const Task& task) {
   return graphs;
 }
 
-// Takes in what is known of the games on one graph.
+// Adds the solution for one graph to the best one so far.
 void take(Optimum& best, const Graph& graph, const Solution& of, Index& lower) {
   best.states += of.states;
   lower = std::min(lower, of.lower);
@@ -66,7 +66,7 @@ void solve_graph(const Graph& graph, const SolveLimits& limits, std::vector<Opti
                  std::vector<Index>& lower) {
   const Index first = all.front().M;
   const auto best = [&](Index M) -> Optimum& { return all[slot(M - first)]; };
-  // No search where a game that was found is as good as any on this graph.
+  // Skip the search if a game that was found is as good as any game on this graph.
   const auto beaten = [&](Index M) { return best(M).upper.value_or(kNoWords); };
   Index last = all.back().M;
   while (last >= first && beaten(last) <= graph.inputs_and_results) {
@@ -113,7 +113,7 @@ Optima optima(const Task& task, Index first_M, Index last_M, const SolveLimits& 
       words = std::min(words, graph.inputs_and_results);
     }
   }
-  // A game in less memory is one in more.
+  // A game in less memory is also a game in more memory.
   for (std::size_t k = found.each.size(); k-- > 0;) {
     Optimum& at = found.each[k];
     at.lower = std::min(lower[k], at.upper.value_or(kNoWords));

@@ -12,7 +12,7 @@
 namespace redblue {
 namespace {
 
-// Apart from vertices, which are odd in a key, and from no operand, which is 0.
+// Marks numbers in a key. Vertices are odd in a key, and a missing operand is 0.
 constexpr std::uint64_t kNumber = 2;
 
 constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
@@ -31,7 +31,7 @@ bool subtracts(std::string_view map) {
   return map == "subtract" || map == "subtract_scaled";
 }
 
-// Numbers that a fold begins with, and that change nothing.
+// Returns whether the number is one that a fold begins with. Such a number changes no result.
 bool is_neutral(std::string_view fold, float number) {
   return fold == "maximum" ? number <= std::numeric_limits<float>::lowest() : number == 0;
 }
@@ -180,7 +180,7 @@ void Pebbler::map(const Operation& operation) {
       if (operation.old && leaves(operation.name, operands)) {
         continue;
       }
-      // What is linear in its first word goes on with its sum.
+      // A map that is linear in its first word continues the sum of this word.
       Pebbling::Made made;
       if ((operation.old && (adds || subtracts(operation.name) || scales(operation.name))) ||
           operation.name == "divide") {
@@ -195,7 +195,7 @@ bool Pebbler::is_zero(const Word& word) {
   return word.vertex < 0 && word.number == 0;
 }
 
-// Whether a map of these words is 0: f (q - v) and f / l with f = 0, phi'(s) q with q = 0.
+// Returns whether the map is 0 for its words: f (q - v) or f / l with f = 0, phi'(s) q with q = 0.
 bool Pebbler::is_zero_of(std::string_view map, const std::vector<Word>& words) {
   if (map == "softmax_gradient") {
     return is_zero(words[0]);
@@ -206,7 +206,8 @@ bool Pebbler::is_zero_of(std::string_view map, const std::vector<Word>& words) {
   return map.ends_with("_gradient") && is_zero(words[1]);
 }
 
-// Whether a map leaves the first of these words as it is: 0 times a number, or nothing taken away.
+// Returns whether a map leaves its first word unchanged: 0 times a number, or a number plus or
+// minus 0.
 bool Pebbler::leaves(std::string_view map, const std::vector<Word>& words) {
   if (scales(map)) {
     return is_zero(words[0]);
@@ -260,7 +261,7 @@ Pebbler::Part Pebbler::part_of(const TilePart& part) {
   return {&tiles_.at(part.tile), &part};
 }
 
-// In the tile.
+// Returns the place in the tile.
 std::pair<Index, Index> Pebbler::place(const TilePart& part, Index i, Index j) {
   if (part.of == TilePart::Of::rows) {
     return {part.row + i, part.column};
@@ -296,7 +297,7 @@ void Pebbler::make(const Part& part, Index i, Index j, std::string_view name,
                    const std::vector<Word>& operands, float number, const Pebbling::Made& made) {
   const bool of_words =
       std::ranges::any_of(operands, [](const Word& word) { return word.vertex >= 0; });
-  // exp(-inf - L): of a dead pair.
+  // exp(-inf - L) of a dead pair.
   const bool dead = name == "exp_difference" && operands[0].vertex < 0 &&
                     operands[0].number == -std::numeric_limits<float>::infinity();
   Word& to = word(part, i, j);
@@ -325,7 +326,7 @@ void Pebbler::add_term(const Part& part, Index i, Index j, const Word& a, const 
   if (begins || products_ == ProductPebbles::vertices) {
     const Index known = found_.dag.size();
     const Index term = vertex_of("term", {a, b}, 0, home, '*', {.a = a.vertex, .b = b.vertex});
-    if (begins || term == known) {  // a sum begins with a word
+    if (begins || term == known) {  // the first term of a sum is a word
       found_.dag.vertices[slot(term)].term = !begins;
     }
     if (begins) {
@@ -397,14 +398,14 @@ Index Pebbler::vertex_of(std::string_view function, const std::vector<Word>& ope
       key.operands[at] = (std::uint64_t{std::bit_cast<std::uint32_t>(value)} << 1) + kNumber;
     }
   }
-  if (function == "term" || function == "sum") {  // factors are in no order
+  if (function == "term" || function == "sum") {  // factors have no order
     std::ranges::sort(key.operands.begin() + (function == "sum" ? 1 : 0),
                       key.operands.begin() + std::ssize(operands));
   }
   if (const auto known = known_.find(key); known != known_.end()) {
     return known->second;
   }
-  // A dot of a word with itself has it once; the others in their order.
+  // A product of a word with itself lists the word once. The other operands keep their order.
   std::vector<Index> once;
   for (const Index vertex : vertices) {
     if (std::ranges::find(once, vertex) == once.end()) {

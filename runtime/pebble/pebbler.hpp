@@ -1,12 +1,14 @@
 #pragma once
-// A run as a pebbling of its own graph: a vertex for each scalar operation, of which the word that
-// it changes is an operand; a read is a red pebble on a blue vertex, a write a blue one on a red.
-// A word that is freed, or gets another value, gives up the pebble of its vertex if no other word
-// holds it. Where the same operation is done on the same operands again, its vertex is computed
-// again; the factors of a product are in no order, its sums are.
+// Records a run as a pebbling of the graph of its operations. Each scalar operation is a vertex.
+// The word that it changes is one of its operands. A read puts a red pebble on a blue vertex. A
+// write puts a blue pebble on a red vertex. If a word is freed or gets another value, its vertex
+// loses its red pebble, unless another word holds the vertex. If the same operation is done again
+// on the same operands, its vertex is computed again. The factors of a product have no order, but
+// the terms of a sum do.
 //
-// A word has no vertex while it holds a number that no word was needed for: what a tile begins
-// with, and what becomes of that alone. Sums that begin with 0 begin with their first term.
+// A word has no vertex while its number does not depend on any word. Such numbers are the initial
+// values of a tile, and values computed from such numbers alone. A sum that begins with 0 begins
+// with its first term.
 
 #include <array>
 #include <cstdint>
@@ -22,26 +24,28 @@
 
 namespace redblue {
 
-inline constexpr Index kMostPebbled = Index{1} << 20;  // vertices
+inline constexpr Index kMostPebbled = Index{1} << 20;  // the most vertices
 
-// A term a_ik b_kj of a product: one operation with the sum that it is added to, or a vertex.
+// How a term a_ik b_kj of a product is recorded: in one operation with the sum that it is added to,
+// or as a vertex.
 enum class ProductPebbles : std::uint8_t { fused, vertices };
 
 class Pebbler final : public Follower {
  public:
-  // Listens while it lives.
+  // Listens to the machine while it lives.
   Pebbler(Machine& machine, ProductPebbles products)
       : Follower(machine, Hears::moves_and_arithmetic), products_(products) {}
 
-  // Once, after the run. Throws: what check() throws; InputError beyond kMostPebbled vertices.
+  // Returns the pebbling. Call it once, after the run. Throws: the errors of check(); InputError
+  // above kMostPebbled vertices.
   [[nodiscard]] Pebbling take();
 
  private:
   struct Word {
     Index vertex = -1;
-    float number = 0;  // where there is no vertex
+    float number = 0;  // the value if there is no vertex
     bool set = false;
-    Index home = -1;  // names what becomes of the word, until it is overwritten
+    Index home = -1;  // the place in homes_ that names the word's vertices, until it is overwritten
   };
   struct Held {
     std::string name;
@@ -52,8 +56,8 @@ class Pebbler final : public Follower {
     std::string name;
     Index steps = 0;
   };
-  // By which a vertex is known: the function, the number that it takes, and its operands, each a
-  // vertex or a number.
+  // Identifies a vertex: the function, the number that it takes, and its operands, each a vertex or
+  // a number.
   static constexpr std::size_t kMostOperands = 6;
   struct Key {
     std::uint32_t function, number;
@@ -83,11 +87,11 @@ class Pebbler final : public Follower {
   static std::pair<Index, Index> place(const TilePart& part, Index i, Index j);
   Word& word(const Part& part, Index i, Index j);
   Word& used(const Part& part, Index i, Index j);
-  // Before its next value, which is not made of the one before.
+  // Drops the old value of a word before a new value that does not depend on it.
   void overwrite(const Part& part, Index i, Index j);
 
   void copy(const Part& part, Index i, Index j, const Word& from);
-  // The word at ij of `part` becomes `name` of these words and of `number`.
+  // Sets the word at (i, j) of `part` to the function `name` of the operands and of `number`.
   void make(const Part& part, Index i, Index j, std::string_view name,
             const std::vector<Word>& operands, float number, const Pebbling::Made& made);
   void add_term(const Part& part, Index i, Index j, const Word& a, const Word& b);
@@ -106,13 +110,14 @@ class Pebbler final : public Follower {
   ProductPebbles products_;
   Pebbling found_;
   std::unordered_map<std::uint64_t, Held> tiles_;
-  std::map<std::pair<std::uint64_t, Index>, std::vector<Word>> slow_;  // by row
+  std::map<std::pair<std::uint64_t, Index>, std::vector<Word>> slow_;  // by backing and row
   std::map<std::uint64_t, std::string> matrices_;                      // by backing
-  std::map<std::string, Index, std::less<>> named_;  // how often homes and matrices are so named
+  // How often each name of a home or matrix was used.
+  std::map<std::string, Index, std::less<>> named_;
   std::vector<Home> homes_;
-  std::vector<Index> holders_;                                   // words in fast memory, by vertex
-  std::map<std::string, std::uint32_t, std::less<>> functions_;  // numbered
-  std::unordered_map<Key, Index, HashOfKey> known_;              // vertices
+  std::vector<Index> holders_;  // words in fast memory that hold each vertex
+  std::map<std::string, std::uint32_t, std::less<>> functions_;  // numbers of functions
+  std::unordered_map<Key, Index, HashOfKey> known_;              // vertices by key
 };
 
 }  // namespace redblue

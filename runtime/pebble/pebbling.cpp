@@ -21,7 +21,7 @@ Pebbling pruned(Pebbling found) {
       needed[slot(move.vertex)] = true;
     }
   }
-  for (Index v = found.dag.size() - 1; v >= 0; --v) {  // operands stand before
+  for (Index v = found.dag.size() - 1; v >= 0; --v) {  // operands come before their users
     for (const Index operand : needed[slot(v)] ? found.dag[v].operands : std::vector<Index>()) {
       needed[slot(operand)] = true;
     }

@@ -6,17 +6,17 @@
 namespace redblue {
 namespace {
 
-constexpr Index kMostSteps = Index{1} << 28;  // along edges, in searches for paths of one game
+constexpr Index kMostSteps = Index{1} << 28;  // along edges, in all searches for paths of one game
 
-// Paths from targets to inputs, none of which meet, made longer in number one by one. A vertex has
-// a side on which paths arrive from what is made of it, and one on which they leave to its
-// operands.
+// Finds paths from targets to inputs that share no vertex, one more with each call. Each vertex has
+// an arriving side, for paths that come from a user, and a leaving side, for paths that go to an
+// operand.
 class Paths {
  public:
   explicit Paths(const Dag& dag)
       : dag_(dag), met_(dag.vertices.size()), user_(dag.vertices.size(), -1) {}
 
-  // Whether there is one more.
+  // Returns whether there is one more path, and takes it.
   bool find_one_more(const std::vector<Index>& targets) {
     from_.assign(2 * met_.size(), kUnseen);
     queue_.clear();
@@ -45,7 +45,8 @@ class Paths {
       queue_.push_back(side);
     }
   }
-  // A vertex that a path meets lets no other through, but that one may go another way before it.
+  // A vertex on a path lets no other path through. But the path on it may take another route before
+  // it.
   void from_arriving(Index v) {
     if (!met_[slot(v)]) {
       reach(leaving(v), arriving(v));
@@ -62,7 +63,7 @@ class Paths {
     }
   }
 
-  // The path that ends at this side.
+  // Takes the path that ends at this side.
   void take(Index side) {
     std::vector<Index> path;
     for (; side != kSource; side = from_[slot(side)]) {
@@ -85,18 +86,18 @@ class Paths {
 
   const Dag& dag_;
   std::vector<bool> met_;    // by a path
-  std::vector<Index> user_;  // the vertex before on its path
+  std::vector<Index> user_;  // the previous vertex on its path
   std::vector<Index> from_, queue_;
 };
 
-// The targets and all that they are made of, as a graph of their own.
+// Returns the graph of the targets and all their ancestors, and the targets in this graph.
 std::pair<Dag, std::vector<Index>> ancestors(const Dag& dag, const std::vector<Index>& targets) {
   std::vector<Index> to(dag.vertices.size(), -1);
   for (const Index target : targets) {
     to[slot(target)] = 0;
   }
   const Index last = *std::ranges::max_element(targets);
-  for (Index v = last; v >= 0; --v) {  // operands stand before
+  for (Index v = last; v >= 0; --v) {  // operands come before their users
     for (const Index operand : to[slot(v)] == 0 ? dag[v].operands : std::vector<Index>()) {
       to[slot(operand)] = 0;
     }
@@ -185,7 +186,7 @@ class Cutting {
     }
     pieces_.push_back(now_);
   }
-  // Is a sum made of a term that is a vertex?
+  // Returns whether the sum has an operand that is its last term as a vertex.
   [[nodiscard]] bool has_term(Index v) const {
     const Pebbling::Made& sum = pebbling_.made[slot(v)];
     return std::ranges::any_of(pebbling_.dag[v].operands, [&](Index operand) {
@@ -215,7 +216,7 @@ std::vector<Piece> pieces_of(const Pebbling& pebbling, const std::vector<Move>& 
 
 std::vector<Move> without_useless(const Dag& dag, const std::vector<Move>& moves) {
   std::vector<bool> needed(dag.vertices.size());
-  std::vector<Index> removed(needed.size(), -1);  // where the pebble goes
+  std::vector<Index> removed(needed.size(), -1);  // the move that deletes the pebble
   std::vector<bool> dropped(moves.size());
   for (Index step = std::ssize(moves) - 1; step >= 0; --step) {
     const auto& [act, v, slides] = moves[slot(step)];

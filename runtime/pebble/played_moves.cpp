@@ -8,8 +8,8 @@
 namespace redblue {
 namespace {
 
-// The graph of a game in which terms were added one by one: of a word s of several terms the
-// vertices s*0, s+1, .., s, of which each is made of the one before it and a term s*k.
+// The graph of a game in which terms were added one by one. A word s with several terms has the
+// vertices s*0, s+1, .., s. Each is made of the previous vertex and a term s*k.
 class OwnGraph {
  public:
   OwnGraph(const Dag& dag, const Terms& terms)
@@ -70,8 +70,8 @@ class OwnGraph {
 
   const Dag& dag_;
   const Terms& terms_;
-  std::vector<Index> now_;    // the vertex of each word
-  std::vector<Index> added_;  // how many terms
+  std::vector<Index> now_;    // the current vertex of each word
+  std::vector<Index> added_;  // the number of terms added to each word
   Dag made_;
   std::vector<Move> moves_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Moves of words as moves on a graph.
+// Translates moves of words into moves on a graph.
 
 #include <optional>
 #include <vector>
@@ -10,7 +10,7 @@ namespace redblue {
 
 struct PlayedMoves {
   std::vector<Move> moves;
-  std::optional<Dag> graph;  // its own, where sums are made in the order of these moves
+  std::optional<Dag> graph;  // set if sums are made in the order of these moves
 };
 
 PlayedMoves played_moves(const Rules& rules, const Terms& terms,

@@ -1,10 +1,12 @@
 #pragma once
-// Searches for a shortest way through the states of a game: the best first (A*), and a beam that
-// keeps a few at each depth. Way: states from the start to the end, each as least() has it.
+// Searches for a shortest way through the states of a game: best first (A*), or by a beam that
+// keeps a few states at each depth. A way is the list of states from the start to the end, each as
+// least() returns it. A space has these functions:
 //
-// A space has start(), goal(state), least(state), estimate(state), which never is more than what is
-// left and falls by no more than a step costs; expand(state, most, narrow, visit) as once_space.hpp
-// has it; and for a beam depth(state), which rises.
+//   start(), goal(state), least(state)
+//   estimate(state)                      at most the words left; falls by at most a step's words
+//   expand(state, most, narrow, visit)   as in once_space.hpp
+//   depth(state)                         only for a beam; rises with each step
 
 #include <algorithm>
 #include <chrono>
@@ -20,7 +22,7 @@
 
 namespace redblue {
 
-// When a search stops without an answer.
+// The seconds and bytes after which a search stops without an answer.
 class Budget {
  public:
   Budget(double seconds, std::size_t bytes, const std::function<void()>* stop = nullptr)
@@ -46,7 +48,8 @@ struct Found {
   std::vector<State> way;
 };
 
-// What is known of the fewest words: at least `lower`; a way, where one below the limit was found.
+// The result of a search: every way has at least `lower` words. `found` is a way below the limit,
+// if the search found one.
 struct Outcome {
   Index lower = 0;
   std::optional<Found> found;
@@ -59,7 +62,7 @@ class BestFirst {
   BestFirst(const Space& space, const Budget& budget)
       : space_(space), budget_(budget), table_(budget.bytes()) {}
 
-  // A way of fewer than `limit` words, if there is one. Stops when it has met `most` states.
+  // Searches for a way of fewer than `limit` words. Stops when it has met `most` states.
   Outcome below(Index limit, std::size_t most) {
     open_.resize(static_cast<std::size_t>(limit));
     reach(Space::start(), StateTable::kNone, 0, limit);
@@ -67,7 +70,7 @@ class BestFirst {
       return {};
     }
     for (Index f = 0; f < limit; ++f) {
-      // Of those that promise the same the newest, which is nearest to the end.
+      // Among equally promising states, take the newest, which is nearest to the end.
       std::vector<StateTable::Place>& open = open_[static_cast<std::size_t>(f)];
       while (!open.empty()) {
         const StateTable::Place at = open.back();
@@ -106,7 +109,7 @@ class BestFirst {
     if (full_) {
       return;
     }
-    // The open lists and the table share the memory; a list that grows is there twice for a while.
+    // The open lists and the table share the memory. A list that grows exists twice for a while.
     const auto at = table_.find_or_add(state, 2 * open_bytes_);
     if (!at) {
       full_ = true;
@@ -141,19 +144,19 @@ class BestFirst {
   const Space& space_;
   const Budget& budget_;
   StateTable table_;
-  std::vector<std::vector<StateTable::Place>> open_;  // of each sum of words moved and left
+  std::vector<std::vector<StateTable::Place>> open_;  // by the sum of words moved and left
   std::size_t open_bytes_ = 0, expanded_ = 0;
   bool full_ = false;
 };
 
-// The best way of those that keep `width` states at each depth; nothing if time is out.
+// Finds the best way among ways that keep `width` states at each depth. Nullopt if time is out.
 template <class Space>
 class Beam {
  public:
   Beam(const Space& space, Index width)
       : space_(space), width_(static_cast<std::size_t>(width)), levels_(kMostWords + 1) {}
 
-  // Of each of its width.
+  // The bytes for each state of the width.
   static constexpr std::size_t kBytes = (kMostWords + 1) * 5 * 64;
 
   std::optional<Found> search(const Budget& budget) {

@@ -15,7 +15,8 @@
 namespace redblue {
 namespace {
 
-// The names that words and terms of a state on a way have in the game that is written down.
+// Maps the names of words and terms in a state of a way to their names in the game that is
+// returned.
 class Names {
  public:
   Names() {
@@ -29,7 +30,7 @@ class Names {
     move.slides = move.slides < 0 ? move.slides : own_.words[at(move.slides)];
     return move;
   }
-  // From now on for a state that has other names.
+  // Switches to the names of the next state, which this renaming makes.
   void rename(const Renaming& to) {
     const Renaming before = own_;
     for (std::size_t k = 0; k < kMostWords; ++k) {
@@ -43,7 +44,8 @@ class Names {
   Renaming own_{};
 };
 
-// The moves of a way: from each state, a step that leads to what a renaming takes to the next.
+// Returns the moves of a way. From each state it takes a step to a state that some renaming turns
+// into the next state of the way.
 template <class Space>
 std::vector<WordMove> moves_of(const Space& space, const Canonical& canonical,
                                const std::vector<State>& way) {
@@ -73,7 +75,7 @@ class Solver {
   Solver(const Rules& rules, const SolveLimits& limits)
       : rules_(rules), terms_(terms_of(rules)), canonical_(terms_), limits_(limits) {}
 
-  // Of which it is known that no game has fewer than `lower` words.
+  // Returns the solution for M. Requires: every game has at least `lower` words.
   [[nodiscard]] Solution at(Index M, Index lower) const {
     const OnceSpace once(terms_, canonical_, M);
     if (rules_.game() == Game::strict || rules_.game() == Game::sliding) {
@@ -83,8 +85,8 @@ class Solver {
   }
 
  private:
-  // A beam finds a game, and the best first whether there is one of fewer words. Wide beams and
-  // long searches are for what narrow and short ones leave open.
+  // A beam finds a game. Best first finds whether a game with fewer words exists. Later rounds have
+  // wider beams and longer searches, for cases that earlier rounds leave open.
   template <class Space>
   [[nodiscard]] Solution search(const OnceSpace& once, const Space& space, Index M,
                                 Index lower) const {
@@ -129,7 +131,7 @@ class Solver {
     judge(solution);
     return solution;
   }
-  // Its moves keep the rules, and have the words that it says.
+  // Checks that the moves keep the rules and move the stated words.
   void judge(const Solution& solution) const {
     const Rules own(solution.graph ? *solution.graph : rules_.dag(), rules_.game());
     if (referee(own, solution.M, solution.moves).words() != solution.upper) {
@@ -151,7 +153,7 @@ std::vector<Solution> solve(const Rules& rules, Index first_M, Index last_M,
                             const SolveLimits& limits) {
   const Solver solver(rules, limits);
   std::vector<Solution> solutions;
-  // A game for less fits in more: what is proven for M + 1 holds for M, a game for M fits M + 1.
+  // A game for M is also a game for M + 1, and a lower bound for M + 1 also holds for M.
   Index lower = 0;
   for (Index M = last_M; M >= first_M; --M) {
     solutions.push_back(solver.at(M, lower));

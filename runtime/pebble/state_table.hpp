@@ -1,5 +1,5 @@
 #pragma once
-// The states that a search has met, each once, in memory of a fixed size.
+// The states that a search has met, each once, in memory of a limited size.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +19,8 @@ class StateTable {
   struct Entry {
     State state;
     Place from = kNone;           // the state before it
-    std::uint16_t words = 0;      // moved so far
-    std::uint16_t left : 14 = 0;  // at least
+    std::uint16_t words = 0;      // words moved so far
+    std::uint16_t left : 14 = 0;  // a lower bound on the words left
     bool closed : 1 = false;
     bool fresh : 1 = true;  // just added
   };
@@ -31,8 +31,8 @@ class StateTable {
   Entry& operator[](Place at) { return blocks_[at / kBlock][at % kBlock]; }
   const Entry& operator[](Place at) const { return blocks_[at / kBlock][at % kBlock]; }
 
-  // Its place; a state that is not there is added. Nothing where it would take more than the bytes
-  // that there are, beside `others`.
+  // Returns the place of a state, and adds the state if it is new. Returns nullopt if the table and
+  // `others` would exceed the bytes.
   std::optional<Place> find_or_add(const State& state, std::size_t others) {
     std::size_t slot = hash(state) & (places_.size() - 1);
     for (; places_[slot] != kNone; slot = (slot + 1) & (places_.size() - 1)) {
@@ -67,7 +67,7 @@ class StateTable {
     }
     return h * kMix >> 16U;
   }
-  // After one more state: a table that grows is there twice for a while.
+  // Returns whether one more state fits. A table that grows exists twice for a while.
   [[nodiscard]] bool has_room(std::size_t others) const {
     const std::size_t blocks = (size_ / kBlock + 1) * kBlock * sizeof(Entry);
     const std::size_t places =

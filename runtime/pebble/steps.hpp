@@ -1,27 +1,29 @@
 #pragma once
-// What states of a search and its steps are made of, whichever the game.
+// The parts of states and steps that searches of all games share.
 
 #include "runtime/pebble/game.hpp"
 #include "runtime/pebble/terms.hpp"
 
 namespace redblue {
 
-// A state: words in fast memory, and what else there is.
+// A state of a game: the red words, the blue words and the terms done.
 struct State {
   Set red = 0;
-  Set blue = 0;  // see each game: of red words, or of all
+  Set blue = 0;  // red words that are blue (OnceSpace), or all blue words (AgainSpace)
   Set done = 0;  // terms that were added
   friend bool operator==(const State&, const State&) = default;
 };
 
-// A term is added; `evicted` makes room for it, of which `written` go to the slow store first.
+// A step: adds a term (OnceSpace), or computes a word (AgainSpace: then `term` is the word).
+// Evicting `evicted` makes room. Its subset `written` is written first.
 struct Step {
   Index term = 0;
   Set evicted = 0;
   Set written = 0;
 };
 
-// A move of words; of a term that is added its number, and the word whose pebble moves on, or -1.
+// A move of a word. A compute has the term that is added (AgainSpace: the word), and the word that
+// loses its pebble by sliding, or -1.
 struct WordMove {
   Act act;
   Index word;
@@ -29,8 +31,8 @@ struct WordMove {
   Index slides = -1;
 };
 
-// Calls `visit` with each set of `size` of the candidates whose prices, 1 or for `dear` ones 2,
-// come to at most `most`.
+// Calls `visit` with each set of `size` candidates that costs at most `most`. A word costs 1, or 2
+// if it is in `dear`.
 template <class Visit>
 void each_choice(Set candidates, Set dear, Index size, Index most, const Visit& visit,
                  Set chosen = 0, Index price = 0) {
@@ -47,11 +49,11 @@ void each_choice(Set candidates, Set dear, Index size, Index most, const Visit& 
   }
 }
 
-// The words that have to go before a term is added, where `room` more would be needed.
+// The words that can leave before a term is added: `size` of them must.
 struct Room {
   Index size = 0;
   Set candidates = 0;
-  Set sliding = 0;  // operands of which one may go by moving on
+  Set sliding = 0;  // operands; one of them may leave by sliding
 };
 template <class Visit>
 void each_eviction(const Room& room, Set dear, Index most, const Visit& visit) {

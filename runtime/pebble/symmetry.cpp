@@ -8,9 +8,10 @@ namespace redblue {
 namespace {
 
 constexpr std::size_t kMostRenamings = 5040;
-constexpr Index kMostTries = 2'000'000;  // of a word as the image of another
+constexpr Index kMostTries = 2'000'000;  // tries of a word as the image of another
 
-// Backtracking: words get their images one by one; a term whose words all have one must be a term.
+// Backtracking search. Words get their images one by one. If all words of a term have images, the
+// image of the term must be a term.
 class Automorphisms {
  public:
   explicit Automorphisms(const Terms& terms) : terms_(terms), colors_(terms.vertex.size()) {
@@ -38,7 +39,8 @@ class Automorphisms {
   using Key = std::tuple<Set, Set, Index>;
   static Key key(const PebbleTerm& term) { return {term.operands, term.sliding, term.target}; }
 
-  // Words that a renaming takes into each other have one color: refined by those around them.
+  // Colors the words so that a renaming maps each word to a word of its color. Each round refines
+  // the colors by the surrounding words.
   void color() {
     for (Index word = 0; word < terms_.words(); ++word) {
       colors_[static_cast<std::size_t>(word)] =
@@ -75,7 +77,7 @@ class Automorphisms {
     return operands;
   }
 
-  // Words one after the other, so that terms are complete early.
+  // Orders the words so that terms are complete early.
   void order() {
     Set placed = 0;
     std::vector<bool> complete(terms_.terms.size());
@@ -143,11 +145,11 @@ class Automorphisms {
   }
 
   const Terms& terms_;
-  std::map<Key, Index> number_;  // of a term
-  bool twice_ = false;           // a term is there twice: which is which, nothing says
+  std::map<Key, Index> number_;  // by term
+  bool twice_ = false;           // a term is there twice, so its image is ambiguous
   std::vector<Index> colors_;
   std::vector<Index> order_;
-  std::vector<std::vector<Index>> completes_;  // terms, with each word of the order
+  std::vector<std::vector<Index>> completes_;  // the terms that each word of the order completes
   Renaming image_{};
   std::vector<Renaming> found_;
   Index tries_ = 0;

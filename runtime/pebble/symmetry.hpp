@@ -1,6 +1,6 @@
 #pragma once
-// Renamings of words under which a computation stays itself, say of the rows of a matrix: of states
-// that they take into each other a search keeps one.
+// Finds renamings of words that leave a computation unchanged, for example of the rows of a matrix.
+// A search keeps one of the states that a renaming turns into each other.
 
 #include <array>
 #include <cstdint>
@@ -14,10 +14,10 @@ struct Renaming {
   std::array<std::uint8_t, kMostWords> words, terms;
 };
 
-// All of them, the identity first; or some, where there are very many.
+// Returns all renamings, the identity first; or only some if there are very many.
 std::vector<Renaming> symmetries(const Terms& terms);
 
-// What a renaming makes of a set.
+// Returns the set with renamed elements.
 inline Set renamed(Set set, const std::array<std::uint8_t, kMostWords>& names) {
   Set made = 0;
   each(set, [&](Index k) { made |= bit(names[static_cast<std::size_t>(k)]); });

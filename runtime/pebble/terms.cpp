@@ -31,7 +31,7 @@ class TermsOf {
     }
   }
   [[nodiscard]] bool merged(Index v) const { return rules_.game() == Game::fma && dag_[v].sum; }
-  // A term that is added to a sum of any order.
+  // Returns whether the operand is a term that is added to a sum of any order.
   [[nodiscard]] bool added(Index operand) const {
     return dag_[operand].term && uses_[static_cast<std::size_t>(operand)] == 1;
   }
@@ -72,7 +72,7 @@ class TermsOf {
     }
     for (const Index operand : dag_[v].operands) {
       const Set of = words(added(operand) ? dag_[operand].operands : std::vector{operand});
-      // The first of several words that are added is a copy, which is a word beside it.
+      // A sum that begins with a word begins as a copy of it, which is another word.
       made_.terms.push_back({of, of, word});
     }
   }
@@ -95,7 +95,7 @@ class TermsOf {
   const Rules& rules_;
   const Dag& dag_;
   std::vector<Index> uses_;
-  std::vector<Index> word_;  // of a vertex; -1: none
+  std::vector<Index> word_;  // by vertex; -1: no word
   Terms made_;
 };
 

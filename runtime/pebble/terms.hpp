@@ -1,7 +1,7 @@
 #pragma once
-// A graph of at most 64 words as what a game computes: terms, each of which is added to a word. In
-// the game fma a sum of any order (Vertex::sum) is one word, to which its terms are added one by
-// one; all other vertices that have a pebble are words of one term.
+// A graph of at most 64 words, in the form that a game computes: terms, each added to a word. In
+// the game fma, a sum of any order (Vertex::sum) is one word, and its terms are added one by one.
+// Every other vertex with a pebble is a word of one term.
 
 #include <cstdint>
 #include <stdexcept>
@@ -12,7 +12,7 @@
 
 namespace redblue {
 
-using Set = std::uint64_t;  // of words, or of terms
+using Set = std::uint64_t;  // a set of words, or of terms
 
 constexpr Set bit(Index k) {
   return Set{1} << k;
@@ -36,25 +36,25 @@ void each(Set set, const Visit& visit) {
 
 inline constexpr Index kMostWords = 64;
 
-// More words, or terms, than a set holds.
+// Thrown if there are more words, or terms, than a set holds.
 struct TooManyWords : std::length_error {
   using std::length_error::length_error;
 };
 
 struct PebbleTerm {
   Set operands = 0;
-  Set sliding = 0;  // those whose pebble may move on to a word that begins with this term
+  Set sliding = 0;  // operands from which a pebble may slide to a word that begins with this term
   Index target = 0;
 };
 
 struct Terms {
-  bool slide = false;         // a pebble may move on
-  std::vector<Index> vertex;  // of each word
+  bool slide = false;         // a pebble may slide
+  std::vector<Index> vertex;  // by word
   std::vector<PebbleTerm> terms;
-  std::vector<Set> adding;    // to each word: terms; of an input none
-  std::vector<Set> using_it;  // each word: terms
+  std::vector<Set> adding;    // by word: the terms added to it; an input has no terms
+  std::vector<Set> using_it;  // by word: the terms that use it
   Set inputs = 0, results = 0;
-  Set all = 0;  // the terms
+  Set all = 0;  // all terms
 
   [[nodiscard]] Index words() const { return std::ssize(vertex); }
   [[nodiscard]] const PebbleTerm& operator[](Index t) const {
@@ -62,7 +62,7 @@ struct Terms {
   }
   [[nodiscard]] Set added_to(Index word) const { return adding[static_cast<std::size_t>(word)]; }
   [[nodiscard]] Set users(Index word) const { return using_it[static_cast<std::size_t>(word)]; }
-  // The fewest red pebbles with which each term can be added.
+  // Returns the fewest red pebbles with which each term can be added.
   [[nodiscard]] Index least_M() const;
 };
 

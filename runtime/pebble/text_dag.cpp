@@ -12,7 +12,7 @@ namespace redblue {
 Dag parse_text_dag(std::string_view text, const std::filesystem::path& file) {
   Lines lines(text, file);
   DagBuilder edges(file);
-  std::vector<bool> said;  // has its line
+  std::vector<bool> said;  // by vertex: it has its line
   while (lines.next('#')) {
     lines.drop_comment('#');
     std::string_view name = lines.word();

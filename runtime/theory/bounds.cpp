@@ -14,13 +14,13 @@
 namespace redblue {
 namespace {
 
-// The live pairs.
+// Returns the number of live pairs.
 Real pairs_of(const Problem& problem) {
   return problem.mask.full() ? real(problem.shape.n) * real(problem.shape.m)
                              : real(problem.pairs().value());
 }
 
-// The words that must be touched, each once.
+// Returns the words that must be moved, each once: sources and results.
 Words compulsory(const Task& task) {
   Words words = results(task);
   for (const Source& source : sources_of(task)) {
@@ -32,10 +32,11 @@ Words compulsory(const Task& task) {
 // The constants of the lemmas.
 struct Constants {
   Real pairs;            // D of Lemma 2
-  Real two_step_pairs;   // D of two-step schedules
-  Real one, two, three;  // kappa of scores, of two products, of three
-  // Where A1 = A2: kappa of the products that take partial sums into g. And where keys are shared,
-  // kappa of the three and these together, by search, rounded up.
+  Real two_step_pairs;   // D of Lemma 2, two-step schedules
+  Real one, two, three;  // kappa of scores, of two products, of three products
+  // `folds` is for A1 = A2: kappa of the products that take partial sums into g. `searched` is for
+  // shared keys: kappa of the three products and of the folds together, found by search and rounded
+  // up.
   Real folds, searched;
 };
 
@@ -53,7 +54,7 @@ Constants constants(Pass pass, Sharing sharing) {
   return chosen;
 }
 
-// D of pairs of which s alone is made: of rows and columns, or of one source.
+// Returns D if s alone is made for each pair: pairs of rows and columns, or of one source.
 Real pairs_of_scores(Sharing sharing) {
   return sharing == Sharing::self ? 1 : 4;
 }
@@ -134,7 +135,7 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   bounds.push_back({.name = "pairs, two-step",
                     .words = below(moves_of_pairs(pairs, k.two_step_pairs, M, d) + g, sums),
                     .order = Order::two_step});
-  if (self || shared) {  // elsewhere "three products" is never below it
+  if (self || shared) {  // otherwise "three products" is at least as large
     bounds.push_back({.name = "three products, searched",
                       .words = below(three(k.searched, k.searched), 2 * pairs),
                       .status = Status::numerical,
@@ -152,13 +153,13 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
   const Wanted& wanted = task.problem.wanted;
   const Real dQ = task.problem.sharing == Sharing::self || !wanted.contains(kdQ.name)
                       ? 0
-                      : real(n) * real(d);  // else no sum apart
+                      : real(n) * real(d);  // otherwise dQ is no separate sum
   const Constants k = constants(task.pass, task.problem.sharing);
   const Real made = needs_values(task) ? 2 : 1;  // s and q
   const Products scores{.work = made * pairs * real(d), .kappa = made == 2 ? k.two : k.one};
   bounds.push_back(
       {"scores", below(scores.events(M, d) + real(results(task).value()), made * pairs)});
-  // Where keys are values, dK + dV is one result.
+  // If keys are values, dK + dV is one result.
   const auto of_values = task.problem.sharing == Sharing::kv ? kdK.name : kdV.name;
   if (!wanted.contains(kdK.name) || !wanted.contains(of_values)) {
     const Real D = made == 2 ? k.pairs : pairs_of_scores(task.problem.sharing);
@@ -178,8 +179,8 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
   }
 }
 
-// dX is g, beside which the other results are written. And what holds for dQ, dK and dV: their sums
-// may be used up, for dA1, dA2 and dA3.
+// dX has the bounds of g, with the words of the other results added. The bounds for dQ, dK and dV
+// also hold, but their sums may be used up, for dA1, dA2 and dA3.
 void add_layer_bounds(const Task& task, std::vector<Bound>& bounds) {
   const auto [n, m, d] = task.problem.shape;
   const Index M = task.memory.M;
@@ -196,7 +197,7 @@ void add_layer_bounds(const Task& task, std::vector<Bound>& bounds) {
   }
   const auto first = std::ssize(bounds);
   add_backward_bounds(task, bounds);
-  const Words others(all.value() - (Words(d) * d).value());  // than dX
+  const Words others(all.value() - (Words(d) * d).value());  // all results but dX
   std::for_each(bounds.begin() + first, bounds.end(),
                 [&](Bound& bound) { bound.words = (Words(bound.words) + others).value(); });
   if (task.problem.sharing == Sharing::self || !task.problem.wanted.all()) {
@@ -223,9 +224,9 @@ void add_layer_bounds(const Task& task, std::vector<Bound>& bounds) {
                     .recomputation = false});
 }
 
-// The products over queries and over keys, n d^2 and m d^2. Used up are, at most, both results and
-// what the factors are: of O, a square, and d words for each key twice; of g, d words for each
-// query and each key.
+// The products over queries are n d^2, and over keys m d^2. The used-up sums are at most both
+// results and the sums that serve as factors. For O the factors are a square and d words for each
+// key, twice. For g they are d words for each query and each key.
 void add_linear_bounds(const Task& task, std::vector<Bound>& bounds) {
   const auto [n, m, d] = task.problem.shape;
   if (!task.problem.mask.full() || task.problem.sharing != Sharing::none) {
@@ -240,8 +241,8 @@ void add_linear_bounds(const Task& task, std::vector<Bound>& bounds) {
        .recomputation = false});
 }
 
-// The paper's two expressions, each without its constant, with n m in place of n^2 and min(n, m) in
-// place of n. Nothing if an expression passes 63 bits: no bound of a count rests on it.
+// The paper's two expressions without their constants, with n m for n^2 and min(n, m) for n.
+// Nullopt for an expression above 63 bits, because no bound of a count depends on it.
 struct Asymptotic {
   std::optional<Index> large, small;
 };
@@ -312,7 +313,7 @@ std::vector<Bound> all_bounds(const Task& task) {
 }  // namespace
 
 std::vector<Bound> lower_bounds(const Task& task) {
-  // A run is one of narrower matrices, too, without the steps of the columns that these lack.
+  // A run also solves the task for narrower matrices, without the steps of the missing columns.
   Task narrow = task;
   narrow.problem.shape.d = narrow.problem.shape.dv =
       std::min(task.problem.shape.d, task.problem.shape.dv);

@@ -1,11 +1,11 @@
 #pragma once
-// Lower bounds on the words that a problem moves: on reads + writes in a fast memory of M words.
-// Each bound says what it assumes of an algorithm; docs/theory/bounds.md proves them, under the
-// same names.
+// Lower bounds on the words moved (reads + writes) by an algorithm that solves a problem in a fast
+// memory of M words. Each bound states its assumptions about the algorithm. docs/theory/bounds.md
+// proves the bounds under the same names.
 //
 //   const auto bounds = lower_bounds({.problem = {n, m, d}, .memory = M});
-//   largest(bounds).words;                              // of all algorithms
-//   largest(bounds, {.order = Order::two_step}).words;  // of those that sum p A2 before g
+//   largest(bounds).words;                              // for all algorithms
+//   largest(bounds, {.order = Order::two_step}).words;  // for algorithms that sum p A2 before g
 //
 // Values and functions of values: safe to use from any thread.
 
@@ -16,8 +16,9 @@
 
 namespace redblue {
 
-// The knowledge that backward may use beside its operands. The bounds are those of O_and_L. They
-// hold from nothing as well: an algorithm that is given less moves no less.
+// Forward results that a backward pass may read in addition to its operands. The bounds are proven
+// for `O_and_L`. They hold for `nothing` too: an algorithm with less input moves at least as many
+// words.
 enum class Known { nothing, O_and_L };
 
 struct Task {
@@ -25,19 +26,20 @@ struct Task {
   Problem problem = {};
   Memory memory = 1;
   Known known = Known::O_and_L;
-  // Problems like this one, each with a head of keys of its own. Words are those of all together.
+  // The number of equal problems, each with its own head of keys. Words are totals of all heads.
   Index heads = 1;
 };
 
-// The order of g = A1^T p A2: any; or with W = p A2, or T = A1^T p, summed over all keys, or all
-// queries, before g. Forward and the product have only one order.
+// The order in which g = A1^T p A2 is computed. `any`: no assumption. `two_step`: W = p A2 is
+// summed over all keys, or T = A1^T p over all queries, before it is used for g. The forward pass
+// and the product have only one order.
 enum class Order { any, two_step };
 
 enum class Status {
   proven,
   cited,      // proven elsewhere
-  numerical,  // proven except for a constant: a maximum that was searched for
-  asymptotic  // up to an unknown constant, taken as 1: no bound on words
+  numerical,  // proven except for a constant: a maximum found by search
+  asymptotic  // up to an unknown constant, taken as 1: not a bound on counted words
 };
 
 struct Bound {
@@ -45,46 +47,48 @@ struct Bound {
   Index words = 0;
   Status status = Status::proven;
   Order order = Order::any;
-  // Whether it also holds if partial sums of W, or T, are made more than once; of gradients, each
-  // p.
+  // True if the bound also holds for algorithms that compute a partial sum of W or T more than once
+  // (gradients: a p more than once).
   bool recomputation = true;
-  // The most that an algorithm may be given, and the most that it may read as one.
+  // The most forward results and the most sharing that an algorithm may use for the bound to hold.
   Known known = Known::O_and_L;
   Sharing sharing = Sharing::none;
-  // The range of M of an asymptotic bound, and whether the task's M is in it.
+  // An asymptotic bound's range of M, and whether the task's M is in it.
   std::string_view regime = {};
   bool in_regime = true;
 };
 
-// The known properties of an algorithm. The default holds for all algorithms.
+// Properties of an algorithm that a bound may assume. The defaults fit every algorithm.
 struct Schedule {
   Order order = Order::any;
   bool recomputes = true;
   Known known = Known::O_and_L;
-  Sharing sharing = Sharing::none;  // the sources that it reads as one
+  Sharing sharing = Sharing::none;  // the sources that it reads as one matrix
 };
 
-// The bounds in the order of docs/theory/bounds.md, in words rounded down. Throws: ShapeMismatch
-// for extents or M below 1 and for self with n != m; CountOverflow.
+// Returns the bounds in the order of docs/theory/bounds.md, in words rounded down. Throws:
+// CountOverflow; ShapeMismatch for extents or M below 1, for `self` with n != m, and for a mask of
+// another shape.
 std::vector<Bound> lower_bounds(const Task& task);
 
-// The same for each level of the task's memory, from the innermost out, in a fast memory of as many
-// words; the last are lower_bounds(task).
+// Returns lower_bounds() for each level of the task's memory, innermost level first. Each level
+// counts as one fast memory of its size. The last entry equals lower_bounds(task).
 std::vector<std::vector<Bound>> bounds_of_levels(const Task& task);
-// Whether an algorithm is of the kind that a bound is for.
+// Returns whether the bound holds for algorithms with these properties.
 bool meets(const Schedule& schedule, const Bound& bound);
 
-// The largest proven bound that the schedule meets; the first of equals.
-// Requires: bounds of a task that shares as much as the schedule does.
+// Returns the largest proven bound that the schedule meets; the first one if several are equal.
+// Requires: bounds of a task that shares at least as much as the schedule does.
 const Bound& largest(const std::vector<Bound>& bounds, const Schedule& schedule = {});
-// The largest of each level, each word at its cost: no such algorithm has a smaller weighted sum.
+// Returns the sum over levels of the largest bound times the cost of a word at that level. No
+// algorithm with these properties has a smaller weighted sum.
 double weighted_bound(const Memory& memory, const std::vector<std::vector<Bound>>& of_levels,
                       const Schedule& schedule = {});
 
-// The M at which the paper divides small caches from large ones: d^2.
+// Returns d^2, the M at which the paper separates small caches from large ones.
 Words dividing_point(const Shape& shape);
-// The paper's Theta of this pass without its constant, rounded down (Theorem 1.1; forward: without
-// the terms of X). Throws: CountOverflow.
+// Returns the paper's Theta for this pass without its constant, rounded down (Theorem 1.1; forward:
+// without the terms of X). Throws: CountOverflow.
 Index asymptotic_words(const Task& task);
 
 std::string_view to_string(Sharing sharing);

@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr hn::CappedTag<double, 8> kDoubles;
 using Double = hn::Vec<decltype(kDoubles)>;
 constexpr Index kWidth = static_cast<Index>(hn::MaxLanes(kDoubles));
-// Of 16 vector registers, or of 32.
+// 12 rows for 32 vector registers, 6 for 16.
 constexpr int kTileRows = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3 ? 12 : 6;
 
 HWY_INLINE Double load(const double* from) {
@@ -159,7 +159,7 @@ void activate(Activation activation, const double* s, double* f, double* slope, 
   refuse_activation(activation);
 }
 
-// The variance of a score, or of q.
+// The variance of a score, or of q, as PairRow defines it.
 struct Variance {
   Double keys, others, dot;
   HWY_INLINE Double operator()(Double key, Double other, Double x) const {
@@ -167,7 +167,8 @@ struct Variance {
   }
 };
 
-// With those of the argument and the exponential of exp(s - L).
+// Returns the variance of f in units of f^2. It adds the errors of the argument and of the
+// exponential of exp(s - L) to the error of the score.
 HWY_INLINE Double softmax_error(Double of_score, Double s, Double L) {
   return hn::Add(of_score, hn::MulAdd(set(1.0 / 3), square(hn::Sub(s, L)), set(4)));
 }
@@ -235,9 +236,10 @@ void add_softmax(const PairRow& row, const PairKeys& keys, const double* s, cons
                                                                   sums);
 }
 
-// The variances of f and p of another activation; `curve` bounds phi'' and `step` how far phi'
-// moves, `rounded` are variances of the roundings of phi and phi', relative to f and to at most
-// `size`. At 0 the derivative of relu jumps: a score that may be on its other side has p = q or 0.
+// Constants for the variances of f and p of activations other than softmax. `curve` bounds phi'',
+// and `step` bounds how far phi' moves. `rounded` is the variance of the roundings of phi and phi',
+// relative to f and to at most `size`. The derivative of relu jumps at 0: a score that may be on
+// its other side has p = q or 0.
 struct Curve {
   double curve, step, rounded, size;
 };
@@ -267,7 +269,7 @@ void add_pairs_of(const PairRow& row, const PairKeys& keys, const double* s, con
     const Double slope_j = kSoftmax ? fj : load(slope + j);
     const Double e = of_s(load(keys.kappa2 + j), load(keys.others2 + j), sj);
     const Double f2 = square(fj);
-    // Other activations: what p moves with s.
+    // For other activations: how much p moves with s.
     Double F, moved = zero;
     if constexpr (kSoftmax) {
       F = hn::Mul(f2, hn::Add(softmax_error(e, sj, L), f_error));

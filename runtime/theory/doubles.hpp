@@ -57,7 +57,7 @@ inline Doubles product(const Doubles& A, const Doubles& B) {
   return C;
 }
 
-// C += A^T B, of these rows of A and the same of B, or those from `first` on.
+// Adds A^T B to C, over the given rows of A and B.
 inline void add_transposed(const Doubles& A, const Doubles& B, Range rows, Doubles& C) {
   for (Index i = rows.begin; i < rows.end; ++i) {
     for (Index k = 0; k < A.cols; ++k) {
@@ -85,7 +85,8 @@ inline std::vector<double> row_norms2(const Doubles& a) {
   return norms;
 }
 
-// For each row of two matrices, how many are equal to it in both: equal operands are rounded alike.
+// Returns, for each of the first `count` rows, how many rows equal it in both matrices. Equal
+// operands have equal roundings. The other rows get 1.
 inline std::vector<double> multiplicities(const Doubles& a, const Doubles& b, Index count) {
   const auto less = [&](Index i, Index k) {
     const auto compared = [&](const Doubles& of) {
@@ -108,7 +109,7 @@ inline std::vector<double> multiplicities(const Doubles& a, const Doubles& b, In
   return equal;
 }
 
-// Whether more than half of the rows are equal.
+// Returns whether more than half of the first `count` rows are equal.
 inline bool mostly_equal(const Doubles& a, Index count) {
   const std::vector<double> times = multiplicities(a, a, count);
   return count > 2 && *std::ranges::max_element(times) > static_cast<double>(count) / 2;

@@ -51,8 +51,9 @@ PowerLaw fit_power_law(const std::vector<Sample>& samples) {
     means[k] = centre(columns[k]);
   }
   // Gram-Schmidt: each column loses its components along the columns before it. In the end the
-  // words have lost all that a power law explains. Logarithms are known to 1e-14 octaves; a size
-  // that moves less than a millionth of an octave independently of the others determines nothing.
+  // words have lost all that a power law explains. Logarithms are known to 1e-14 octaves. A size
+  // that moves less than a millionth of an octave independently of the others does not determine
+  // its exponent.
   constexpr double kLeastMove = 1e-6;
   std::array<std::array<double, kSizes + 1>, kSizes> share{};
   for (std::size_t k = 0; k < kSizes; ++k) {

@@ -1,6 +1,6 @@
 #pragma once
-// The power law c n^a d^b M^e of counted words, by ordinary least squares in logarithms. Functions
-// of values: safe to use from any thread.
+// Fits the power law c n^a d^b M^e to counted words, by ordinary least squares in logarithms.
+// Functions of values: safe to use from any thread.
 
 #include <vector>
 
@@ -24,11 +24,12 @@ struct Sample {
 struct PowerLaw {
   double constant = 0;
   Exponents exponents;
-  double residual = 0;  // the largest miss of a sample, in octaves
+  double residual = 0;  // the largest deviation of a sample, in octaves
 };
 
-// Throws: ShapeMismatch for sizes or words that are not positive, and for samples that determine no
-// exponents: their n, d or M are all the same, or follow from the other two by a power law.
+// Throws: ShapeMismatch for sizes or words that are not positive, and for samples that do not
+// determine the exponents. In such samples n, d or M never changes, or it follows from the other
+// two by a power law.
 PowerLaw fit_power_law(const std::vector<Sample>& samples);
 
 }  // namespace redblue

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kTries = 400;
 
-// Of each phase reads and writes, so that a change of one shows.
+// Returns a weighted sum of the reads and writes of all phases, so that a change of one shows.
 Index moved(const std::vector<PhaseCost>& phases) {
   Words sum;
   Words weight = 1;
@@ -20,7 +20,8 @@ Index moved(const std::vector<PhaseCost>& phases) {
   return sum.value();
 }
 
-// Groups of keys or of row blocks, and the blocks of keys that are in fast memory at a time.
+// Returns whether the block is a number, not a size. Such blocks are the groups of keys or of row
+// blocks, and the blocks of keys that are in fast memory at once.
 bool is_number(std::string_view block) {
   return block == kKeyGroups || block == kQueryGroups || block == kPrefetch;
 }
@@ -109,7 +110,7 @@ FormulaCase::FormulaCase(const Kernel& kernel, const Plan& plan)
       sizes_.push_back(size);
     }
   }
-  // Fewer keys make fewer groups, and one group has other phases.
+  // Fewer keys make fewer groups, and a plan with one group has other phases.
   if (const Index groups = key_groups_of(plan.blocks); groups > 1) {
     add({.of = kM, .is = Condition::Is::at_least, .number = groups});
   }
@@ -151,8 +152,8 @@ void FormulaCase::add(const Condition& condition) {
   conditions_.push_back(condition);
 }
 
-// A block cuts a length if a word more than whole blocks of it costs more than the word: words that
-// grow by a polynomial of degree two have one second difference.
+// A block cuts a length if a word more than a multiple of the block costs more than a usual word.
+// Words that grow by a polynomial of degree two have a constant second difference.
 void FormulaCase::find_cuts() {
   std::mt19937_64 random(1);
   const auto crossed = [&](Sizes sizes, std::size_t length) {
@@ -220,7 +221,7 @@ std::optional<Sizes> FormulaCase::draw(std::mt19937_64& random, Index most,
     Sizes sizes;
     const bool any_scale = random() % 2 == 0;
     for (std::size_t which = 0; which < quantities_.size(); ++which) {
-      // Of any scale; or lengths of one, and blocks such that there are a few.
+      // Sizes of any scale; or lengths of one scale, and blocks that cut them into a few pieces.
       const Index length = uniform(random, std::max<Index>(most / 8, 2), most);
       sizes.push_back(any_scale
                           ? uniform(random, 1, std::max<Index>(2, most >> uniform(random, 0, 14)))

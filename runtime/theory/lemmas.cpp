@@ -9,9 +9,9 @@
 namespace redblue {
 namespace {
 
-// The largest f(T) over lengths T of a phase. Any length gives a bound. These lengths, 16 to the
-// octave, are the same for all M, so that a maximum over bounds that fall with M falls with M. Next
-// to the best length a bound is flat.
+// Returns the largest f(T) over lengths T of a phase. Any length gives a bound. These lengths, 16
+// to the octave, are the same for all M. So if f falls with M for each T, the maximum falls with M,
+// too. Near the best length a bound is flat.
 template <class F>
 Real over_lengths(F f) {
   static const auto lengths = [] {
@@ -28,15 +28,15 @@ Real over_lengths(F f) {
   return best;
 }
 
-// The products of a kind with three words, of as many words at hand.
+// Returns the most products of a kind that these words allow, if each product needs three words.
 Real most(Real words) {
   return words / 3 * std::sqrt(words / 3);
 }
 
-// The side of growing rectangles that ends first.
+// The side, rows or columns, that runs out first as rectangles grow.
 struct Side {
-  Real most;         // rows, or columns
-  Real each, other;  // words of one of these, and of one of the other side
+  Real most;         // the most rows, or the most columns
+  Real each, other;  // words in a row or column of this side, and of the other side
 };
 Side side_that_ends(const Rectangles& of) {
   return of.row * of.rows <= of.column * of.columns ? Side{of.rows, of.row, of.column}
@@ -77,13 +77,13 @@ Real events_beside_folds(Real work, Real kappa, Index M, Index d) {
 }
 
 Real SharedKeys::events(Index M, Index d) const {
-  // From here on kappa is 1.
+  // From this lambda on, kappa is 1.
   const Real last = share < 1 ? 0.2976L : 0.3029L;
   constexpr int kSteps = 12;
   Real best = 0;
   for (int step = 0; step <= kSteps; ++step) {
     const Real lambda = last * step / kSteps;
-    // sqrt((1 + share) c) (1 - c) / 2 - lambda share c is largest, in c = q^2, at this q.
+    // With c = q^2, the term sqrt((1 + share) c) (1 - c) / 2 - lambda share c is largest at this q.
     const Real root = std::sqrt(1 + share), b = 2 * lambda * share / root;
     const Real q = (std::sqrt(3 + b * b) - b) / 3;
     const Real meeting = std::sqrt(27.0L) * (root * q * (1 - q * q) / 2 - lambda * share * q * q);

@@ -1,5 +1,6 @@
 #pragma once
-// The lemmas of docs/theory/bounds.md, and of ranks.md, on which lower bounds rest, in numbers.
+// Numeric forms of the lemmas behind the lower bounds (docs/theory/bounds.md and ranks.md). Both
+// pages define events, phases, moves and kappa.
 
 #include "memsim/words.hpp"
 
@@ -13,12 +14,12 @@ inline Real real(Index words) {
 
 // Throws (both): CountOverflow.
 Index rounded_down(Real words);
-// gain - cost, rounded down. The gain is lowered by more than all its roundings.
+// Returns gain - cost, rounded down. The gain is first lowered by more than all its roundings.
 Index below(Real gain, Real cost);
 
-// Lemma 1: the events of a run with `work` products, of which H available words allow kappa
-// (H/3)^(3/2). If `per_creation` is not 0, phases are so long that their average event brings at
-// most d / per_creation products.
+// Lemma 1: a lower bound on the events of a run with `work` products, if H available words allow at
+// most kappa (H/3)^(3/2) products. If `per_creation` is not 0, phases are so long that an average
+// event brings at most d / per_creation products.
 struct Products {
   Real work;
   Real kappa = 1;
@@ -27,48 +28,47 @@ struct Products {
   [[nodiscard]] Real events(Index M, Index d) const;
 };
 
-// Lemmas 7 and 8: the events of the backward pass in any order, sums made once. `work` products are
-// those of s, q, and p A2 or A1^T p. kappa is 1, and sqrt(3/2) where keys are shared. Folds into g
-// pay for the sums that they use up: a word of S or R made within a phase takes d words of X there,
-// which are few, so that A1 and A2 do not serve scores and folds at once. For phases of M + T
-// <= 8.2 d^2.
+// Lemmas 7 and 8: a lower bound on the events of a backward pass in any order that makes each sum
+// once. `work` counts the products of s, q, and p A2 or A1^T p. kappa is 1, or sqrt(3/2) if keys
+// are shared. Folds into g pay for the sums that they use up. A word of S or R that is made within
+// a phase needs d words of X there. Few such words fit, so A1 and A2 do not serve scores and folds
+// at once. Uses phases of M + T <= 8.2 d^2.
 Real events_beside_folds(Real work, Real kappa, Index M, Index d);
 
-// Lemmas 5 and 9: events where keys are shared, so that a word of them serves two kinds of
-// products. In a phase that makes all kinds of a pair, a meeting, the words of the pair, too, serve
-// one kind more. Each making of a score meets once at most: with a charge of lambda sqrt(M + T)
-// products for each meeting, kappa falls from sqrt(1 + share) to 1 as lambda grows. The best lambda
-// is taken.
+// Lemmas 5 and 9: a lower bound on events if keys are shared, so that a word of them serves two
+// kinds of products. A meeting is a pair for which a phase makes all kinds of products. In a
+// meeting the words of the pair itself also serve one more kind. Each making of a score has at most
+// one meeting. With a charge of lambda sqrt(M + T) products for each meeting, kappa falls from
+// sqrt(1 + share) to 1 as lambda grows. events() takes the best lambda.
 struct SharedKeys {
   Real pairs;
-  Real kinds;          // of products: s, q, and p A2 or A1^T p; or s and e h
-  Real share;          // meetings for each word of pairs at most
-  bool folds = false;  // into g pay for the sums that they use up; M + T <= 7.1 d^2
+  Real kinds;          // kinds of products: s, q, and p A2 or A1^T p; or s and e h
+  Real share;          // the most meetings for each word of pairs
+  bool folds = false;  // folds into g pay for sums that they use up; M + T <= 7.1 d^2
 
   [[nodiscard]] Real events(Index M, Index d) const;
 };
 
-// Lemma 2: the moves of a run with `pairs` pairs, of which H available words form H^2 / share; and
-// the same where that is H^2 / (D d^2).
+// Lemma 2: a lower bound on the moves of a run with `pairs` pairs, if H available words form at
+// most H^2 / share pairs. In the second overload they form at most H^2 / (D d^2) pairs.
 Real moves_of_pairs(Real pairs, Real share, Index M);
 inline Real moves_of_pairs(Real pairs, Real D, Index M, Index d) {
   return moves_of_pairs(pairs, D * real(d) * real(d), M);
 }
 
-// Lemma 3 of docs/theory/ranks.md: R rows and C columns, of so many words each, make R C pairs
-// whole.
+// Lemma 3 of docs/theory/ranks.md: R rows and C columns make R C whole pairs.
 struct Rectangles {
-  Real rows, columns;  // the most there are
-  Real row, column;    // words of each
+  Real rows, columns;  // the most rows and columns
+  Real row, column;    // words in one row and in one column
 
-  // The fewest words for so many pairs. Concave: a square root while both sides may grow, then
-  // linear, all rows being there, or all columns.
+  // Returns the fewest words for this many pairs. Concave: a square root while both sides can grow,
+  // then linear once all rows or all columns are present.
   [[nodiscard]] Real words(Real pairs) const;
-  // The most pairs of so many words. Convex.
+  // Returns the most pairs for this many words. Convex.
   [[nodiscard]] Real pairs(Real words) const;
-  // The events of a rank that is charged with so many pairs, has `first` words of rows and columns
-  // at the start, and at most `most` words at a time. Of a pair that crosses into a phase one word
-  // is there at its start, or is an event.
+  // Returns a lower bound on the events of a rank that is charged with `pairs` pairs. The rank has
+  // `first` words of rows and columns at the start, and never more than `most` words. If a pair
+  // crosses into a phase, one of its words is present at the start of the phase or is an event.
   [[nodiscard]] Real events(Real pairs, Real first, Real most) const;
 };
 

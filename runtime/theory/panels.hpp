@@ -1,5 +1,5 @@
 #pragma once
-// Matrices of doubles as the products of double_pairs.hpp take them.
+// Matrices of doubles in the layout that the products of double_pairs.hpp take.
 
 #include <algorithm>
 #include <span>
@@ -14,7 +14,8 @@ inline Index padded(Index count, Index multiple) {
   return ceil_div(count, multiple) * multiple;
 }
 
-// A matrix cut into panels of a few columns, each row by row, with columns and rows of 0 behind.
+// A matrix cut into panels of width() columns, each stored row by row. Zeros fill the added columns
+// and rows at the end.
 class Panels {
  public:
   Panels() = default;
@@ -50,14 +51,14 @@ class Panels {
   std::vector<double> words_;
 };
 
-// With rows of 0 up to a multiple.
+// Returns the matrix with rows of zeros added up to a multiple.
 inline Doubles with_rows(std::span<const float> words, Index rows, Index cols, Index multiple) {
   Doubles result(padded(rows, multiple), cols);
   std::ranges::copy(words, result.words.begin());
   return result;
 }
 
-// strip = A B for some keys, the columns of B.
+// Sets strip = A B for kBlockRows rows of A and some keys, the columns of B.
 inline void set_product(const double* A, Index depth, const Panels& B, Range keys, double* strip,
                         Index step) {
   for (Index first = keys.begin; first < keys.end; first += B.width()) {

@@ -9,23 +9,23 @@
 namespace redblue {
 namespace {
 
-// Products of which a part has at most so many.
+// A family of products. Each part of an X-partition has only a limited number of them.
 struct Family {
   std::string_view products;
   Real all;
   Real d;
   bool results;
 
-  // At least, rounded down by more than all roundings.
+  // Returns the fewest parts. The quotient is first lowered by more than all roundings.
   [[nodiscard]] Real parts(Real X) const {
     return std::ceil(all / most_in_a_part(X, d, results) * (1 - 0x1p-50L));
   }
 };
 
-// The largest length that leaves as many parts as T does.
+// Returns the largest length that leaves as many parts as T does.
 Real longest(const Family& of, Real M, Real T) {
   const Real parts = of.parts(M + T);
-  Real most = 2 * T;  // lengths of more than that are tried on their own
+  Real most = 2 * T;  // larger lengths are tried separately
   while (most - T > 1) {
     const Real between = std::floor((T + most) / 2);
     (of.parts(M + between) >= parts ? T : most) = between;
@@ -55,10 +55,12 @@ Partition of_family(const Family& of, Index memory) {
 
 }  // namespace
 
-// Sums of which the part has no word in its dominator nor minimum need whole rows and columns, X
-// words of which form X^2 / (4 d^2) sums; a result without a word in the minimum has no products
-// here. Of the others each set has a word: d products each, or by Loomis and Whitney X / 2
-// sqrt(others) of these and X words of rows and columns. Products of the dominator come on top.
+// Some sums have no word in the part's dominator or minimum. They need whole rows and columns: X
+// words of rows and columns form X^2 / (4 d^2) such sums. If the sums are results, such a sum has
+// no products in the part. Each of the other sums has a word in the dominator or the minimum. These
+// sums have d products each. By Loomis and Whitney they also have at most X / 2 sqrt(others)
+// products in all, with X words of rows and columns. The products in the dominator itself come on
+// top.
 Real most_in_a_part(Real X, Real d, bool results) {
   const Real whole = results ? 0 : X * X / (4 * d);
   const Real others = results ? X : 2 * X;

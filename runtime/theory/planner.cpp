@@ -26,7 +26,7 @@ Memory without_prefetch(const Memory& memory) {
   return same;
 }
 
-// All levels, without bounds.
+// Returns all levels, without bounds.
 std::vector<LevelChoice> levels_of(const Choice& choice, const Task& task) {
   std::vector<LevelChoice> levels;
   for (std::size_t level = 0; level < task.memory.levels(); ++level) {
@@ -51,14 +51,15 @@ bool overflows(const Choice& choice) {
                              [](const LevelChoice& level) { return level.words().overflowed(); });
 }
 
-// The time that the words of one head take in several levels.
+// Returns the time that the words of one head take in several levels.
 double seconds_of_words(const Plan& plan, const Task& task, const Rates& rates) {
   Memory priced = task.memory;
   priced.word_costs = word_nanoseconds(rates, task.memory);
   return 1e-9 * weighted_words(plan, priced);
 }
 
-// The time of one head. Empty if there are several levels and the cost of their words is unknown.
+// Returns the time of one head. Nullopt if there are several levels and the cost of their words is
+// unknown.
 std::optional<double> seconds(const Choice& choice, const Task& task, const Goal& goal) {
   const bool has_levels = !task.memory.inner.empty();
   if (has_levels && goal.rates->words.empty()) {
@@ -76,7 +77,7 @@ std::optional<double> seconds(const Choice& choice, const Task& task, const Goal
   return choice.forward ? of(*choice.forward) + own : own;
 }
 
-// The words by which choices are compared.
+// Returns the words by which choices are compared.
 double measured(const Choice& choice, const Task& task) {
   if (choice.levels.empty()) {
     return static_cast<double>(choice.words.value());
@@ -96,7 +97,7 @@ void count_words(Choice& choice, const Task& task) {
   }
 }
 
-// Bounds, and the time by the goal's rates.
+// Sets the bounds, and the time by the goal's rates.
 void judge(Choice& choice, const std::vector<std::vector<Bound>>& bounds, const Task& task,
            const Goal& goal) {
   if (goal.rates != nullptr) {
@@ -115,7 +116,7 @@ void judge(Choice& choice, const std::vector<std::vector<Bound>>& bounds, const 
   }
 }
 
-// The choices among the kernels of such operands as the task has, sparse or dense ones.
+// The choices among kernels of sparse operands or of dense ones, as the task has them.
 struct Found {
   std::vector<Choice> choices;
   bool overflowed = false;  // the words of a kernel that fits pass 63 bits
@@ -135,7 +136,7 @@ void sort(std::vector<Choice>& choices) {
 
 Found choices_of_kind(const Task& task, const Goal& goal);
 
-// The plan that makes O and L for the task's kernels that take them.
+// Returns the plan that makes O and L for the kernels that take them.
 std::optional<Plan> forward_of(const Task& task, const Goal& goal, bool& overflowed) {
   if (!is_backward(task.pass) || task.known != Known::nothing || !task.problem.normalised()) {
     return std::nullopt;
@@ -145,7 +146,7 @@ std::optional<Plan> forward_of(const Task& task, const Goal& goal, bool& overflo
       {.objective = goal.objective, .rates = goal.rates, .shared_only = goal.shared_only});
   overflowed = overflowed || (makers.choices.empty() && makers.overflowed);
   if (makers.choices.empty()) {
-    return std::nullopt;  // a kernel without a forward pass may move fewer
+    return std::nullopt;  // kernels that do not take O and L may still fit
   }
   sort(makers.choices);
   return makers.choices.front().plan;
@@ -188,7 +189,7 @@ Found choices_of_kind(const Task& task, const Goal& goal) {
       }
       found.choices.push_back(std::move(choice));
     } catch (const FastMemoryTooSmall&) {  // the next kernel may fit
-    } catch (const CountOverflow&) {       // nor does this one fit: its least M passes 63 bits
+    } catch (const CountOverflow&) {  // this kernel does not fit either: its least M passes 63 bits
     }
   }
   if (!found.choices.empty()) {
@@ -220,7 +221,7 @@ LeastMemory least_of_kind(const Task& task, const Goal& goal) {
       if (const Index M = std::max(own, needs ? makes : 0); M < least.M) {
         least = {M, name.text()};
       }
-    } catch (const CountOverflow&) {  // it is beyond 63 bits
+    } catch (const CountOverflow&) {  // its least M passes 63 bits
     }
   }
   return least;
@@ -234,8 +235,8 @@ bool has_too_many_pairs(const Sparsity& sparsity) {
   return needs_mask(sparsity) && sparsity.pairs() > Words(kMostMaskedPairs);
 }
 
-// A bound by which no kernel on densified operands moves as few words as the best of these. It is
-// looked at only where plans are slow.
+// Returns a bound which shows that no kernel on densified operands moves as few words as the best
+// of `sparse`. It is computed only if plans would be slow.
 std::optional<Bound> bound_above(const std::vector<Choice>& sparse, const Task& task,
                                  const Task& dense, const Goal& goal) {
   const Sparsity& sparsity = task.problem.sparsity;
@@ -298,7 +299,7 @@ std::vector<Choice> choices_of_one_aim(const Task& task, const Goal& goal,
   return std::move(found.choices);
 }
 
-// Makes choices of fewest words faster, as far as they may move more words.
+// Makes choices of fewest words faster, within the words that they may move in addition.
 class Balance {
  public:
   // Requires: at least one choice of fewest words.
@@ -314,7 +315,7 @@ class Balance {
     return measured(choice, task_) <= kBalancedShare * least_;
   }
 
-  // Requires: a choice that is near. It stays so.
+  // Requires: near(choice). It still holds afterwards.
   void make_faster(Choice& choice) {
     OfKind& of = of_kind(choice.densified);
     const auto words_of = [&](const Plan& plan) {
@@ -339,7 +340,7 @@ class Balance {
   }
 
  private:
-  struct OfKind {  // of sparse operands as they are, or densified
+  struct OfKind {  // sparse operands as they are, or densified
     Task task;
     std::vector<std::vector<Bound>> bounds;
     std::optional<Plan> forward = {};

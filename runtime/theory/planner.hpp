@@ -1,7 +1,7 @@
 #pragma once
-// The choice of a kernel: every kernel that solves a task and fits, with its plan, fewest words
-// first. Words are exact integers, so that the order is the same on every machine. Or least time
-// first, by the rates of one machine.
+// Chooses a kernel: finds every kernel that solves a task and fits, with its plan. The choice with
+// the fewest words comes first, or the one with the least time by the rates of one machine. Words
+// are exact integers, so their order is the same on every machine.
 
 #include <functional>
 #include <limits>
@@ -16,116 +16,124 @@
 
 namespace redblue {
 
-// The words that a choice moves at a level of fast memory, in both passes and all heads, and the
-// larger peak.
+// The words moved at one level of fast memory, in both passes and all heads, and the larger of the
+// two peaks.
 struct LevelChoice {
   Index M = 0;
   Words reads, writes, peak;
-  Bound bound = {};  // as that of the choice, in a fast memory of M words
+  Bound bound = {};  // the choice's bound, for a fast memory of M words
 
   [[nodiscard]] Words words() const { return reads + writes; }
 };
 
 struct Choice {
   Plan plan;
-  // The plan that makes O and L, if the kernel takes them and the task has none: the first choice
-  // of the forward kernels.
+  // The plan that makes O and L, if the kernel takes them and the task does not have them: the
+  // first choice among forward kernels.
   std::optional<Plan> forward;
-  Words words;                         // of both passes and all heads
-  Bound bound = {};                    // the largest proven one for algorithms of the kernel's kind
-  bool densified = false;              // both passes take the task's sparse operands as dense ones
-  std::optional<double> seconds = {};  // likewise, one after the other; if there are rates
-  // Of several levels: each, from the innermost out, the machine's last; the sum of their words at
-  // the costs of these (Memory::weighted), and that of their bounds. Else none.
+  Words words;             // total of both passes and all heads
+  Bound bound = {};        // the largest proven bound for algorithms of the kernel's kind
+  bool densified = false;  // both passes take the task's sparse operands as dense ones
+  std::optional<double> seconds = {};  // total of both passes and all heads; set if there are rates
+  // Set if there are several levels. `levels` goes from the innermost level out and ends with the
+  // machine's last level. `weighted` adds up the words of all levels at their costs
+  // (Memory::weighted), and `weighted_bound` does the same with the bounds.
   std::vector<LevelChoice> levels = {};
   std::optional<double> weighted = {}, weighted_bound = {};
 };
 
 Words flops(const Choice& choice);  // of both passes and one head
 
-// The order of the choices.
+// The order of the choices, and the kernels that may be chosen.
 struct Goal {
   Objective objective = Objective::words;
-  const Rates* rates = nullptr;  // by which a time is estimated; for other objectives than words
-  // Workers share the kernel; the forward pass runs on one.
+  const Rates* rates = nullptr;  // to estimate time; for other objectives than words
+  // The number of workers that share the kernel. The forward pass runs on one.
   Index workers = 1;
-  // If the task shares keys: only kernels, the forward one too, that read them once.
+  // If the task shares keys: allow only kernels, also for the forward pass, that read them once.
   bool shared_only = false;
-  // Of sparse operands: kernels of dense operands, too, on densified(task).
+  // For sparse operands: also allow kernels of dense operands, on densified(task).
   bool densified = true;
-  // And those of them that cannot come first, however long their plans take.
+  // Also plan those kernels that cannot come first, however long their plans take.
   bool densified_in_any_case = false;
-  // A spelling of one kernel; empty: all kernels. `admits` leaves other kernels out.
+  // `only` is the spelling of one kernel, or empty for all kernels. `admits` leaves other kernels
+  // out.
   std::string_view only = {};
   std::function<bool(const Kernel&)> admits = nullptr;
 };
 
-// A mask of single pairs takes a planner microseconds and about a hundred bytes a pair. Of more
-// live pairs than the first none is made. Of more than the second, kernels on densified operands
-// are left out where their lower bound says that they move more words than a kernel of sparse
-// operands.
+// Limits on the live pairs of a mask of single pairs. Such a mask takes a planner microseconds and
+// about a hundred bytes for each pair. Above kMostMaskedPairs no mask is made. Above
+// kMostPlannedPairs, kernels on densified operands are left out if their lower bound says that they
+// move more words than a kernel of sparse operands.
 inline constexpr Index kMostMaskedPairs = Index{1} << 24;
 inline constexpr Index kMostPlannedPairs = Index{1} << 20;
 
-// Why the kernels on densified operands are left out.
+// The reason why kernels on densified operands are left out.
 struct LeftOut {
-  Words pairs;                 // live ones
-  std::optional<Bound> bound;  // on what they move; without: there are too many pairs
+  Words pairs;                 // live pairs
+  std::optional<Bound> bound;  // their lower bound; without it there are too many pairs
 };
 
-// Whether kernels of dense operands solve this task of sparse ones, too: not where a mask would
-// have too many pairs, nor for L alone, which none returns.
+// Returns whether kernels of dense operands can also solve this task of sparse operands. They
+// cannot if the mask would have too many pairs, or for L alone, which no such kernel returns.
 bool densifies(const Task& task);
-// That task with dense operands, as Problem::densified() has it. Makes the mask anew.
+// Returns the task with dense operands, as Problem::densified() makes them. Makes the mask anew.
 Task densified(const Task& task);
 
-// The choices, best first. A kernel that reads the keys for values is a choice only if the task has
-// them as one matrix, and one that takes no masks only without one. A kernel that takes O and L
-// counts, from nothing, with the kernel that makes them. Of equal words, fewer flops come first.
-// For least time plans have the blocks of least time, with which rates are measured. Balanced, the
-// choices that move at most 5% above the fewest words come first, the fastest one in front, with
-// blocks that are balanced; the others follow with the fewest words. Empty if nothing fits. No plan
-// prefetches, whatever the task's memory says. Throws: ShapeMismatch for extents below 1;
-// CountOverflow if the words of all kernels that fit pass 63 bits.
+// Returns the choices, best first; empty if no kernel fits. No plan prefetches, whatever the task's
+// memory says.
 //
-// With inner levels the choices are the kernels that work in levels, the least weighted sum first.
-// Their seconds count words alone, at the cost that the rates give a word at each level. Rates
-// without these costs give no seconds.
+//   words      fewest words first; of equal words, fewer flops first
+//   time       least time first, with the blocks of least time, with which rates are measured
+//   balanced   choices that move at most 5% above the fewest words first, with balanced blocks and
+//              the fastest in front; then the others, fewest words first
 //
-// With sparse operands a choice may be densified: a kernel of dense operands. It and the kernel
-// that makes O and L for it have the words and bounds of densified(task). Sets `left_out` if such
-// kernels are left out because there are too many pairs.
+// A kernel that reads keys and values as one matrix is a choice only if the task has them as one. A
+// kernel that takes no mask is a choice only without a mask. If a kernel takes O and L and the task
+// knows neither, the words of the kernel that makes them count too.
+//
+// With inner levels, only kernels that work in levels are choices, least weighted sum first. Their
+// seconds count words alone, at the cost that the rates give a word at each level. Without these
+// costs there are no seconds.
+//
+// With sparse operands, a choice may be densified: a kernel of dense operands. This kernel and its
+// forward kernel have the words and bounds of densified(task). If such kernels are left out,
+// `left_out` is set to the reason.
+//
+// Throws: ShapeMismatch for extents below 1; CountOverflow if the words of all kernels that fit
+// exceed 63 bits.
 std::vector<Choice> choices(const Task& task, const Goal& goal = {},
                             std::optional<LeftOut>* left_out = nullptr);
 
-// The kernels that would solve a task with inner levels, had it one level of fast memory.
+// Returns the kernels that solve this task in one level of fast memory but not in its inner levels.
 std::vector<std::string> kernels_of_one_level(const Task& task);
-// The exception for a task with inner levels in which no kernel fits, by the first kernel that
-// would solve it. Requires: no choices for this goal.
+// Returns the exception for a task with inner levels in which no kernel fits. It comes from the
+// first kernel that would solve the task. Requires: no choices for this goal.
 FastMemoryTooSmall no_levels_fit(const Task& task, const Goal& goal);
 
-// The kernel that solves the task in the least M, whatever M the task has, with the kernel that
-// makes O and L for it: of the kernels that the goal admits. Without a name where none does in an M
-// of 63 bits.
+// The least M in which an admitted kernel, and the kernel that makes O and L for it, solve a task.
+// It does not depend on the task's M. `kernel` is empty if no M of 63 bits is enough.
 struct LeastMemory {
   Index M = std::numeric_limits<Index>::max();
   std::string kernel = {};
   bool densified = false;
 };
 LeastMemory least_memory(const Task& task, const Goal& goal = {});
-// The task of the forward pass that makes O and L for this one.
+// Returns the task of the forward pass that makes O and L for this task.
 Task forward_task(const Task& task);
 
-// The task of a kernel with this problem: its results, what it is given, what it reads as one.
+// Returns the task that a kernel solves for this problem: its pass, and the forward results it
+// needs.
 Task task_of(const Kernel& kernel, const Problem& problem, Index M);
 
-// The properties of a kernel that lower bounds may assume.
+// Returns the properties of a kernel that lower bounds may assume.
 Schedule schedule_of(const Kernel& kernel, Sharing sharing, const Blocks& blocks = {});
 inline Schedule schedule_of(const Plan& plan) {
   return schedule_of(find_kernel(plan.kernel), plan.problem.sharing, plan.blocks);
 }
 
-// Names of the first choice.
+// A name that stands for the first choice of a pass.
 struct AutoName {
   std::string_view name;
   Pass pass;
@@ -135,9 +143,9 @@ inline constexpr AutoName kAuto[] = {
     {"attention/auto", Pass::attention}, {"gradients/auto", Pass::gradients},
     {"layer/auto", Pass::layer},         {"logsumexp/auto", Pass::logsumexp},
     {"linear/auto", Pass::linear},       {"linear-gradient/auto", Pass::linear_gradient}};
-// "forward/auto, backward/auto, ... or linear-gradient/auto", for help.
+// Returns "forward/auto, backward/auto, ... or linear-gradient/auto", for help texts.
 std::string auto_names();
-// Null where it is not one of these.
+// Returns the entry of this name, or null for other names.
 const AutoName* find_auto(std::string_view name);
 
 }  // namespace redblue

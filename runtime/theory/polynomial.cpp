@@ -10,7 +10,7 @@
 namespace redblue {
 namespace {
 
-// Numbers modulo 2^31 - 1: products fit 64 bits.
+// Numbers modulo 2^31 - 1. Their products fit 64 bits.
 using Residue = std::uint64_t;
 constexpr Residue kPrime = 2147483647;
 constexpr Index kLargestCoefficient = Index{1} << 20;
@@ -20,7 +20,7 @@ Residue residue(Index value) {
   return static_cast<Residue>(rest < 0 ? rest + static_cast<Index>(kPrime) : rest);
 }
 
-// By Fermat: a^(p - 2).
+// Returns 1 / a by Fermat: a^(p - 2).
 Residue inverse(Residue a) {
   Residue result = 1;
   for (Residue exponent = kPrime - 2; exponent > 0; exponent /= 2) {
@@ -41,7 +41,7 @@ void subtract(std::vector<Residue>& from, const std::vector<Residue>& row, std::
   }
 }
 
-// Gauss and Jordan; the columns that have a row.
+// Gauss-Jordan elimination. Returns the columns that have a pivot.
 std::vector<std::size_t> eliminate(ResidueRows& rows, std::size_t columns) {
   std::vector<std::size_t> pivots;
   for (std::size_t c = 0; c < columns && pivots.size() < rows.size(); ++c) {

@@ -1,5 +1,5 @@
 #pragma once
-// Polynomials with integer coefficients in sizes, and in how many blocks cut a length:
+// Polynomials with integer coefficients in sizes and in the numbers of blocks that cut a length:
 //
 //   2 m d ceil(n/Br) - d^2
 
@@ -12,17 +12,17 @@
 
 namespace redblue {
 
-// The values of quantities, each by its number.
+// The values of all quantities, indexed by the number of the quantity.
 using Sizes = std::vector<Index>;
 
-// A quantity, or the number of blocks of another size that cut it.
+// A quantity; with `by`, the number of blocks of that size which cut it.
 struct Atom {
   std::size_t of = 0;
   std::optional<std::size_t> by = std::nullopt;
   friend auto operator<=>(const Atom&, const Atom&) = default;
 };
 
-// A product of atoms, a square being the same twice. Empty: 1.
+// A product of atoms. A square lists the same atom twice. Empty: 1.
 using Monomial = std::vector<Atom>;
 
 struct Term {
@@ -36,15 +36,15 @@ Index value(const Monomial& of, const Sizes& sizes);
 Index value(const Polynomial& of, const Sizes& sizes);
 Polynomial operator+(const Polynomial& a, const Polynomial& b);
 
-// A count at these sizes.
+// A count of words at these sizes.
 struct ValueAt {
   Sizes sizes;
   Index words;
 };
 
-// The polynomial of these monomials that has all of these values, of coefficients below 2^20; of
-// several the one of the first monomials. Nothing where there is none. Exact: it is solved modulo a
-// prime, and said only where it has the values.
+// Returns a polynomial of the given monomials that has all sampled values, with coefficients below
+// 2^20. If several do, it uses the first monomials. Returns nullopt if there is no such polynomial.
+// Exact: it is solved modulo a prime, then checked against all values.
 std::optional<Polynomial> interpolate(const std::vector<Monomial>& basis,
                                       const std::vector<ValueAt>& samples);
 

@@ -15,7 +15,7 @@ namespace {
 
 using Row = std::vector<double>;
 
-// x B.
+// Returns x B.
 Row times(const Row& x, const Doubles& B) {
   Row y(static_cast<std::size_t>(B.cols));
   for (Index k = 0; k < B.rows; ++k) {
@@ -51,8 +51,8 @@ void add(const Doubles& from, double by, Doubles& to) {
   add(from.words, by, to.words);
 }
 
-// A^T B, as rows of both are added: its value, the squares of terms added up, and the largest
-// squares of first parts.
+// A^T B, built up from rows of both: its value, the sums of squared terms, and the largest squares
+// of partial sums.
 struct Summed {
   Summed() = default;
   Summed(Index rows, Index cols) : value(rows, cols), terms2(value), peak2(value) {}
@@ -77,7 +77,7 @@ struct Summed {
   Doubles value, terms2, peak2;
 };
 
-// A B of small matrices, A of these squares and variances, and so B.
+// A B of small matrices and its variance, from the variances of A and B (null: exact).
 struct SmallProduct {
   SmallProduct(const Doubles& A, const Doubles* A_variance, const Doubles& B,
                const Doubles* B_variance)
@@ -95,8 +95,9 @@ struct SmallProduct {
   Doubles value, variance;
 };
 
-// O = ((A1 X) G) Y with G = A2^T A3, and g = A1^T ((dO Y^T) G) with G = A3^T A2: the same but for
-// what follows G. A causal mask makes G of the keys that a query meets.
+// O = ((A1 X) G) Y with G = A2^T A3, and g = A1^T ((dO Y^T) G) with G = A3^T A2. Both are computed
+// alike up to the product with G. With a causal mask, G is the sum over the keys that a query
+// meets.
 class LinearEvaluation {
  public:
   explicit LinearEvaluation(const AttentionInput& input)
@@ -157,10 +158,10 @@ class LinearEvaluation {
   Index n_, m_, d_;
   Doubles A1_, Y_, rows_, M_, left_, right_;
   Summed G_;
-  Summed U_;  // A1^T (dO Y^T): errors of G meet it
+  Summed U_;  // A1^T (dO Y^T), which multiplies errors of G
   Summed g_;
   Doubles g_variance_;
-  Doubles by_rows_;  // O: the variance of what A1 meets in other orders
+  Doubles by_rows_;  // for O: the variance of the matrix that A1 multiplies in other orders
   Expected result_;
 };
 
@@ -168,7 +169,7 @@ void LinearEvaluation::add_row(Index i) {
   const auto width = static_cast<double>(d_), keys = static_cast<double>(m_) + in_.g_terms;
   const Row row = row_of(rows_, i), row2 = squared(row);
   const Row q = times(row, M_);
-  Row size2 = times(row2, squares(M_));  // of the terms of q, and of q
+  Row size2 = times(row2, squares(M_));  // squares of the terms of q, plus the squares of q
   add_squares(q, 1, size2);
   const Doubles G2 = squares(G_.value);
   const Row W = times(q, G_.value);
@@ -205,7 +206,8 @@ void LinearEvaluation::add_row(Index i) {
   }
 }
 
-// Orders in which A3 Y, or A1^T dO, comes first, of all pairs: T = G Y, and P = X T; and g = U T^T.
+// Adds the variances of other orders, which make A3 Y or A1^T dO first, for all pairs. T = G Y and
+// P = X T for O; g = U T^T.
 void LinearEvaluation::add_other_orders() {
   const Doubles A3(in_.A3, m_, d_), A2(in_.A2, m_, d_);
   const SmallProduct h(A3, nullptr, Y_, nullptr);
@@ -227,7 +229,7 @@ void LinearEvaluation::add_other_orders() {
     add(squares(P.value), of_terms(static_cast<double>(d_)), by_rows_);
     return;
   }
-  SmallProduct T(M_, nullptr, G_.value, &of_G);  // T^T
+  SmallProduct T(M_, nullptr, G_.value, &of_G);  // the transpose of T
   add(transposed(by_h.variance(keys)), 1, T.variance);
   add(transposed(of_h), 1, T.variance);
   Summed U(d_, d_);

@@ -10,8 +10,8 @@
 namespace redblue {
 namespace {
 
-// What a rank that makes whole pairs of a row, and of a column, has of them, in times d: words of
-// sources, and of sums.
+// The words of one row, and of one column, for a rank that makes whole pairs of them: words of
+// sources, and of sums. In units of d.
 struct Charges {
   Index row_sources, row_sums, column_sources, column_sums;
 };
@@ -47,7 +47,8 @@ void check(const RankTask& task) {
   require(problem.wanted.all(), "a bound for ranks of some results alone: none is proven");
 }
 
-// Columns that values, or keys, have more of than the others have are left out (bounds.md, Widths).
+// Returns the smaller of the widths of keys and values. The other columns are left out (bounds.md,
+// Widths).
 Index width(const Problem& problem) {
   return std::min(problem.shape.d, problem.shape.dv);
 }
@@ -61,7 +62,7 @@ Rectangles rectangles(const RankTask& task) {
           .column = real(column_sources + column_sums) * d};
 }
 
-// The pairs of the rank that is charged with the most.
+// Returns the mean of pairs over ranks. Some rank is charged with at least as many.
 Real pairs_of_a_rank(const RankTask& task) {
   const Problem& problem = task.problem;
   const Real pairs = problem.mask.full() ? real(problem.shape.n) * real(problem.shape.m)
@@ -69,7 +70,8 @@ Real pairs_of_a_rank(const RankTask& task) {
   return pairs / real(task.ranks);
 }
 
-// gain - cost, rounded up, as words are whole. The gain is lowered by more than all its roundings.
+// Returns gain - cost, rounded up, because words are whole. The gain is first lowered by more than
+// all its roundings.
 Index at_least(Real gain, Real cost) {
   return rounded_down(std::ceil(gain * (1 - 0x1p-50L) - cost));
 }
@@ -94,8 +96,9 @@ Index link_bound(const RankTask& task, const Held& held) {
   const Real pairs = pairs_of_a_rank(task);
   const Rectangles of = rectangles(task);
   const Real kept = real(held.sources) + real(held.results);
-  // Of f whole pairs and pairs - f words of others: concave in f from where held words are all
-  // used, so that the fewest are there or where all pairs are whole.
+  // A rank that has f whole pairs needs words for these, and a word for each of its other pairs.
+  // This is concave in f from the point where all held words are used. So the minimum is at that
+  // point, or where all pairs are whole.
   return std::min(at_least(pairs, of.pairs(kept)), at_least(of.words(pairs), kept));
 }
 

@@ -11,14 +11,14 @@
 namespace redblue {
 namespace {
 
-// Infinite beyond 63 bits.
+// Returns infinity above 63 bits.
 double number(Words words) {
   return words.overflowed() ? std::numeric_limits<double>::infinity()
                             : static_cast<double>(words.value());
 }
 
-// The curve of the first that was timed: the plan's kernel as it is spelled, the kernel whose keys
-// are not shared, and then, likewise, its kin. Null if none was.
+// Returns the first curve that was measured: of the plan's kernel as spelled, of the kernel without
+// shared keys, then likewise of its kin. Null if there is no such curve.
 const KernelRates* curve_of(const Plan& plan, const Rates& rates) {
   const auto timed = [&](const std::string& name) {
     const auto found = std::ranges::find(rates.kernels, name, &KernelRates::kernel);

@@ -1,6 +1,6 @@
 #include "runtime/theory/reference.hpp"
 
-// docs/theory/reference.md derives what is evaluated here; names are those of that page.
+// docs/theory/reference.md derives the formulas of this file and has the same names.
 
 #include <algorithm>
 #include <array>
@@ -26,9 +26,9 @@ namespace redblue {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr Index kProbes = 16;    // random sums over keys of each row
-constexpr Index kKeyProbes = 8;  // random sums over rows of each key
-constexpr Index kSegments = 12;  // of rows, whose sums over rows are added in order
+constexpr Index kProbes = 16;    // random sums over the keys of each row
+constexpr Index kKeyProbes = 8;  // random sums over the rows of each key
+constexpr Index kSegments = 12;  // segments of rows; their sums are added in order
 
 using Row = std::vector<double>;
 
@@ -44,7 +44,7 @@ double largest2(const double* words, Index count) {
   return most;
 }
 
-// 1 or -1, of a hash.
+// Returns 1 or -1, from a hash.
 double sign(Index i, Index k) {
   auto x = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(k) + 1;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -52,7 +52,7 @@ double sign(Index i, Index k) {
   return ((x >> 40) & 1) == 0 ? 1 : -1;
 }
 
-// A typical size of the words of each column, which a few large ones do not change.
+// Returns a typical size of the words in each column, which a few large words hardly change.
 Row column_sizes(const Doubles& a, Index rows) {
   Row sizes;
   for (Index k = 0; k < a.cols; ++k) {
@@ -66,9 +66,9 @@ Row column_sizes(const Doubles& a, Index rows) {
   return sizes;
 }
 
-// A matrix of rows or keys, and what errors are made of: of each row its squared norm; and in units
-// of the columns' sizes, the mean square of its words, and a mean of the sixth power, which sees
-// the larger ones.
+// A matrix of rows or keys, and the values from which errors are estimated. Each row has its
+// squared norm. In units of the columns' sizes, it also has the mean square of its words, and a
+// mean by sixth powers, which gives more weight to large words.
 struct Factor {
   Factor() = default;
   Factor(Doubles from, Index count) : words(std::move(from)), sizes(column_sizes(words, count)) {
@@ -87,15 +87,16 @@ struct Factor {
       large_square[at] = std::cbrt(sixth / static_cast<double>(words.cols));
     }
   }
-  // Equal rows have equal errors, which add up: so often is a row there.
+  // Multiplies errors by the number of equal rows. Equal rows have equal errors, which add up.
   void repeat(const Row& times) {
     for (std::size_t i = 0; i < times.size(); ++i) {
       large_square[i] *= times[i];
       error[i] *= times[i];
     }
   }
-  // The variances of words that are sums of products, row by row, of A and of columns with these
-  // squared norms: the largest in units of sizes, and the largest.
+  // Sets the variances of words that are sums of products of the rows of A and of columns with
+  // these squared norms. For each row, `error` is the largest in units of sizes, and `worst` the
+  // largest.
   void made_of(const Row& A_norms, const Row& column_norms) {
     const double most = *std::ranges::max_element(column_norms);
     const auto depth = static_cast<double>(column_norms.size());
@@ -114,8 +115,8 @@ struct Factor {
   Row norm, mean_square, large_square, error, worst;
 };
 
-// The squares of the columns' sizes of `made`, for sums of errors in units of those of `from`, from
-// which it is made row by row.
+// Returns the squares of the columns' sizes of `made`, for sums of errors in units of `from`. Each
+// row of `made` is made from a row of `from`.
 Row in_place_of(const Factor& from, const Factor& made) {
   const double before = std::reduce(from.large_square.begin(), from.large_square.end());
   const double now = std::reduce(made.large_square.begin(), made.large_square.end());
@@ -126,8 +127,8 @@ Row in_place_of(const Factor& from, const Factor& made) {
   return squares;
 }
 
-// Sums over the rows of a matrix with random signs, several of each row; in units of the columns'
-// sizes, or not.
+// Returns sums over each row of a matrix with random signs, `count` sums for each row. If `sized`,
+// words are in units of the columns' sizes.
 Doubles probes_of(const Factor& of, Index count, Index salt, bool sized) {
   Doubles signs(of.words.cols, count);
   for (Index k = 0; k < signs.rows; ++k) {
@@ -138,7 +139,7 @@ Doubles probes_of(const Factor& of, Index count, Index salt, bool sized) {
   return product(of.words, signs);
 }
 
-// The columns `from` on of `to` are products of words of both.
+// Sets the columns of `to`, from column `from` on, to products of words of a and b.
 void set_products(const Doubles& a, const Doubles& b, Doubles& to, Index from) {
   for (Index i = 0; i < a.rows; ++i) {
     for (Index c = 0; c < a.cols; ++c) {
@@ -147,13 +148,13 @@ void set_products(const Doubles& a, const Doubles& b, Doubles& to, Index from) {
   }
 }
 
-// Keys between two looks at first parts of sums: so few that there are some looks, and so many that
-// they cost little.
+// Returns the keys between two looks at partial sums: few enough for several looks, many enough
+// that looks cost little.
 Index chunk_of(Range keys) {
   return std::clamp<Index>(padded(keys.size() / 5, kKeyMultiple), kKeyMultiple, 240);
 }
 
-// The largest squares of first parts of the words of C; and the first part of each row that has the
+// The largest squares of partial sums of the words of C; and for each row the partial sum with the
 // largest norm.
 struct Peaks {
   explicit Peaks(const Doubles& of)
@@ -181,17 +182,17 @@ struct Peaks {
   Row norms;
 };
 
-// Of each row of a block.
+// The state of a row in a block.
 struct RowState {
   bool live = false;
-  double growth = 1;   // of errors that are more than small
-  double v_error = 0;  // the part of its variance that needs neither O nor W
+  double growth = 1;   // factor on errors that are not small
+  double v_error = 0;  // the part of v's variance that needs neither O nor W
   PairRow pair;
   SoftmaxSums softmax;
   RowSums sums;
 };
 
-// What one core has of a block of rows.
+// The data of one core for a block of rows.
 struct Block {
   Block(Index keys, Index d, Index dv)
       : step(keys + 8),
@@ -217,7 +218,7 @@ struct Block {
   std::array<RowState, kBlockRows> rows;
 };
 
-// Sums over rows, by keys; and matrices of d x d.
+// Sums over rows, indexed by key; and d x d matrices.
 struct Sums {
   Panels dK, dV, p_probes, probes;
   Row dK_error, dK_terms, dV_error, dV_terms;
@@ -235,7 +236,7 @@ struct Sums {
   }
 };
 
-// Adds, and keeps the largest squares of first parts of dK, dV, g and dY.
+// Adds `part` to `to`. Sets `peaks` to the largest squares of partial sums of dK, dV, g and dY.
 void add(Sums& to, Sums& part, Sums& peaks) {
   const auto all = to.parts(), parts = part.parts(), most = peaks.parts();
   for (std::size_t k = 0; k < all.size(); ++k) {
@@ -251,7 +252,7 @@ void add(Sums& to, Sums& part, Sums& peaks) {
   }
 }
 
-// C += strip B over some keys, for kBlockRows rows.
+// Adds strip B to C, over some keys and for kBlockRows rows.
 void add_product(const double* strip, Index step, Range keys, const Panels& B, Doubles& C,
                  Peaks* peaks) {
   const Index chunk = chunk_of(keys);
@@ -274,7 +275,7 @@ void add_product(const double* strip, Index step, Range keys, const Panels& B, D
   }
 }
 
-// C += strip^T B over kBlockRows rows, for some keys.
+// Adds strip^T B to C, over kBlockRows rows and for some keys.
 void add_key_product(const double* strip, Index step, Range keys, const Panels& B, Panels& C) {
   for (Index first = keys.begin; first < keys.end; first += kKeyMultiple) {
     for (Index panel = 0; panel < B.count(); ++panel) {
@@ -301,7 +302,7 @@ class Evaluation {
     return std::ranges::find(in_.results, name) != in_.results.end();
   }
   [[nodiscard]] const Factor& dO() const { return weighted_ ? dO_ : G_; }
-  // What sums over rows meet: dK has rows of S. Without dK, g has rows of A1.
+  // Returns the rows that sums over rows multiply: rows of S for dK. Without dK, rows of A1 for g.
   [[nodiscard]] const Factor& rows_of_keys() const { return weighted_ && !makes_keys_ ? A1_ : S_; }
   [[nodiscard]] PairKeys pair_keys() const {
     return {K_.norm.data(),        others2_.data(),        V_.norm.data(),
@@ -332,20 +333,21 @@ class Evaluation {
   void set(std::string_view name, Index at, double value, double allowed);
 
   const AttentionInput& in_;
-  Index n_, m_, d_, dv_, keys_;  // keys_: with those of 0 behind
+  Index n_, m_, d_, dv_, keys_;  // keys_: m_ and the keys of zeros added
   bool weighted_, softmax_, given_, layer_, backward_, makes_keys_, exact_scale_ = true;
   Factor S_, K_, V_, G_, A1_, dO_;                   // G = dO Y^T, or dO
   Row others2_, value_others2_, y_error_, h_error_;  // by keys
   Panels scores_, values_T_, keys_by_d_, values_by_d_, probes_, p_probes_;
   Doubles row_probes_, row_p_probes_, X_, Y_;
   Row X_rows_, Y_rows_, Y_columns_;  // squared norms
-  Row y2_, h2_, G2_;  // by columns: y, h and G in the place of K, V and dO, where pairs have errors
+  // By columns: squared sizes of y, h and G, used for K, V and dO where pairs have errors.
+  Row y2_, h2_, G2_;
   Row equal_rows_, equal_keys_;
   double most_equal_keys_ = 1, most_equal_rows_ = 1;
-  double V_sizes2_ = 0;  // of all columns
-  double V_alike_ = 0;   // the squared norm of the mean of V, in parts of that of its rows
+  double V_sizes2_ = 0;  // over all columns
+  double V_alike_ = 0;   // squared norm of the mean row of V, in units of the mean squared norm
   double tiny_ = 0;
-  std::atomic<bool> hopeless_ = false;  // a row of which nothing is stated
+  std::atomic<bool> hopeless_ = false;  // some row has scores too large to bound its error
   ExpectedResults results_;
 };
 
@@ -490,8 +492,8 @@ void Evaluation::make_keys() {
   }
 }
 
-// What errors of a row, or of a key, do that all its pairs have in common is a product of their own
-// with a matrix, of which these random sums find the size.
+// Errors that all pairs of a row or of a key share are multiplied by a matrix. These random sums
+// estimate the size of the product.
 void Evaluation::make_probes() {
   constexpr Index kEach = kProbes / 4;
   Doubles of_keys(keys_, kProbes);
@@ -549,7 +551,7 @@ Sums Evaluation::fresh_sums(bool of_peaks) const {
   return sums;
 }
 
-// The keys that some of the rows meet, and some around them, a multiple of kKeyMultiple.
+// Returns the keys that some of the rows meet, widened to multiples of kKeyMultiple.
 Range Evaluation::keys_of(Range rows) const {
   if (in_.mask.full()) {
     return {0, keys_};
@@ -560,7 +562,7 @@ Range Evaluation::keys_of(Range rows) const {
                               padded(keys.back().end, kKeyMultiple)};
 }
 
-// Scores of dead pairs, and of keys and rows that are not there; q = 0 of these.
+// Sets the scores of dead pairs, and of added keys and rows, to kDeadScore, and their q to 0.
 void Evaluation::drop_dead(Range rows, Range keys, Block& at) const {
   for (Index r = 0; r < kBlockRows; ++r) {
     double* const s = at.row(at.s, r);
@@ -569,7 +571,7 @@ void Evaluation::drop_dead(Range rows, Range keys, Block& at) const {
       std::fill(s + first, s + std::max(first, end), kDeadScore);
       std::fill(q + first, q + std::max(first, end), 0);
     };
-    Index alive = keys.begin;  // up to here all is done
+    Index alive = keys.begin;  // keys before this one are done
     at.rows[static_cast<std::size_t>(r)] = {};
     bool& live = at.rows[static_cast<std::size_t>(r)].live;
     const Index i = rows.begin + r;
@@ -591,7 +593,7 @@ void Evaluation::drop_dead(Range rows, Range keys, Block& at) const {
   }
 }
 
-// f and its slope, and what its pairs share.
+// Computes f and its slope, and the values that all pairs of the row share.
 void Evaluation::start_row(Index i, Range keys, Block& at, RowState& row) const {
   const auto r = static_cast<std::size_t>(i);
   const Index in_block = i % kBlockRows;
@@ -648,8 +650,8 @@ void Evaluation::sum_softmax(Index i, Range keys, const double* s, const double*
   }
 }
 
-// v, and its variance: without what it has by errors that all pairs of the row have in common, but
-// for their largest effect in v_error of the pairs.
+// Computes v and its variance. row.v_error leaves out the errors of words of S_i and G_i, which all
+// pairs of the row share. row.pair.v_error adds their largest effect.
 void Evaluation::start_v(Index i, double v_peak2, RowState& row) const {
   const auto r = static_cast<std::size_t>(i);
   const SoftmaxSums& sums = row.softmax;
@@ -671,7 +673,7 @@ void Evaluation::start_v(Index i, double v_peak2, RowState& row) const {
   row.v_error = std::max(0.0, of_f) + sums.q_errors + pair.f_error * v * v +
                 of_terms(static_cast<double>(m_)) * (v_peak2 + sums.q_terms) +
                 of_terms(width) * v * v + squared(sums.largest_q);
-  // O whose terms are nearly equal has roundings that add up.
+  // If the terms of O are nearly equal, its roundings add up.
   const double alike = V_alike_ * std::min(1.0, 1 / (static_cast<double>(m_) * sums.f2));
   row.v_error += squared((static_cast<double>(m_) + width) / 32) * std::pow(alike, 4) * G_.norm[r] *
                  sums.value_mean2 * V_sizes2_ / width;
@@ -773,12 +775,12 @@ void Evaluation::finish_L(Index i, const RowState& row) {
   if (!wants("L")) {
     return;
   }
-  // The sum is of positive terms: its roundings are a factor, which L has added.
+  // The terms of the sum are positive, so its roundings are a factor. In L this factor is added.
   const auto keys = static_cast<double>(m_);
   set("L", i, row.pair.L, allowed(row.pair.f_error, 1, row.softmax.f2, keys));
 }
 
-// O; of weighted problems from B = f A3.
+// Computes O; in weighted problems from B = f A3.
 void Evaluation::finish_O(Index i, Index r, Block& at, Sums& sums) {
   if (!wants("O") && !layer_) {
     return;
@@ -844,7 +846,7 @@ void Evaluation::finish_O(Index i, Index r, Block& at, Sums& sums) {
   }
 }
 
-// dQ, and what is made of it.
+// Computes dQ, and the results made from it.
 void Evaluation::finish_W(Index i, Index r, Block& at, Sums& sums) {
   if (!backward_) {
     return;
@@ -910,7 +912,7 @@ void Evaluation::add_to_g(Index i, const double* W, const double* W_peak2, const
   }
 }
 
-// The mean square of some of the sums over rows that a key has.
+// Returns the mean square of some of a key's sums over rows.
 double mean2(const Panels& probes, Index j, Range some) {
   double sum = 0;
   for (Index c = some.begin; c < some.end; ++c) {
@@ -966,7 +968,7 @@ void Evaluation::finish_keys(const Sums& sums, const Sums& peaks) {
   }
 }
 
-// dA3 = dV Y^T, which goes into dA2 where A3 is A2; and dY = A3^T dV.
+// Computes dA3 = dV Y^T, which is added to dA2 if A3 is A2; and dY = A3^T dV.
 void Evaluation::finish_layer(const Sums& sums, const Sums& peaks, const Doubles& dV_variance) {
   const auto width = static_cast<double>(d_);
   const auto rows = static_cast<double>(n_), keys = static_cast<double>(m_);
@@ -987,7 +989,7 @@ void Evaluation::finish_layer(const Sums& sums, const Sums& peaks, const Doubles
         value += sums.dV.at(j, b) * Y_[a][b];
         variance += dV_variance[j][b] * squared(Y_[a][b]);
       }
-      // Errors of f are those of all words of dV_j: they meet dO_i Y^T.
+      // Errors of f are shared by all words of dV_j: they multiply dO_i Y^T.
       variance += G2_[static_cast<std::size_t>(a)] * sums.dV_error[static_cast<std::size_t>(j)] +
                   of_dot(dV2 * Y_rows_[static_cast<std::size_t>(a)], value, width);
       const auto at = static_cast<std::size_t>(j * d_ + a);
@@ -1017,8 +1019,8 @@ void Evaluation::finish_layer(const Sums& sums, const Sums& peaks, const Doubles
   }
 }
 
-// g = A1^T W. Errors that a key has in common, and those of sums over rows that meet it, come to it
-// with the key.
+// Computes g = A1^T W. Errors that all pairs of a key share, and errors of its sums over rows,
+// reach g with the key.
 void Evaluation::finish_g(const Sums& sums, const Sums& peaks) {
   if (!weighted_ || !backward_) {
     return;
@@ -1055,8 +1057,7 @@ void Evaluation::finish_g(const Sums& sums, const Sums& peaks) {
   }
 }
 
-// Blocks of rows by as many threads as there are; sums over rows are those of segments, added in
-// their order.
+// Evaluates blocks of rows on all threads. Sums over rows are made for segments and added in order.
 ExpectedResults Evaluation::run() {
   const Index blocks = ceil_div(n_, kBlockRows);
   const Index segments = backward_ ? std::min(kSegments, blocks) : blocks;
@@ -1144,7 +1145,7 @@ ExpectedResults evaluate(const AttentionInput& input) {
   return Evaluation(input).run();
 }
 
-// Matrices of rows and keys, as they are, in panels and with their errors; sums of each core.
+// Counts the matrices of rows and keys, their panels and their errors; and the sums of each core.
 Words evaluation_bytes(const Shape& shape) {
   const auto [n, m, width] = shape;
   const Index d = std::max(width, shape.dv);
@@ -1167,7 +1168,7 @@ Deviation compare(std::span<const float> computed, const Expected& exact) {
   double most = -1, largest_error = 0;
   for (std::size_t i = 0; i < size; ++i) {
     const double found = static_cast<double>(computed[i]);
-    const bool same = found == exact.value[i];  // infinities, too
+    const bool same = found == exact.value[i];  // also for infinities
     const double difference = same ? 0 : std::abs(found - exact.value[i]);
     const Deviation here{.error = std::isnan(difference) ? kInfinity : difference,
                          .allowed = std::isnan(exact.allowed[i]) ? kInfinity : exact.allowed[i],

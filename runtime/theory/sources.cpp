@@ -10,7 +10,7 @@ Words results(const Task& task) {
   const Problem& problem = task.problem;
   const bool gradients = is_backward(task.pass) && task.pass != Pass::backward;
   Words words;
-  Words of_source;  // of one of several results that are one where their sources are
+  Words of_source;  // results that count as one, because their sources are one
   for (const Signature& result : of_activation(results_of(task.pass), problem.activation)) {
     const Words own = Words(result.rows_of(problem.shape)) * result.cols_of(problem.shape);
     const bool of_one =
@@ -52,7 +52,7 @@ std::vector<Source> sources_of(const Task& task) {
   if (!plain && task.pass != Pass::linear_gradient) {
     sources.push_back({kX.name, square});
   }
-  // Of linear attention g does not read X.
+  // g of linear attention does not read X.
   if (!plain &&
       (needs_q || (is_layer && problem.wants(kdA3.name)) || task.pass == Pass::linear_gradient)) {
     sources.push_back({kY.name, square});

@@ -1,8 +1,8 @@
 #pragma once
-// The matrices that a task starts from, and the results that are wanted.
-// Lower bounds count these words, and graphs (runtime/pebble) have them as inputs and results.
+// The matrices that a task starts from, and the results that are wanted. Lower bounds count these
+// words. Graphs (runtime/pebble) have them as inputs and results.
 //
-// O and L of a forward pass are no sources: a task that is given them need not read them.
+// O and L of a forward pass are not sources: a task that is given them need not read them.
 
 #include <string_view>
 #include <vector>
@@ -13,18 +13,18 @@ namespace redblue {
 
 struct Source {
   std::string_view name;
-  Words words;  // those that some live pair needs
+  Words words;  // words that some live pair needs
 };
 
-// A shared source is named once: A2 where A3 is A2, and A1 where all are one.
+// Returns the sources. A shared source is named once: A2 if A3 is A2, and A1 if all are one.
 std::vector<Source> sources_of(const Task& task);
 
-// The words of the results that are wanted: of dQ, dK and dV, say, or of dQ and dK + dV where keys
-// are values; where all are one source, of at least one of them.
+// Returns the words of the wanted results, dQ, dK and dV for example. If keys are values, dK + dV
+// is one result. If all sources are one, their gradients are one result.
 Words results(const Task& task);
 
-// Whether a result that is wanted takes the values of each live pair, or q: all but L, and but dV
-// and what is made of it.
+// Returns whether a wanted result needs values or q for each live pair. All results do, except L,
+// dV and the results made from dV.
 bool needs_values(const Task& task);
 
 }  // namespace redblue

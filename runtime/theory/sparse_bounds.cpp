@@ -12,10 +12,11 @@
 namespace redblue {
 namespace {
 
-// A search with more steps is replaced by a weaker bound in closed form.
+// The most steps of a search. A search with more steps is replaced by a weaker bound in closed
+// form.
 constexpr Real kSteps = 0x1p31L;
 
-// The products on one side of X, rows or keys, and the words that each charges.
+// The products on one side of X (rows or keys), and the fewest of them for a live score.
 struct SideOfX {
   Words products;
   Index charge = 1;
@@ -29,7 +30,7 @@ Index most_of_a_row(const BlockPattern& of) {
   return most;
 }
 
-// At place c: how many rows have c entries.
+// Returns, at index c, the number of rows with c entries.
 std::vector<Index> by_length(const BlockPattern& of) {
   std::vector<Index> rows(static_cast<std::size_t>(of.cols) + 1);
   for (Index row = 0; row < of.rows; ++row) {
@@ -38,7 +39,7 @@ std::vector<Index> by_length(const BlockPattern& of) {
   return rows;
 }
 
-// Where X has all entries: a score has as many products as the shorter of its row and its key.
+// If X has all entries, a score has as many products as the shorter of its row and its key.
 SideOfX with_full_X(const BlockPattern& rows, const BlockPattern& keys) {
   SideOfX found{.products = {}, .charge = std::numeric_limits<Index>::max()};
   const std::vector<Index> of_rows = by_length(rows);
@@ -56,13 +57,14 @@ SideOfX with_full_X(const BlockPattern& rows, const BlockPattern& keys) {
 }
 
 // Let S_i and A2_j share c entries. Their score is made with c words of S_i in fast memory, or with
-// words of A1_i. Then each shared entry has one of its words there, and one entry has all of them.
-// A word of A1_i serves at most as many entries as the longest row of X has.
+// words of A1_i. In the second case each shared entry has at least one of its words there, and one
+// entry has all of them. A word of A1_i serves at most as many entries as the longest row of X has.
 SideOfX of_rows(const BlockPattern& A1, const BlockPattern& X, const BlockPattern& S,
                 const BlockPattern& keys_of_columns, Index keys) {
   const Index longest = std::max<Index>(most_of_a_row(X), 1);
   SideOfX found{.products = {}, .charge = std::numeric_limits<Index>::max()};
-  std::vector<Index> sources(static_cast<std::size_t>(X.cols));  // of an entry of S_i, in A1_i
+  // For each entry of S_i, the number of its words in A1_i.
+  std::vector<Index> sources(static_cast<std::size_t>(X.cols));
   struct Met {
     Index entries = 0, fewest = 0;
   };
@@ -96,8 +98,8 @@ SideOfX of_rows(const BlockPattern& A1, const BlockPattern& X, const BlockPatter
   return found;
 }
 
-// Where no row of X has more than one entry, no word of A1_i serves two entries of S_i: a score has
-// a product for each entry of both.
+// If no row of X has more than one entry, no word of A1_i serves two entries of S_i. So a score has
+// a product for each entry that S_i and A2_j share.
 SideOfX of_common_entries(const BlockPattern& S, const BlockPattern& keys_of_columns, Index keys) {
   SideOfX found{.products = {}, .charge = std::numeric_limits<Index>::max()};
   for (const Index l : S.columns) {
@@ -137,7 +139,7 @@ Real steps_of(const BlockPattern& A1, const BlockPattern& X, const BlockPattern&
   return steps;
 }
 
-// Marks the rows with an entry in a marked column; columns_with() marks columns likewise.
+// Marks the rows with an entry in a marked column. columns_with() marks columns likewise.
 std::vector<bool> rows_with(const BlockPattern& of, const std::vector<bool>& columns) {
   std::vector<bool> found(static_cast<std::size_t>(of.rows));
   for (Index row = 0; row < of.rows; ++row) {
@@ -218,7 +220,7 @@ SparseWork sparse_work(const Sparsity& of) {
     work.of_row = work.of_column = both.charge;
     return work;
   }
-  // The same from the side of the keys: rows of R^T = A2 X^T meet rows of A1.
+  // The same for the keys: rows of R^T = A2 X^T meet rows of A1.
   const Sparsity other(A2, transposed(X), A1);
   const auto side = [](const Sparsity& from) -> std::optional<SideOfX> {
     if (most_of_a_row(from.X()) <= 1) {
@@ -281,7 +283,8 @@ std::vector<Bound> sparse_bounds(const Task& task) {
   bounds.push_back({"scores", below(scores.events(M, d) + real(written.value()), made * pairs)});
   const Real rho = real(work.of_row);
   const Real gamma = real(work.of_column);
-  const Real whole = 4 * (rho + real(d)) * (gamma + real(d));  // of pairs with all d of their sums
+  // For pairs that charge d more words to their row and to their column.
+  const Real whole = 4 * (rho + real(d)) * (gamma + real(d));
   const Real L = real(of_rows.value());
   const auto of_pairs = [&](Real share, Real last) {
     return below(moves_of_pairs(pairs, share, M) + last, 0);

@@ -1,6 +1,6 @@
 #pragma once
 // Lower bounds of problems with sparse operands (docs/theory/bounds.md, "Sparse operands"). They
-// speak of the words of values, whatever the format of indices is.
+// count words of values, whatever the format of indices is.
 
 #include <optional>
 #include <vector>
@@ -10,20 +10,20 @@
 
 namespace redblue {
 
-// What the stored entries alone say of the work on live scores.
+// The work on live scores, as far as the stored entries alone determine it.
 struct SparseWork {
-  // No fewer products are made, in whichever order S = A1 X or R = X A2^T is made.
+  // The fewest products, for either order: S = A1 X first, or R = X A2^T first.
   Words products;
-  // What a live score charges its row, and its column, at least: words of one row of A1 or S, of
-  // A2 or R, which are at hand where the score is made.
+  // The fewest words of one row that are in fast memory when a live score is made. `of_row`: a row
+  // of A1 or S. `of_column`: a row of A2 or R.
   Index of_row = 1, of_column = 1;
-  // The stored entries that take part in a live score; and the queries and the keys of one.
+  // The stored entries, queries and keys that take part in live scores.
   Words entries;
   Index queries = 0, keys = 0;
 };
 SparseWork sparse_work(const Sparsity& sparsity);
 
-// Theorem 4.5 without its constant, rounded down; nothing where it passes 63 bits.
+// Returns Theorem 4.5 without its constant, rounded down. Returns nullopt if it exceeds 63 bits.
 std::optional<Index> theorem_4_5(const Sparsity& sparsity, Index M);
 
 // Requires: a task with sparse operands.

@@ -16,16 +16,16 @@ namespace {
 using Which = std::vector<std::size_t>;
 using Conditions = std::vector<Condition>;
 
-// Of small problems, whose counts are cheap; and so large that a step aside seldom crosses to
-// another of the polynomials of which a peak is the largest.
+// Small problems have cheap counts. In large problems a small step seldom changes which polynomial
+// is the peak.
 constexpr Index kSmall = 150;
 constexpr Index kLarge = 30000;
 constexpr std::size_t kMostMonomials = 1500;
 constexpr std::size_t kMostOfPeak = 12;
-// The samples beyond the coefficients that they decide.
+// The number of samples beyond the coefficients that they determine.
 constexpr std::size_t kFurther = 100;
 constexpr int kFewDraws = 300, kManyDraws = 1000;
-// Conditions may leave out one that matters seldom.
+// Many draws, because the conditions may omit one that seldom matters.
 constexpr int kDrawsUnderConditions = 20000;
 
 Monomial product(Monomial a, const Monomial& b) {
@@ -34,7 +34,7 @@ Monomial product(Monomial a, const Monomial& b) {
   return a;
 }
 
-// All products of at most `degree` of these, each once.
+// Returns all products of at most `degree` atoms, each once.
 std::vector<Monomial> products(const std::vector<Atom>& atoms, std::size_t degree) {
   std::vector<Monomial> all = {{}};
   for (std::size_t begin = 0; degree > 0; --degree) {
@@ -52,7 +52,7 @@ std::vector<Monomial> products(const std::vector<Atom>& atoms, std::size_t degre
   return all;
 }
 
-// Simple ones first; and n m before n^2 and m^2, which it is where n = m.
+// Sorts simple monomials first, and n m before n^2 and m^2, which equal it if n = m.
 void sort(std::vector<Monomial>& basis) {
   std::ranges::stable_sort(basis, {}, [](const Monomial& monomial) {
     const auto times = [&](std::size_t which) {
@@ -65,17 +65,17 @@ void sort(std::vector<Monomial>& basis) {
   });
 }
 
-// The numbers of a phase: -1, which no formula is, of sizes that have other phases than the plan,
-// and of too many words.
+// The numbers of a phase.
 constexpr std::array<Words PhaseCost::*, 3> kMetrics = {&PhaseCost::reads, &PhaseCost::writes,
                                                         &PhaseCost::peak};
 
-// What the kernel says of a case.
+// The kernel's counts for a case.
 class Counts {
  public:
   explicit Counts(const FormulaCase& of) : of_(of), phases_(of.cost(of.sizes())) {}
 
-  // Of all metrics, phase by phase.
+  // Returns all metrics, phase by phase. A metric is -1, which no formula equals, if it overflows.
+  // All are -1 if the sizes have other phases than the plan.
   [[nodiscard]] std::vector<Index> all(const Sizes& sizes) const {
     const std::vector<PhaseCost> phases = of_.cost(sizes);
     std::vector<Index> words(phases_.size() * kMetrics.size(), -1);
@@ -93,7 +93,7 @@ class Counts {
   std::vector<PhaseCost> phases_;
 };
 
-// Of each metric the quantities that matter. Those that are tied to a length do not by themselves.
+// Returns the quantities that matter for each metric, without quantities tied to a length.
 std::vector<Which> relevant(const FormulaCase& of, const Counts& counts, std::mt19937_64& random) {
   constexpr int kDraws = 200;
   std::vector<std::pair<Sizes, std::vector<Index>>> drawn;
@@ -128,8 +128,8 @@ std::vector<Which> relevant(const FormulaCase& of, const Counts& counts, std::mt
 }
 
 enum class Detail { order, sums, quarters };
-// How n and m of a plan that has n = m are to each other in a formula. Only with `equal` may it
-// take one for the other, and it is the last to be tried.
+// The relation of n and m in a formula, for a plan with n = m. Only with `equal` may the formula
+// use one for the other. `equal` is tried last.
 enum class Square { n_at_most_m, m_at_most_n, equal };
 
 class Finder {
@@ -156,7 +156,7 @@ class Finder {
     return std::nullopt;
   }
 
-  // Polynomials, each found where it is the largest, until none of many sizes has a larger peak.
+  // Returns polynomials, each found where it is the largest, until no drawn size has a larger peak.
   [[nodiscard]] std::optional<std::vector<Polynomial>> peak(const Conditions& further) {
     std::vector<Atom> atoms;
     for (const std::size_t which : relevant_) {
@@ -179,7 +179,8 @@ class Finder {
         return std::nullopt;
       }
     }
-    // A line through two points of a square is below it everywhere else, and the largest nowhere.
+    // A line through two neighbouring points of a square is below the square elsewhere. It is
+    // nowhere the only largest polynomial, so it can go.
     for (std::size_t k = found.size(); k-- > 0;) {
       std::vector<Polynomial> fewer = found;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(k));
@@ -190,7 +191,7 @@ class Finder {
     return found;
   }
 
-  // Whether the kernel says so at sizes drawn at random.
+  // Returns whether the formula equals the kernel's metric at sizes drawn at random.
   template <class Formula>
   [[nodiscard]] bool has_words_of(const Formula& formula, const Conditions& under, int draws) {
     for (int k = 0; k < draws; ++k) {
@@ -202,7 +203,7 @@ class Finder {
     return true;
   }
 
-  // Whether the kernel says so at the sizes of the plan.
+  // Returns whether the formula equals the kernel's metric at the sizes of the plan.
   template <class Formula>
   [[nodiscard]] bool has_words_of_plan(const Formula& formula) const {
     return value(formula, of_.sizes()) == metric(of_.sizes());
@@ -225,9 +226,10 @@ class Finder {
     return {};
   }
 
-  // Everything that may matter, as it is in the plan: the order of quantities, and n = m; where
-  // that is not enough, two together less or more than a length, and how many quarters of others
-  // they are; and, of a peak, on which side of the kernel's constants they are.
+  // Returns all conditions of the plan that may matter. Always: the order of the quantities, and
+  // whether n = m. With `sums` and `quarters`: whether two blocks together are less or more than a
+  // length. With `quarters`: how many quarters of another quantity a quantity is. For a peak: on
+  // which side of the kernel's constants each quantity is.
   [[nodiscard]] Conditions of_plan(Detail detail, Square square, bool of_peak) {
     Conditions all;
     const Sizes& plan = of_.sizes();
@@ -272,8 +274,8 @@ class Finder {
  private:
   [[nodiscard]] Index metric(const Sizes& sizes) const { return counts_.all(sizes)[number_]; }
 
-  // Of n and m a product of at most two: itself, and the blocks that cut it; of d three; of block
-  // sizes one.
+  // Returns monomials with at most two factors from n and the blocks that cut it, and likewise from
+  // m. They have at most three factors from each other length, and at most one block size.
   [[nodiscard]] std::vector<Monomial> basis_of_moved(std::size_t degree, bool with_sizes) const {
     std::vector<Monomial> basis = {{}};
     const auto times = [&](const std::vector<Monomial>& factors) {
@@ -308,7 +310,7 @@ class Finder {
     return basis;
   }
 
-  // So many; none where the conditions leave too few.
+  // Returns this many samples. Empty if the conditions allow too few.
   [[nodiscard]] std::vector<ValueAt> samples_of(std::size_t number, const Conditions& further) {
     std::vector<ValueAt> samples;
     for (std::size_t k = 0; k < number; ++k) {
@@ -321,7 +323,8 @@ class Finder {
     return samples;
   }
 
-  // Adds a polynomial that is the peak about these sizes, or about others that none has so far.
+  // Adds a polynomial that is the peak near these sizes, or near others where the peak is not found
+  // yet.
   [[nodiscard]] bool add_near(const Sizes& sizes, const std::vector<Monomial>& basis,
                               const Conditions& further, std::vector<Polynomial>& found) {
     std::optional<Sizes> center = sizes;
@@ -339,7 +342,8 @@ class Finder {
     return false;
   }
 
-  // The values about a few sizes may be those of several polynomials.
+  // Returns whether the polynomial is at most the metric at random sizes. It may not be, if the
+  // values near a few sizes are of several polynomials.
   [[nodiscard]] bool is_below(const Polynomial& polynomial, const Conditions& further) {
     for (int k = 0; k < 200; ++k) {
       const auto sizes = of_.draw(random_, k % 2 == 0 ? kSmall : kLarge, further);
@@ -364,7 +368,8 @@ class Finder {
     return interpolate(basis, samples);
   }
 
-  // Numbers at which the metric turns as this quantity passes them, whatever the others are.
+  // Returns the numbers at which the metric bends as this quantity passes them, whatever the other
+  // quantities are.
   [[nodiscard]] std::vector<Index> turns(std::size_t which) {
     constexpr std::size_t kMost = 256;
     std::vector<bool> always(kMost + 1, true);
@@ -400,7 +405,7 @@ class Finder {
   std::mt19937_64 random_{2};
 };
 
-// Without the conditions that the formula does not need: as many at a time as can be.
+// Returns the conditions that the formula needs. Removes as many as possible in one step.
 template <class Found>
 Conditions needed(Finder& finder, const Found& found, Conditions conditions) {
   for (std::size_t chunk = conditions.size(); chunk > 0; chunk /= 2) {
@@ -419,8 +424,8 @@ Conditions needed(Finder& finder, const Found& found, Conditions conditions) {
   return conditions;
 }
 
-// What `find` finds, under as few conditions as there need be; and nothing unless the kernel says
-// the same of the plan and of many other sizes.
+// Returns the formula that `find` returns under as few conditions as possible. Returns nullopt
+// unless it equals the kernel's metric for the plan and for many other sizes.
 template <class Find>
 auto find_under(Finder& finder, bool of_peak, FormulaCase& of, const Find& find) {
   auto found = find(Conditions());
@@ -444,7 +449,7 @@ auto find_under(Finder& finder, bool of_peak, FormulaCase& of, const Find& find)
   };
   std::vector<Square> squares = {Square::equal};
   if (finder.is_square()) {
-    // Another formula of this plan may have needed one of the two: both would be n = m.
+    // Another formula of this plan may need one of the two. Together they would mean n = m.
     const auto has = [&](Square square) {
       return std::ranges::count(of.conditions(), Finder::of_square(square)) > 0;
     };
