@@ -1,4 +1,5 @@
 #pragma once
+// The arguments of a subject as JSON.
 
 #include <variant>
 
@@ -8,7 +9,7 @@
 
 namespace redblue {
 
-// Sizes as numbers, words as text.
+// Returns a JSON object with sizes as numbers and texts as strings.
 inline Json arguments_json(const Arguments& arguments) {
   Json json = Json::object();
   for (const auto& [name, value] : arguments) {

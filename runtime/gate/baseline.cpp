@@ -28,8 +28,8 @@ namespace {
 constexpr int kRecordingSchema = 1;
 constexpr std::string_view kKind = "recording";
 
-// The counts of a phase as a recording holds them. `path` differs from the phase's path for the
-// moves outside all phases: they have a name in recordings, so that each line has one.
+// Returns the counts of a phase as a recording has them. `path` differs from the phase's path for
+// moves outside all phases: recordings give them a name, so that every line has one.
 PhaseCounts recorded_phase(const PhaseCounts& phase, const std::string& path) {
   return {
       .path = path, .io = phase.io, .operations = {}, .peak = phase.peak, .indices = phase.indices};
@@ -50,7 +50,7 @@ Json json_of(const PhaseCounts& phase, bool with_path) {
   return json;
 }
 
-// A line a phase, after the head of a point or of a level, which has the total.
+// Writes one line for each phase, after the head of a point or level. The head has the total.
 std::string lines_of(std::string head, const std::vector<PhaseCounts>& phases,
                      const std::string& indent) {
   head.back() = ',';
@@ -71,7 +71,7 @@ Json json_of(const Accepted& accepted) {
           {"after", accepted.after}};
 }
 
-// What somebody set, and took: of a point that has it.
+// Adds budgets and accepted changes to the head of a point.
 void add_limits(const RecordedPoint& recorded, Json& head) {
   for (const Budget& budget : recorded.at_most) {
     head["at_most"][budget.name()] =
@@ -85,7 +85,7 @@ void add_limits(const RecordedPoint& recorded, Json& head) {
   }
 }
 
-// A slip in a key would leave out a limit.
+// Refuses unknown keys. A misspelled key would silently drop a limit.
 void expect_no_other_than(const std::set<std::string_view>& keys, const JsonField& field) {
   for (const auto& [key, value] : field.members()) {
     if (!keys.contains(key)) {
@@ -181,7 +181,7 @@ RecordedPart part_of(const JsonField& field) {
   return {*part, origin_of(field)};
 }
 
-// Refuses a point or a phase that is there twice: it would be held against either of the two.
+// Refuses a repeated point or phase, because a comparison could use either.
 void check_once(const Recording& recording, const std::string& from) {
   std::set<PointKey> points;
   for (const RecordedPoint& recorded : recording.points) {
@@ -425,7 +425,7 @@ void in_any_order(std::size_t count, unsigned threads, const std::function<void(
     for (unsigned k = 1; k < std::min<std::size_t>(threads, count); ++k) {
       try {
         others.emplace_back(worker);
-      } catch (const std::system_error&) {  // the system has no more threads: fewer do all the work
+      } catch (const std::system_error&) {  // no more threads: fewer threads do all the work
         break;
       }
     }

@@ -13,8 +13,9 @@
 namespace redblue {
 namespace {
 
-constexpr double kMostOverBound = 1e6;           // more is no limit
-constexpr double kMostWords = 9007199254740992;  // 2^53: a double has all numbers up to here
+constexpr double kMostOverBound = 1e6;  // a larger factor limits nothing useful
+// 2^53: a double holds all whole numbers up to here
+constexpr double kMostWords = 9007199254740992;
 
 }  // namespace
 

@@ -16,9 +16,9 @@
 namespace redblue {
 namespace {
 
-constexpr double kMostPercent = 1e6;  // more is no tolerance but the lack of a gate
+constexpr double kMostPercent = 1e6;  // a larger tolerance would disable the gate
 const std::string kTotal = "total";
-// What is exactly at a limit passes, whatever the rounding of the product that is the limit.
+// A number exactly at a limit passes, however the product that gives the limit is rounded.
 constexpr double kRounded = 1 + 4 * std::numeric_limits<double>::epsilon();
 
 template <class Number>
@@ -32,7 +32,7 @@ Index distance(const Difference& difference) {
   return std::abs(difference.after - difference.before);
 }
 
-// The sum of two numbers below 2^63 from a file; 2^63 - 1 where it is larger.
+// Returns the sum of two numbers below 2^63 from a file, at most 2^63 - 1.
 Index sum(Index a, Index b) {
   const Words both = Words(a) + b;
   return both.overflowed() ? std::numeric_limits<Index>::max() : both.value();
@@ -51,7 +51,7 @@ bool lets_pass(const Tolerance& tolerance, const Difference& difference) {
   if (!tolerance.percent) {
     return distance(difference) <= tolerance.words;
   }
-  // A change by exactly the percentage passes.
+  // A change by exactly this percentage passes.
   return 100 * static_cast<double>(distance(difference)) <=
          *tolerance.percent * static_cast<double>(difference.before) * kRounded;
 }
@@ -94,8 +94,8 @@ std::vector<Difference> phase_differences(const std::vector<PhaseCounts>& before
   return found;
 }
 
-// The counts of M itself, and of each inner level from 1, the innermost; without phases where there
-// is no such level.
+// Returns the counts of level 0, which is M itself, or of an inner level from 1, the innermost. If
+// the level does not exist, the counts have no phases.
 RunCounts::Level counts_at(std::size_t level, const RunCounts& counts) {
   if (level == 0) {
     return {counts.phases, counts.total};
@@ -103,7 +103,7 @@ RunCounts::Level counts_at(std::size_t level, const RunCounts& counts) {
   return level <= counts.inner.size() ? counts.inner[level - 1] : RunCounts::Level();
 }
 
-// Hides a change of the total that the hidden changes of phases explain in full.
+// Hides a change of the total if the hidden changes of phases explain all of it.
 void pass_total(const RunCounts& all_before, const RunCounts& all_now,
                 std::vector<Difference>& found) {
   for (Difference& of_total : found) {
@@ -119,7 +119,8 @@ void pass_total(const RunCounts& all_before, const RunCounts& all_now,
                each.metric == metric->name && !each.hidden_by.empty();
       });
     };
-    Index all = 0, without = 0;  // the total now; and with the words before, in hidden phases
+    // The total now, and the total with hidden phases as before.
+    Index all = 0, without = 0;
     std::string by;
     for (const PhaseCounts& phase : now.phases) {
       const auto passed = hidden(phase);
@@ -138,8 +139,8 @@ void pass_total(const RunCounts& all_before, const RunCounts& all_now,
   }
 }
 
-// The change of a point's words as a share, by which points are sorted. Infinite where one of the
-// two recordings has no words, and -1 for equal points.
+// Returns the relative change of a point's words, the sort key of points. Infinite if one recording
+// has no words, and -1 for equal points.
 double change_of(const Compared& compared) {
   if (compared.differences.empty()) {
     return -1;
@@ -159,7 +160,8 @@ std::string signed_words(Index change) {
   return (change > 0 ? "+" : "") + grouped(change);
 }
 
-// What is over the budgets of either recording; and those of the first that the second lost.
+// Returns the violated budgets of both recordings, and the older recording's budgets that are gone
+// or raised.
 std::vector<Difference> of_budgets(const RecordedPoint& before, const RecordedPoint& now) {
   RecordedPoint held = now;
   add_budgets(before.at_most, held.at_most);
@@ -199,7 +201,7 @@ Tolerance parse_tolerance(const std::string& text) {
       tolerance.side = size.starts_with('+') ? Tolerance::Side::up : Tolerance::Side::down;
       size.remove_prefix(1);
     }
-    const bool known = colon != 0 && !size.starts_with('-') &&  // a second sign
+    const bool known = colon != 0 && !size.starts_with('-') &&  // refuses a second sign
                        (tolerance.metric == kLeastM || find_metric(tolerance.metric) != nullptr);
     if (known && size.ends_with('%')) {
       double percent = 0;

@@ -21,7 +21,7 @@ namespace {
 using Kind = Difference::Kind;
 
 constexpr int kComparisonSchema = 1;
-constexpr std::size_t kMostLines = 60;  // of a table; the other forms have all differences
+constexpr std::size_t kMostLines = 60;  // lines of a table; the other forms have all differences
 
 constexpr std::string_view kKinds[] = {
     "words",       "phase_gone",  "phase_new",   "no_longer_fits", "fits_now", "least_M_unknown",
@@ -32,12 +32,12 @@ std::string_view name_of(Kind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
 }
 
-// Reads and writes together. A damaged file may have a sum beyond 63 bits.
+// Returns reads plus writes. In a damaged file the sum may exceed 63 bits.
 std::uint64_t words_of(const IoCount& io) {
   return static_cast<std::uint64_t>(io.reads) + static_cast<std::uint64_t>(io.writes);
 }
 
-// Calls `line` with each point that differs and each of its differences.
+// Calls `line` for each difference, with its point.
 template <class Line>
 void each_difference(const Comparison& comparison, const Line& line) {
   for (const Compared& compared : comparison.points) {
@@ -47,14 +47,14 @@ void each_difference(const Comparison& comparison, const Line& line) {
   }
 }
 
-// Why a difference fails nothing; empty where it does.
+// Returns why a difference is not a failure. Empty if it is one.
 std::string passed_by(const Compared& compared, const Difference& difference) {
   return compared.accepted              ? "accepted: " + compared.accepted->reason
          : difference.hidden_by.empty() ? ""
                                         : "hidden by " + difference.hidden_by;
 }
 
-// The reasons why the newer of two recordings took what it has, as a person gave them there.
+// Returns the reasons of changes that only the newer recording has accepted, as the user gave them.
 std::string reasons_since(const Compared& compared) {
   std::string reasons;
   for (const Accepted& taken : compared.now ? compared.now->accepted : std::vector<Accepted>()) {
@@ -68,21 +68,21 @@ std::string reasons_since(const Compared& compared) {
   return reasons;
 }
 
-// Why a difference passes, or was taken.
+// Returns why a difference passes or was accepted.
 std::string remark_on(const Compared& compared, const Difference& difference) {
   const std::string passed = passed_by(compared, difference);
   return passed.empty() ? reasons_since(compared) : passed;
 }
 
-// The text beside the numbers, mostly empty.
+// Returns the note next to the numbers, which is usually empty.
 std::string note_of(const Compared& compared, const Difference& difference) {
-  constexpr std::size_t kMost = 400;  // keeps a line readable; the forms for programs have all
+  constexpr std::size_t kMost = 400;  // keeps lines readable; forms for programs have all of it
   const std::string remark = remark_on(compared, difference);
   const std::string between = remark.empty() || difference.why.empty() ? "" : "; ";
   return shortened(difference.why + between + remark, kMost);
 }
 
-// The cells of a difference after its point: phase, metric, before, now, change, share.
+// Returns the cells that follow the point: phase, metric, before, now, change, share.
 std::vector<std::string> difference_cells(const Difference& difference) {
   const Index change = difference.after - difference.before;
   const std::string share =
@@ -113,7 +113,7 @@ std::vector<std::string> difference_cells(const Difference& difference) {
     case Kind::other_input:
       return {"total", difference.metric, "as recorded", "another", "-", "-"};
     case Kind::over_budget:
-      if (difference.after <= difference.before) {  // there is no such number
+      if (difference.after <= difference.before) {  // the number does not exist
         return {place_of(difference), difference.metric, "a budget", "-", "-", "-"};
       }
       return {place_of(difference),
@@ -141,7 +141,7 @@ std::string with_passed(const Compared& compared, const Difference& difference) 
   return printable(to_words(difference) + (remark.empty() ? "" : ", " + remark));
 }
 
-// The points that differ, those that changed most first.
+// Returns the points that differ, largest change first.
 std::vector<const Compared*> changed_points(const Comparison& comparison) {
   std::vector<const Compared*> changed;
   for (const Compared& compared : comparison.points) {
@@ -152,7 +152,7 @@ std::vector<const Compared*> changed_points(const Comparison& comparison) {
   return changed;
 }
 
-// The total words of a point: before, now, change, share.
+// Returns cells for the total words of a point: before, now, change, share.
 std::vector<std::string> total_cells(const Compared& compared) {
   const auto words = [](const std::optional<RecordedPoint>& recorded) {
     return recorded ? number_of(*recorded, "", kWords) : std::nullopt;
@@ -170,7 +170,7 @@ std::vector<std::string> total_cells(const Compared& compared) {
   return cells;
 }
 
-// "5,000 -> 5,001 words in total (+1, +0.02%)"; empty where one of the two has no words.
+// Returns "5,000 -> 5,001 words in total (+1, +0.02%)". Empty if one recording has no words.
 std::string total_line(const Compared& compared) {
   const std::vector<std::string> cells = total_cells(compared);
   return cells[2] == "-" ? ""
@@ -178,7 +178,7 @@ std::string total_line(const Compared& compared) {
                                        cells[2], cells[3]);
 }
 
-// What is said of a point as text: the total first, and then a line for each difference.
+// Returns the text about a point: the total, then a line for each difference.
 std::string told_of(const Compared& compared) {
   std::string words = total_line(compared);
   for (const Difference& difference : compared.differences) {
@@ -192,8 +192,9 @@ struct Told {
   const Difference* difference;
 };
 
-// All differences: those without a size first, such as a point that failed; then phases, and then
-// totals, by the size of their change; and last those that fail nothing.
+// Returns all differences in order. First come differences without a size, such as a failed point.
+// Then come phases and then totals, largest change first. Differences that are not failures are
+// last.
 std::vector<Told> by_size(const Comparison& comparison) {
   std::vector<Told> all;
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
@@ -212,8 +213,8 @@ std::vector<Told> by_size(const Comparison& comparison) {
   return all;
 }
 
-// The command that takes into the baseline the points that fail and may be taken; empty if none
-// may. `between` stands before its options.
+// Returns the command that accepts the failing points into the baseline. Empty if no point may be
+// accepted. `between` separates its options.
 std::string accept_command(const Comparison& comparison, const std::vector<const Compared*>& points,
                            std::string_view between = " \\\n  ") {
   std::string accepts;
@@ -266,7 +267,7 @@ std::string text_table(const Comparison& comparison) {
   return text + (command.empty() ? "" : "\nto accept: " + command + "\n");
 }
 
-// What programs get of a difference.
+// Returns the cells of a difference for programs.
 Cells difference_cells(const Compared& compared, const Difference& difference) {
   const auto& [kind, level, phase, metric, before, after, why, hidden_by] = difference;
   const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
@@ -313,8 +314,8 @@ std::string json_text(const Comparison& comparison) {
   return json.document(Json::BadText::replaced);
 }
 
-// With a column of levels where one differs, empty for M itself, and of the reasons why points are
-// accepted where any is.
+// Writes CSV. Adds a column of levels if an inner level differs (empty for M itself), and a column
+// of reasons if any point is accepted.
 std::string csv_text(const Comparison& comparison) {
   const bool accepted = comparison.accepted() != 0;
   bool levels = false;
@@ -382,7 +383,7 @@ std::string markdown_text(const Comparison& comparison) {
   return text + (command.empty() ? "" : "\nTo accept:\n\n```sh\n" + command + "\n```\n");
 }
 
-// Escapes the value of a workflow command of GitHub, or one of its properties.
+// Escapes the value or a property of a GitHub workflow command.
 std::string escaped_command(const std::string& text, bool property) {
   const std::map<char, std::string> codes = {
       {'%', "%25"}, {'\r', "%0D"}, {'\n', "%0A"}, {':', "%3A"}, {',', "%2C"}};
@@ -395,7 +396,7 @@ std::string escaped_command(const std::string& text, bool property) {
   return safe;
 }
 
-// An annotation for each point: an error, or a notice where its differences fail nothing.
+// Writes an annotation for each point that differs: an error, or a notice if nothing fails.
 std::string github_text(const Comparison& comparison) {
   std::string text;
   for (const Compared& compared : comparison.points) {
@@ -452,7 +453,7 @@ std::string junit_text(const Comparison& comparison) {
   return text + "</testsuites>\n";
 }
 
-// Calls `item` with each point that fits now, and its total.
+// Calls `item` with each point that fits now and its total.
 template <class Item>
 void each_total(const Comparison& comparison, const Item& item) {
   for (const Compared& compared : comparison.points) {

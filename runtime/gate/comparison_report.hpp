@@ -1,5 +1,5 @@
 #pragma once
-// The report of a comparison, for people, for programs and for CI services.
+// Writes the report of a comparison, for people, programs and CI services.
 
 #include <string>
 #include <string_view>
@@ -13,8 +13,8 @@ struct ComparisonForm {
   std::string_view name;
   std::string (*text)(const Comparison& comparison);
 };
-// table, json, csv; markdown (a job's summary) and github (annotations); junit;
-// customSmallerIsBetter and bmf, which hold the counts of now alone.
+// Returns all forms: table, json and csv, markdown for a job's summary, github for annotations, and
+// junit. The forms customSmallerIsBetter and bmf contain only the new counts.
 const std::vector<ComparisonForm>& comparison_forms();
 
 // "same, all 12 points", or "DIFFERENT, 2 of 12 points; 3 differences hidden by tolerances".

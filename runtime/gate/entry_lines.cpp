@@ -5,8 +5,8 @@
 namespace redblue {
 namespace {
 
-// The end of the string or comment that begins at `at`, one past its last letter; `at` where
-// neither does.
+// Returns the position after the string or comment that begins at `at`, or `at` if none begins
+// there.
 std::size_t end_of_text(std::string_view text, std::size_t at) {
   const auto past = [&](std::string_view end, std::size_t from) {
     const std::size_t found = text.find(end, from);
@@ -35,7 +35,7 @@ std::vector<std::size_t> entry_lines(std::string_view text) {
   std::size_t line = 1;
   int depth = 0;
   bool in_points = false;
-  std::string_view key;  // the last string of the object itself
+  std::string_view key;  // last string at the top level of the object
   for (std::size_t at = 0; at < text.size();) {
     if (const std::size_t end = end_of_text(text, at); end != at) {
       if (text[at] == '"' && depth == 1) {

@@ -1,5 +1,5 @@
 #pragma once
-// The lines of a suite, or of a recording, on which its points stand: for annotations of CI.
+// Finds the line of each point in the text of a suite or a recording, for CI annotations.
 
 #include <cstddef>
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace redblue {
 
-// The line, from 1, on which each entry of the list "points" begins, in order. Requires: `text` is
-// a JSON object; // and /* */ comments are allowed.
+// Returns the line, from 1, on which each entry of the list "points" begins, in order. Requires:
+// `text` is a JSON object. It may have // and /* */ comments.
 std::vector<std::size_t> entry_lines(std::string_view text);
 
 }  // namespace redblue

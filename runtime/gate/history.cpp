@@ -20,13 +20,14 @@ namespace redblue {
 namespace {
 
 constexpr int kHistorySchema = 1;
-constexpr std::size_t kMostNamed = 12;  // lines with names in a picture
+constexpr std::size_t kMostNamed = 12;  // most lines with names in a picture
 constexpr std::size_t kMostLetters = 60;
-// The right end of a plot beside which names of points have room; and the letters of these.
+// The right end of a plot that leaves room for names of points, and the most letters of such a
+// name.
 constexpr double kNarrowRight = 0.66;
 constexpr std::size_t kMostOfName = 44;
 
-// "keys come once; and once more".
+// Returns reasons such as "keys come once; and once more".
 std::string reasons_of(const History::Value& value) {
   std::string text;
   for (const Accepted& accepted : value.accepted) {
@@ -55,14 +56,14 @@ std::string change_text(const History::Value& before, const History::Value& now)
                      *before.number == 0 ? "" : ", " + to_share(*before.number, *now.number));
 }
 
-// What is said of a commit beside the numbers.
+// Returns the note about a commit, next to the numbers.
 std::string note_of(const Commit& commit, const History::Value& value) {
   const std::string reasons = reasons_of(value);
   return shortened(commit.author + ": " + commit.subject, kMostLetters) +
          (reasons.empty() ? "" : "  accepted: " + shortened(reasons, kMostLetters));
 }
 
-// The largest share by which a line is ever off its first number.
+// Returns the largest relative distance of a line from its first number.
 double largest_change(const History::Line& line) {
   double first = 0, most = 0;
   for (const History::Value& value : line.values) {
@@ -75,7 +76,7 @@ double largest_change(const History::Line& line) {
   return most;
 }
 
-// The hashes of a few commits below the axis.
+// Labels the axis with the hashes of a few commits.
 std::string commit_tics(const std::vector<Commit>& commits) {
   constexpr std::size_t kAtMost = 9;
   const std::size_t stride = 1 + (commits.size() - 1) / kAtMost;
@@ -88,15 +89,15 @@ std::string commit_tics(const std::vector<Commit>& commits) {
   return fmt::format("set xtics ({}) nomirror out\n", tics);
 }
 
-// "2026-11-22 to 2026-11-24".
+// Returns dates such as "2026-11-22 to 2026-11-24".
 std::string dates_of(const std::vector<Commit>& commits) {
   const std::string &first = commits.front().date, &last = commits.back().date;
   return first == last ? first : first + " to " + last;
 }
 
-// Reasons are written along the commits that they came with.
+// Writes each reason vertically at its commit.
 std::string reason_labels(const History& history) {
-  constexpr std::size_t kLetters = 44;  // as high as a plot is
+  constexpr std::size_t kLetters = 44;  // as many as fit in the height of a plot
   std::string commands;
   for (std::size_t k = 0; k < history.commits.size(); ++k) {
     std::set<std::string> reasons;
@@ -177,7 +178,8 @@ History history_of(const std::string& file, const MetricAsked& asked,
 
 namespace {
 
-// A row for each commit at which a point changes; and how many points never do.
+// Writes a row for each commit at which a point changes, and the number of points that never
+// change.
 std::string changes_text(const History& history) {
   Table table;
   table.add({"point", "commit", "date", history.metric, "change"});
@@ -209,7 +211,7 @@ Json accepted_json(const Accepted& accepted, const Commit& commit) {
           {"reason", accepted.reason}, {"before", accepted.before}, {"after", accepted.after}};
 }
 
-// A point at each commit.
+// Describes one point at each commit.
 Description describe(const History& history, const History::Line& line) {
   Json values = Json::array(), accepted = Json::array();
   std::vector<Cells> rows;
@@ -241,7 +243,7 @@ Description describe(const History& history, const History::Line& line) {
   return of;
 }
 
-// The axes of points from `least` to `most`, at so many commits.
+// Returns the axes for values from `least` to `most`, at this number of commits.
 std::string history_axes(std::size_t commits, double least, double most, bool one) {
   const double room = std::max(1.0, 0.08 * (most - least));
   std::string commands = fmt::format("set xrange [{}:{}]\nset yrange [{}:{}]\n", -0.3,

@@ -1,6 +1,6 @@
 #pragma once
-// The words of points through the versions of a baseline, as a table and as a picture. All types
-// are values.
+// The history of points over the versions of a baseline, as a table and a picture. All types are
+// values.
 
 #include <optional>
 #include <string>
@@ -23,43 +23,43 @@ struct Version {
 };
 
 struct History {
-  // What one version says of a point.
+  // The state of a point in one version.
   struct Value {
-    bool there = false;                   // the point
-    bool fits = true;                     // in its M
-    std::optional<Index> number = {};     // none where there is no such phase, either
-    std::vector<Accepted> accepted = {};  // that the version before has not
+    bool there = false;                   // this version has the point
+    bool fits = true;                     // the point fits in its M
+    std::optional<Index> number = {};     // empty also if the phase does not exist
+    std::vector<Accepted> accepted = {};  // changes accepted since the version before
   };
   struct Line {
     Point point;
-    std::vector<Value> values;  // one a commit
+    std::vector<Value> values;  // one value for each commit
 
     [[nodiscard]] bool changes() const;
   };
   std::string file;
-  std::string metric;                // "words", "phase1/S:reads"
-  std::vector<Commit> commits = {};  // the oldest first
-  std::vector<Line> lines = {};      // in the order in which points came
-  bool shallow = false;              // older commits are not there
+  std::string metric;                // such as "words" or "phase1/S:reads"
+  std::vector<Commit> commits = {};  // oldest first
+  std::vector<Line> lines = {};      // in the order in which points first appear
+  bool shallow = false;              // the repository lacks older commits
 };
 
-// A phase and a metric of "[PHASE:]METRIC", of those that budgets have but over_bound.
+// The phase and metric of "[PHASE:]METRIC". A metric is any metric of a budget except over_bound.
 struct MetricAsked {
   std::string phase = {}, metric = "words";
 };
 // Throws: std::invalid_argument.
 MetricAsked parse_metric(const std::string& text);
 
-// What was accepted in the first version counts as its own where `before` has not. Requires:
-// versions, the oldest first.
+// Builds the history. An acceptance in the first version counts as new unless `before` has it.
+// Requires: at least one version, oldest first.
 History history_of(const std::string& file, const MetricAsked& asked,
                    const std::vector<Version>& versions,
                    const std::vector<RecordedPoint>& before = {});
 
-// The commits at which a point came, went, changed or was accepted.
+// Describes the commits at which a point appears, disappears, changes or is accepted.
 Description describe(const History& history);
-// Of one point its words; of several the change since each came, in percent. Points that change
-// most have names. Requires: a point with a number.
+// Draws the words of one point, or the changes of several points in percent since each first
+// appeared. The points that change most have names. Requires: some point has a number.
 Picture history_picture(const History& history);
 
 }  // namespace redblue

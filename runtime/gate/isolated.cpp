@@ -29,7 +29,7 @@
 namespace redblue {
 namespace {
 
-// Numbers that go from the child to its parent; a count beyond 63 bits is null.
+// Encode numbers that the child sends to its parent. A count beyond 63 bits is null.
 Json to_json(const Words& words) {
   return words.overflowed() ? Json() : Json(words.value());
 }
@@ -61,7 +61,7 @@ std::vector<PhaseCost> costs_of(const Json& json) {
   return phases;
 }
 
-// The type of the exception that is being handled.
+// Returns the type name of the exception that is being handled.
 std::string type_name() {
   const std::type_info* type = abi::__cxa_current_exception_type();
   if (type == nullptr) {
@@ -122,13 +122,13 @@ std::string ending_of(int status) {
              : fmt::format("it ended its process with exit code {}", WEXITSTATUS(status));
 }
 
-// The child answers through a file without a name. A pipe would stay open in the children that
-// other threads start meanwhile.
+// The child answers through an unnamed file. A pipe would stay open in children that other threads
+// start at the same time.
 void write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t put = retry([&] { return ::write(file, text.data(), text.size()); });
     if (put <= 0) {
-      return;  // the parent sees that the text is cut off
+      return;  // the parent notices the incomplete text
     }
     text.remove_prefix(static_cast<std::size_t>(put));
   }
@@ -140,7 +140,7 @@ Json in_a_child(const Work& work) {
   if (said.get() < 0) {
     fail("memfd_create");
   }
-  std::fflush(nullptr);  // buffered text would be written twice
+  std::fflush(nullptr);  // otherwise buffered text would be written twice
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) {
@@ -153,7 +153,8 @@ Json in_a_child(const Work& work) {
         std::fflush(nullptr);
       }
       ::_exit(0);
-    } catch (...) {  // no memory for the answer; nothing may unwind into the parent's frames
+      // No memory for the answer. The exception must not unwind into the parent's frames.
+    } catch (...) {
       ::_exit(1);
     }
   }

@@ -1,6 +1,5 @@
 #pragma once
-// A subject with unknown code. Its run and its formula each happen in a child process, so that a
-// crash ends the child alone.
+// Runs a subject with unknown code in child processes. A crash then ends only the child.
 
 #include <functional>
 
@@ -8,8 +7,8 @@
 
 namespace redblue {
 
-// While it lives, what this process prints on standard output goes to standard error: a kernel may
-// print, and standard output is for data. For a child, which has one thread.
+// Redirects this process's standard output to standard error during its lifetime. A kernel may
+// print, but standard output is for data. For use in a child, which has one thread.
 class Aside {
  public:
   Aside();
@@ -18,19 +17,21 @@ class Aside {
   ~Aside();
 
  private:
-  int output_;  // -1: there is none
+  int output_;  // -1: standard output is closed
 };
 
-// Returns the same subject with other functions. They throw FastMemoryOverflow, FastMemoryTooSmall,
-// CountOverflow and std::bad_alloc as the subject's own functions do, and std::runtime_error for
-// any other exception and for a crash. They may be called from several threads at once. Requires:
-// no subject's code runs in this process itself. A child has one thread, and would wait forever for
-// a lock that another thread held at the fork.
+// Returns the subject with functions that each run in a child process. They throw
+// FastMemoryOverflow, FastMemoryTooSmall, CountOverflow and std::bad_alloc as the originals do. For
+// any other exception and for a crash they throw std::runtime_error. Several threads may call them
+// at once.
+//
+// Requires: the subjects' own functions never run in this process itself. A child has one thread,
+// and would wait forever for a lock that another thread held at the fork.
 Subject isolated(Subject subject);
 
-// Does the work in a child, which prints and writes files for itself; throws likewise.
+// Does the work in a child, which may print and write files. Throws as above.
 void in_child(const std::function<void()>& work);
-// Counts, with the seconds, of work in a child; throws likewise.
+// Returns the counts and seconds of work in a child. Throws as above.
 RunCounts counted_in_child(const std::function<RunCounts()>& work);
 
 }  // namespace redblue

@@ -9,7 +9,7 @@
 namespace redblue {
 namespace {
 
-// What differs in two recordings of a point. Requires: they are not equal.
+// Returns the difference between two recordings of a point. Requires: they are not equal.
 std::string difference_of(const RecordedPoint& a, const RecordedPoint& b) {
   if (const std::vector<Difference> found = differences(a, b, {}); !found.empty()) {
     return to_words(found.front());

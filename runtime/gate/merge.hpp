@@ -1,5 +1,5 @@
 #pragma once
-// Recordings of the parts of a suite, put together to the recording of the suite.
+// Merges recordings of the parts of a suite into one recording.
 
 #include <string>
 #include <vector>
@@ -9,17 +9,18 @@
 namespace redblue {
 
 struct NamedRecording {
-  std::string name;  // of its file, for messages
+  std::string name;  // name of its file, for messages
   Recording recording;
 };
 
 struct MergedRecording {
   Recording recording;
-  std::string missing;  // what is said of points that no part has; empty if none is missing
+  // Message about points that no part has. Empty if all points are there.
+  std::string missing;
 };
 
-// Throws: InputError with the names of two recordings that are not parts of one suite or differ in
-// a point, and of one that is no part.
+// Throws: InputError with the names of two recordings that come from different suites or disagree
+// about a point, or of a recording that is not a part.
 MergedRecording merge(const std::vector<NamedRecording>& parts);
 
 }  // namespace redblue

@@ -1,5 +1,5 @@
 #pragma once
-// The numbers of a phase that a gate looks at.
+// The numbers of a phase that a gate compares.
 
 #include <algorithm>
 #include <iterator>
@@ -12,7 +12,8 @@ namespace redblue {
 struct Metric {
   std::string_view name;
   Index (*of)(const PhaseCounts& counts);
-  bool adds_up;  // the total is the sum of the phases, else their largest
+  // True: the total is the sum over phases. False: it is the largest phase.
+  bool adds_up;
 };
 inline constexpr Metric kMetrics[] = {
     {"reads", [](const PhaseCounts& counts) { return counts.io.reads; }, true},
@@ -20,13 +21,13 @@ inline constexpr Metric kMetrics[] = {
     {"index_reads", [](const PhaseCounts& counts) { return counts.indices.reads; }, true},
     {"index_writes", [](const PhaseCounts& counts) { return counts.indices.writes; }, true},
     {"peak", [](const PhaseCounts& counts) { return counts.peak; }, false}};
-// Null where none has this name.
+// Returns null if no metric has this name.
 inline const Metric* find_metric(std::string_view name) {
   const auto* const found = std::ranges::find(kMetrics, name, &Metric::name);
   return found == std::end(kMetrics) ? nullptr : found;
 }
-// What budgets are of beyond these: reads and writes together; and of points alone the least M, and
-// the words over the lower bound.
+// More metrics of budgets: reads plus writes; and for whole points only, the least M and the words
+// over the lower bound.
 inline constexpr std::string_view kWords = "words";
 inline constexpr std::string_view kLeastM = "least_M";
 inline constexpr std::string_view kOverBound = "over_bound";

@@ -117,7 +117,7 @@ RunCounts final_counts(const Machine& machine) {
   RunCounts counts{.phases = leaves(machine.phases()), .total = total(machine.phases())};
   std::set<std::string_view> paths;
   for (const PhaseCounts& phase : counts.phases) {
-    if (!is_utf8(phase.path)) {  // no recording could hold it
+    if (!is_utf8(phase.path)) {  // recordings need UTF-8
       throw std::logic_error(
           fmt::format("the phase {} has a name that is not UTF-8", printable(phase.path)));
     }

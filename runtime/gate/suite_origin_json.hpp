@@ -1,5 +1,5 @@
 #pragma once
-// The origin of points, as documents and journals have it.
+// Reads and writes the origin of points in documents and journals.
 
 #include "runtime/gate/suite_part.hpp"
 #include "runtime/text/json.hpp"
@@ -7,7 +7,7 @@
 
 namespace redblue {
 
-// The members of an object.
+// Returns a JSON object.
 Json to_json(const SuiteOrigin& origin);
 // Throws: InputError.
 SuiteOrigin origin_of(const JsonField& field);

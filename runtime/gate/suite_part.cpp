@@ -20,8 +20,8 @@ std::optional<std::size_t> parse_number(std::string_view text) {
   return error == std::errc() && stop == end ? std::optional(number) : std::nullopt;
 }
 
-// The parts that should have the missing points: " of part 2/4, 3/4". Empty if the parts that are
-// there come from different divisions.
+// Returns the parts that should have the missing points: " of part 2/4, 3/4". Empty if the existing
+// parts divide the suite differently.
 std::string parts_of(const std::set<std::size_t>& missing, const std::vector<PartThere>& parts) {
   const std::size_t of = parts.front().part.of;
   if (of == 1 ||

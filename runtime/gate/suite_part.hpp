@@ -1,6 +1,6 @@
 #pragma once
-// A part of the points of a suite, for one of several machines, and how parts are put together.
-// All types are values.
+// A part of a suite's points, for one of several machines, and how to merge parts. All types are
+// values.
 
 #include <cstddef>
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace redblue {
 
-// Part `number` of `of`, from 1. Point k, counted from 0, belongs to part k mod of + 1, so that
-// neighbours, which take about as long as each other, are of different parts.
+// Part `number` of `of` parts, counted from 1. Point k, counted from 0, belongs to part k mod of +
+// 1. Neighbouring points take similar time, so they go to different parts.
 struct SuitePart {
   std::size_t number = 1, of = 1;
 
@@ -23,36 +23,36 @@ struct SuitePart {
   friend bool operator==(const SuitePart&, const SuitePart&) = default;
 };
 std::string to_string(const SuitePart& part);  // "2/5"
-// The points of `count` that belong to the part.
+// Returns the indices below `count` that belong to the part.
 std::vector<std::size_t> points_of(const SuitePart& part, std::size_t count);
-// Nothing for a text that is no i/N with 1 <= i <= N.
+// Empty for a text that is not i/N with 1 <= i <= N.
 std::optional<SuitePart> parse_part(std::string_view text);
 
-// What the points of a part come from. It is the same for all parts of one suite.
+// The source of the points of a part. It is the same for all parts of one suite.
 struct SuiteOrigin {
   std::string how;
-  std::string suite = {};                // its text; empty if its points say all
-  std::string program;                   // the fingerprint of the command
-  std::vector<std::string> points = {};  // the names of all points of the suite, in its order
-  // By the names of points and of their arguments: fingerprints of what files say.
+  std::string suite = {};                // text of the suite; empty if the points say all
+  std::string program;                   // fingerprint of the command
+  std::vector<std::string> points = {};  // names of all points of the suite, in order
+  // Fingerprints of input files, by point and argument.
   std::map<std::string, std::map<std::string, std::string>> files = {};
-  std::map<std::string, std::string> at_most = {};  // budgets, by the names of points that have any
+  std::map<std::string, std::string> at_most = {};  // budgets, by point
 
   friend bool operator==(const SuiteOrigin&, const SuiteOrigin&) = default;
 };
-// The first thing in which two origins differ, such as "suite"; empty if they are equal.
+// Returns the first member in which two origins differ, such as "suite". Empty if they are equal.
 std::string differing(const SuiteOrigin& a, const SuiteOrigin& b);
 
-// A part that is there, with the names of the points that it has.
+// A part that exists, with the names of its points.
 struct PartThere {
-  std::string name;  // of its file or directory, for messages
+  std::string name;  // name of its file or directory, for messages
   SuitePart part;
   SuiteOrigin origin;
   std::vector<std::string> points;
 };
 
-// For each point of the suite, in its order, the indices of the parts that have it. Throws:
-// InputError with the names of two parts that are not of one suite, and what differs.
+// For each point of the suite, in order, returns the indices of the parts that have it. Throws:
+// InputError with the names of two parts from different suites, and the difference.
 std::vector<std::vector<std::size_t>> holders_of(const std::vector<PartThere>& parts);
 
 // The points that no part has.

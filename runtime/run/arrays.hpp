@@ -1,6 +1,6 @@
 #pragma once
-// Operands and results in the memory of a program that has a run as a function, in place of files.
-// Words are row-major, heads first.
+// Operands and results as arrays in the memory of the calling program, instead of files. Words are
+// row-major, heads first.
 
 #include <map>
 #include <span>
@@ -12,7 +12,8 @@
 
 namespace redblue {
 
-// Words that are the caller's, and are used where they are. Requires: as many as the shape has.
+// Words that belong to the caller and are used in place. Requires: `words` has as many words as
+// `shape` says.
 template <class Word>
 struct LentArray {
   std::vector<Index> shape;
@@ -21,16 +22,16 @@ struct LentArray {
 
 struct Arrays {
   std::map<std::string, LentArray<const float>, std::less<>> in;
-  // Results that are written where they are; where a run fails, they are of no use.
+  // Results that the run writes in place. If the run fails, their contents are undefined.
   std::map<std::string, LentArray<float>, std::less<>> out;
-  // The others that a run returns, which it fills: those that are dense and in main memory.
+  // All other results that are dense and in main memory. The run fills them.
   struct Taken {
     std::vector<Index> shape;
     std::vector<float> words;
   };
   std::map<std::string, Taken, std::less<>> results;
 
-  // Where results go. Requires: a run has made room for them.
+  // Returns the places that the run writes results to. Requires: the run has allocated `results`.
   [[nodiscard]] ViewedResults targets() {
     ViewedResults all;
     for (auto& [name, lent] : out) {

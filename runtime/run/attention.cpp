@@ -20,7 +20,7 @@
 namespace redblue {
 namespace {
 
-// Of all that either call takes and returns. Requires: one of these.
+// Returns the signature of an operand or result of either call. Requires: the name exists.
 const Signature& signature_of(std::string_view name) {
   static constexpr Signature kAll[] = {kQ, kK, kV, kdO, kO, kL, kdQ, kdK, kdV};
   return *std::ranges::find(kAll, name, &Signature::name);
@@ -108,13 +108,13 @@ void check_buffers(const Views& given, const ViewedResults& results,
   }
 }
 
-// As files are held to it: finite, but for L of queries without a key.
+// Checks values as for files: all must be finite, except L of queries without a key.
 void check_values(const Views& given, const Plan& plan, Index kv_heads) {
   const Problem one = plan.problem.one_head();
   for (const Signature& operand : given_of(plan)) {
     const auto found = given.find(operand.name);
     if (found == given.end()) {
-      continue;  // the forward kernel makes it
+      continue;  // the forward kernel computes it
     }
     const bool sums = operand.name == kL.name && !one.mask.full();
     const std::span<const float> words = found->second;
@@ -141,13 +141,13 @@ KernelRun told(Part&& part) {
   return {std::move(part.plan), std::move(part.formula), std::move(*part.counted)};
 }
 
-// The threads of a user's program are not pinned.
+// Does not pin threads, because they belong to the user's program.
 void run_checked(Part& part, const Views& given, const ViewedResults& results) {
   run_in_memory(part, given, results, Topology());
   check_finite(part, views_of(results));
 }
 
-// What there is of a softmax alone is left out, and must be empty.
+// Removes buffers that exist only for softmax. The caller must leave them empty.
 template <class Named>
 void leave_out(Named& buffers, std::initializer_list<const char*> names, Activation activation) {
   for (const char* name : names) {

@@ -1,22 +1,26 @@
 #pragma once
-// Attention, or its gradients, of your own buffers in one call: a kernel runs that moves words
-// between a fast memory of M words and these buffers, and says how many it moved.
+// Computes attention, or its gradients, on your own buffers in one call. A kernel moves words
+// between a fast memory of M words and these buffers, and the call returns the number of words
+// moved.
 //
 //   const AttentionProblem problem{.shape = {n, m, d}, .heads = 8, .mask = "causal"};
 //   const AttentionOptions options{.M = cache_words(CacheLevel::L2, 0.25)};
 //   const AttentionRun run =
 //       attention(problem, {.Q = q, .K = k, .V = v}, {.O = o, .L = l}, options);
 //
-//   run.kernel.words();      // that moved; run.kernel.plan.kernel is the name of what moved them
-//   run.lower_bound->words;  // no such algorithm moves fewer
+//   run.kernel.words();      // words moved; run.kernel.plan.kernel is the kernel's name
+//   run.lower_bound->words;  // no algorithm of the kernel's class moves fewer
 //
-// Buffers are float32, row-major, heads first, and are used where they are. The calls keep no
-// state: any number of threads may make them at once, each with results of its own.
+// Buffers are float32, row-major, heads first, and are used in place. The calls keep no state:
+// several threads may call at once, each with its own results.
 //
-// Throws (both calls), before a result is touched: std::invalid_argument for a problem, options or
-// a size that do not fit, of which FastMemoryTooSmall says the least M; CountOverflow;
-// std::runtime_error for an operand that is not finite, and for too little memory. And with results
-// that are not to be used: std::runtime_error where one of them is not finite.
+// Both calls throw before writing a result: std::invalid_argument for an invalid problem, options
+// or buffer size. If M is too small, this is a FastMemoryTooSmall that names the least M.
+// CountOverflow for counts beyond 63 bits. std::runtime_error for an operand that is not finite,
+// and for too little memory.
+//
+// They throw after writing results: std::runtime_error if a result is not finite. The results must
+// not be used then.
 
 #include <optional>
 #include <span>
@@ -32,67 +36,74 @@
 namespace redblue {
 
 struct AttentionProblem {
-  Shape shape;  // of each head: n queries, m keys, width d, and dv of values (d if left out)
+  Shape shape;  // of one head: n queries, m keys, width d, value width dv (default: d)
   Index heads = 1;
-  // Heads of keys and values, each for as many heads of queries; 0: one for each.
+  // Number of key/value heads. Each serves heads / kv_heads query heads. 0: as many as `heads`.
   Index kv_heads = 0;
-  Sharing sharing = Sharing::none;  // kv: V is K, is read once, and is left empty
-  // Of each head: a Mask, or the text of --mask, such as "causal|prefix:16". All pairs live.
+  Sharing sharing = Sharing::none;  // kv: V is K, which is read once; leave V empty
+  // The mask of each head: a Mask, or a text as for --mask, such as "causal|prefix:16". Default:
+  // all pairs live.
   std::variant<Mask, std::string> mask = Mask();
-  std::optional<float> softmax_scale = std::nullopt;  // 1 / sqrt(d)
-  // f of a score. Of another than softmax there is no L, and gradients start from no O: these
-  // buffers are left empty.
+  std::optional<float> softmax_scale = std::nullopt;  // default: 1 / sqrt(d)
+  // The function f applied to each score. For functions other than softmax leave O and L of the
+  // gradients, and L of attention, empty.
   Activation activation = Activation::softmax;
 };
 
 struct AttentionOptions {
-  Index M = 0;        // words of fast memory of each thread; always to be given
-  Index threads = 1;  // no bit of a result depends on it, for one kernel; not pinned to cores
-  // Its name, as attention/rows. Empty: the planner's choice, of those that the threads can share.
+  Index M = 0;  // words of fast memory of each thread; required
+  // Number of threads, which are not pinned to cores. With one kernel, results have the same bits
+  // for any number of threads.
+  Index threads = 1;
+  // The kernel's name, such as attention/rows. Empty: the planner chooses among the kernels that
+  // the threads can share.
   std::string kernel = {};
-  Objective objective = Objective::time;  // by the rates that redblue comes with
+  Objective objective = Objective::time;  // uses the rates that redblue comes with
 };
 
-// The words of a share of this machine's cache, if each of so many threads has its own M in it.
-// Reads the machine's topology, which takes milliseconds: call it once. Throws:
-// std::invalid_argument for a cache that is not known.
+// Returns the number of words in a share of this machine's cache, for each of `threads` threads
+// that use the cache at once. Reads the machine's topology, which takes milliseconds, so call it
+// once. Throws: std::invalid_argument for an unknown cache.
 Index cache_words(CacheLevel level, double share = 1, Index threads = 1);
 
-// Q (heads x n x d), K (kv_heads x m x d), V (kv_heads x m x dv).
+// Shapes: Q (heads x n x d), K (kv_heads x m x d), V (kv_heads x m x dv).
 struct AttentionOperands {
   std::span<const float> Q, K, V = {};
 };
-// O (heads x n x dv), L (heads x n), the logarithms of the sums of exp(scores). A query without a
-// live key has O = 0 and L = -infinity.
+// Shapes: O (heads x n x dv), L (heads x n). L is the logarithm of the sum of exp(scores). A query
+// without a live key has O = 0 and L = -infinity.
 struct AttentionResults {
   std::span<float> O, L;
 };
 
-// Both O and L of a call of attention(), or neither: a kernel makes them first if it needs them.
+// O and L come from a call of attention(). Give both or neither. If they are missing and the kernel
+// needs them, a forward kernel computes them first.
 struct GradientOperands {
   std::span<const float> Q, K, V, dO, O = {}, L = {};
 };
-// As Q, K and V; dK and dV are sums over the heads of queries that share them. Where V is K, dK is
-// dK + dV, and dV is left empty.
+// Shapes as Q, K and V. dK and dV are sums over the query heads that share a key/value head. If V
+// is K, dK holds dK + dV and dV is left empty.
 struct GradientResults {
   std::span<float> dQ, dK, dV;
 };
 
-// What one kernel did.
+// The plan and the counts of one kernel.
 struct KernelRun {
-  Plan plan;                       // for one head of keys on one thread: kernel, blocks, M
-  std::vector<PhaseCost> formula;  // what all heads and threads must move, phase by phase
-  RunCounts counted;               // what they did move, in the same order, and seconds
+  Plan plan;                       // for one head of keys on one thread
+  std::vector<PhaseCost> formula;  // predicted counts by phase, of all heads and threads
+  RunCounts counted;               // counted in the same order; with seconds
 
   [[nodiscard]] Index words() const { return counted.total.io.io(); }
 };
 
 struct AttentionRun {
   KernelRun kernel;
-  std::optional<KernelRun> forward = std::nullopt;  // that made O and L for the gradients
-  // Proven for all algorithms of the kernel's kind; known for one thread.
+  // The run of the kernel that computed O and L for the gradients.
+  std::optional<KernelRun> forward = std::nullopt;
+  // Proven minimum of words moved by any algorithm of the kernel's class. Known only for one
+  // thread.
   struct LowerBound {
-    std::string_view name;  // as docs/theory/bounds.md has it
+    std::string_view name;  // as in docs/theory/bounds.md
     Index words = 0;
   };
   std::optional<LowerBound> lower_bound = std::nullopt;

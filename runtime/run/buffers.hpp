@@ -1,5 +1,6 @@
 #pragma once
-// The operands of a kernel in main memory: the words of each, with the heads one after the other.
+// The operands and results of a kernel in main memory. Each is one array with the heads one after
+// the other.
 
 #include <map>
 #include <span>
@@ -12,38 +13,39 @@
 namespace redblue {
 
 using Buffers = std::map<std::string, std::vector<float>, std::less<>>;
-// Words that are somebody else's, by operand; ViewedResults are to be written.
+// Words that belong to another object, by operand. A run writes to ViewedResults.
 using Views = std::map<std::string, std::span<const float>, std::less<>>;
 using ViewedResults = std::map<std::string, std::span<float>, std::less<>>;
 
-// The heads that an operand has in so many problems: in each, one, and of queries all that are
-// stacked.
+// Returns the number of heads that an operand has in `problems` problems. An operand of queries has
+// all stacked query heads in each problem, any other operand has one.
 Index heads_of(const Signature& operand, const Problem& problem, Index problems);
-// The number of words of one head.
+// Returns the number of words of one head.
 std::size_t words_of(const Signature& operand, const Shape& shape);
 std::vector<float> buffer_for(const Signature& operand, const Shape& shape, Index heads);
-// Fresh buffers for what the kernel returns of this problem.
+// Allocates buffers for the results that the kernel returns for this problem.
 Buffers result_buffers(const Kernel& kernel, const Problem& problem, Index heads);
 Views views_of(const Buffers& buffers);
 Views views_of(const ViewedResults& results);
 ViewedResults viewed_results(Buffers& buffers);
 
-// Whether some word is in both.
+// Returns true if the two ranges share a word.
 bool overlap(std::span<const float> a, std::span<const float> b);
 
-// The words of one head; empty where `views` has no such operand.
+// Returns the words of one head, or an empty span if `views` does not have the operand.
 std::span<const float> head_of(const Views& views, const Signature& operand, const Shape& shape,
                                Index head);
 
-// A kernel's matrices over these words, head by head. The words must outlive them.
+// The matrices of a kernel, head by head, over words that the caller owns. The words must outlive
+// them.
 class KernelMatrices {
  public:
-  // Requires: words of all heads for each operand that the kernel is given or returns.
+  // Requires: `given` and `returned` have the words of all heads of every operand and result.
   KernelMatrices(const Kernel& kernel, const Problem& problem, Index heads, const Views& given,
                  const ViewedResults& returned);
 
   [[nodiscard]] const std::vector<Operands>& heads() const { return heads_; }
-  // An estimate of its own size for one head, without the buffers.
+  // Estimates the bytes that this object takes for one head, without the words themselves.
   static Index bytes(const Kernel& kernel);
 
  private:

@@ -61,7 +61,8 @@ void refuse_damaged(const std::filesystem::path& file, const std::filesystem::pa
                                file.string(), checkpoint.string()));
 }
 
-// The file is a line with the checksum of the rest, a line of JSON, and the words of `left`.
+// The file has three parts: a line with the checksum of the rest, a line of JSON, and the words of
+// `left`.
 Index write(const Checkpoint& checkpoint, const std::filesystem::path& path) {
   Json links = Json::array();
   for (const Links& until : checkpoint.links) {
@@ -116,7 +117,7 @@ std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path) {
       std::ranges::copy(left, std::as_writable_bytes(std::span(checkpoint.left)).begin());
       return checkpoint;
     }
-  } catch (const JsonMismatch&) {  // of another build
+  } catch (const JsonMismatch&) {  // written by another build
   }
   refuse_damaged(path, path);
 }

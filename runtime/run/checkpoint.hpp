@@ -1,7 +1,7 @@
 #pragma once
-// The checkpoints of one part of a run, on one machine or on one rank. With Request::OnDisk::resume
-// a part leaves a checkpoint after each of its steps and begins with the one that an earlier run
-// left. The run ends with the same bits and counts as an uninterrupted one.
+// Checkpoints of one part of a run, on one machine or on one rank. With Request::OnDisk::resume, a
+// part writes a checkpoint after each step, and starts from the checkpoint that an earlier run
+// left. The run ends with the same bits and counts as an uninterrupted run.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,20 +16,21 @@
 
 namespace redblue {
 
-// The state of a part between two steps. Its file is small, written whole or not at all, and has a
-// checksum over its content.
+// The state of a part between two steps. Its file is small and has a checksum. It is written
+// completely or not at all.
 struct Checkpoint {
   // A run that resumes must note the same facts (Resumption::note()).
   std::vector<std::string> facts;
   // On one machine: the counts of the part that made O and L, once it is done.
   std::optional<RunCounts> forward = std::nullopt;
-  // The units that are done, of all stages, and the counts so far.
+  // Number of finished units over all stages, and the counts so far.
   Index units = 0;
   RunCounts counted{
       .phases = {}, .total = {}, .largest = 0, .span = 0, .seconds = RunCounts::Seconds()};
-  // The sum so far of a part that sums over units, or what stages leave for each other.
+  // The partial sum of a part that sums over units, or the matrices that one stage leaves for the
+  // next.
   std::vector<float> left = {};
-  // On a rank: the counts of links up to the end of each exchange, and the length and the checksum
+  // On a rank: the counts of its links up to the end of each exchange, and the length and checksum
   // of the log of its home's rows (rank_resumption.hpp).
   std::vector<Links> links = {};
   struct Log {
@@ -41,35 +42,35 @@ struct Checkpoint {
 
 // Returns the size of the file in bytes. Throws: std::system_error.
 Index write(const Checkpoint& checkpoint, const std::filesystem::path& path);
-// Returns nothing if the file is missing. Throws: InputError where the file is not a checkpoint, is
-// one of another version, or is damaged; std::system_error.
+// Reads a checkpoint. Returns an empty value if the file is missing. Throws: InputError if the file
+// is not a checkpoint, has another version, or is damaged; std::system_error.
 std::optional<Checkpoint> read_checkpoint(const std::filesystem::path& path);
 
-// Throws: InputError for a file that belongs to a checkpoint and is damaged.
+// Throws InputError for a damaged file of a checkpoint.
 [[noreturn]] void refuse_damaged(const std::filesystem::path& file,
                                  const std::filesystem::path& checkpoint);
 
-// Facts: the plan of a part with its build and instruction set; and the source of an operand.
+// Return facts as text: a part's plan, build and instruction set; and the source of an operand.
 std::string text_of_part(const Request& request, const Part& part);
 std::string text_of_source(const Request& request, const std::string& operand,
                            const Readers& readers);
 
 class Resumption {
  public:
-  // Reads the checkpoint that an earlier run left in this file, where the request is to resume. The
-  // request must outlive it. Throws: UsageError where there is one and the request is not to
-  // resume; as read_checkpoint().
+  // If the request resumes, reads the checkpoint that an earlier run left in this file. The request
+  // must outlive this object. Throws: UsageError if there is a checkpoint and the request does not
+  // resume; otherwise as read_checkpoint().
   Resumption(const Request& request, std::filesystem::path path);
 
-  // Whether the run leaves checkpoints; and whether it resumes from one.
+  // asked(): the run writes checkpoints. resumes(): it starts from one.
   [[nodiscard]] bool asked() const { return request_.store->resume; }
   [[nodiscard]] bool resumes() const { return found_; }
 
-  // Notes something that must be the same when a run resumes. Every run notes the same things in
-  // the same order. Throws: UsageError where the earlier run noted another fact in this place.
+  // Notes a fact that must be the same when a run resumes. Every run notes its facts in the same
+  // order. Throws: UsageError if the earlier run noted another fact at this position.
   void note(const std::string& fact);
 
-  // The state to resume from, and then the one to write.
+  // First the state to resume from, then the state to write.
   Checkpoint state;
   // Throws: std::system_error.
   void write();

@@ -1,7 +1,7 @@
 #pragma once
-// A file that an operand comes from: rows of a dense matrix, .npy or a tensor of a .safetensors, or
-// the stored entries of a sparse one (runtime/patterns/pattern_files.hpp), of which each is a row
-// of one word. Or a dense array in a caller's memory.
+// The source of an operand: a file or an array in the caller's memory. A dense file (.npy, or a
+// tensor of a .safetensors) has rows of a matrix. A sparse file
+// (runtime/patterns/pattern_files.hpp) has stored entries, each read as a row of one word.
 
 #include <filesystem>
 #include <optional>
@@ -20,29 +20,29 @@ namespace redblue {
 
 class InputFile {
  public:
-  // Throws: as NpyReader(), TensorReader() for a tensor_path(), or read_entries() for a name that
+  // Throws: as NpyReader(), as TensorReader() for a tensor_path(), and as read_entries() for an
   // is_sparse_file().
   explicit InputFile(const std::filesystem::path& path);
-  // Throws: InputError for a shape that no file has. The words must outlive it.
+  // Throws: InputError for a shape that no file could have. The words must outlive this object.
   explicit InputFile(const LentArray<const float>& array);
 
-  // As messages call it.
+  // The file or array as messages name it.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  // Of the matrix, heads first where a dense file has them.
+  // The shape of the matrix. Dense files may have a first dimension of heads.
   [[nodiscard]] const std::vector<Index>& shape() const { return shape_; }
-  // Null where the file is dense.
+  // The places of a sparse file's entries. Null for a dense file.
   [[nodiscard]] const BlockPattern* pattern() const {
     return entries_ ? &entries_->pattern : nullptr;
   }
-  // The words of an array, where they are; nothing of a file.
+  // The caller's words if the source is an array. No value for a file.
   [[nodiscard]] std::optional<std::span<const float>> lent() const { return lent_; }
-  // Throws: as read_rows(), of all of them. Requires: an array.
+  // Checks all words. Throws: as read_rows() for all rows. Requires: an array.
   void check_lent() const;
-  // Of a dense file; float32 of others.
+  // The element type of a dense file. For sparse files and arrays float32.
   [[nodiscard]] ElementType type() const { return dense_ ? dense_->type() : ElementType::float32; }
   void accept_minus_infinity();
 
-  // Calls read(), of this file for an operand, which its errors name, too.
+  // Calls read() and adds the operand's name to the message of an InputError.
   template <class Read>
   static void reading(std::string_view operand, const Read& read) {
     try {
@@ -52,10 +52,10 @@ class InputFile {
     }
   }
 
-  // In what read_rows() reads.
+  // The extents of the matrix that read_rows() reads.
   [[nodiscard]] Index rows() const;
   [[nodiscard]] Index cols() const;
-  // As of ArrayReader.
+  // Reads as ArrayReader does.
   void read_rows(Range range, std::span<float> out) const;
 
  private:
@@ -64,7 +64,7 @@ class InputFile {
   std::optional<ArrayReader> dense_;
   std::optional<SparseMatrix> entries_;
   std::optional<std::span<const float>> lent_;
-  bool minus_infinity_ = false;  // of an array
+  bool minus_infinity_ = false;  // accept_minus_infinity() was called; for arrays
 };
 
 }  // namespace redblue

@@ -18,9 +18,9 @@ struct Operand {
   double factor;
 };
 
-// Of sparse operands, the mean of the live scores: each entry of X meets the stored entries of a
-// column of A1 and of one of A2. Whole numbers below 2^53 are exact, and sums of larger ones are in
-// one order.
+// Returns the number of products in a score. For sparse operands it is the mean over live scores:
+// each entry of X meets the stored entries of a column of A1 and of a column of A2. Whole numbers
+// below 2^53 are exact, and larger sums always have the same order.
 double products_of_a_score(const Problem& problem) {
   const auto width = static_cast<double>(problem.shape.d);
   if (problem.sparsity.dense() || problem.sparsity.pairs() == Words(0)) {
@@ -44,12 +44,16 @@ double products_of_a_score(const Problem& problem) {
   return products / static_cast<double>(problem.sparsity.pairs().value());
 }
 
-// A product of three independent entries u of variance 1/3 has variance f^2 / 27 with X scaled
-// by f. A score sums d^2 of them, or as many as there are, uncorrelated, so its deviation is
-// d f / sqrt(27). An element
-// of h sums d products of two, so its deviation is sqrt(d) f / 3 with Y scaled by f, and a score of
-// Q, scaled by f, and K has c times that. The square root and the quotient are exactly rounded
-// everywhere (IEEE 754).
+// Finds the extents and the factor of an operand. Entries u are independent with variance 1/3.
+//
+// Scores of A1 X A2^T: with X scaled by f, a product of three entries has variance f^2 / 27. A
+// score sums d^2 such products (fewer if operands are sparse), which are uncorrelated. Its
+// deviation is d f / sqrt(27).
+//
+// Elements of h = A3 Y: with Y scaled by f, an element sums d products of two entries. Its
+// deviation is sqrt(d) f / 3. A score c Q K^T, with Q scaled by f, has c times that.
+//
+// The square root and the quotient are exactly rounded on every platform (IEEE 754).
 Operand find(std::string_view name, const Problem& problem, double scale) {
   const auto [n, m, d] = problem.shape;
   const auto width = static_cast<double>(d);
@@ -90,8 +94,9 @@ std::uint64_t mix(std::uint64_t z) {
 
 constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;  // 2^64 / golden ratio, odd
 
-// The place on SplitMix64's one long orbit at which an operand's numbers start. The name is folded
-// in letter by letter. Each step is a bijection, so that both names and seeds lead to other places.
+// Returns the position in the sequence of SplitMix64 at which an operand's numbers start. The name
+// is mixed in letter by letter. Each step is a bijection, so different names and seeds start at
+// different positions.
 std::uint64_t start(std::uint64_t seed, std::string_view name) {
   std::uint64_t state = mix(seed + kGolden);
   for (const char letter : name) {

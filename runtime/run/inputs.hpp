@@ -1,13 +1,16 @@
 #pragma once
-// Inputs made from a seed: the same numbers on every platform, for any range of rows.
+// Makes inputs from a seed: the same numbers on every platform, for any range of rows.
 //
-// Element i (row-major) of an operand is a pure function of (seed, operand's name, i): a
-// 24-bit hash of the three is a point u of the grid [-1, 1) of step 2^-23, exact in float32,
-// and the element is factor * u, rounded once. The factors give the scores s = A1 X A2^T, or c Q
-// K^T, the standard deviation `scale`, and the values h = A3 Y the standard deviation 1 (see the
-// source). Of sparse operands, stored entries alone are elements; X has the factor by which live
-// scores have that deviation, of the mean number of products of one. The functions have no state
-// and may be called from any number of threads.
+// Element i (row-major) of an operand depends only on (seed, operand's name, i). A 24-bit hash of
+// the three selects a point u of the grid [-1, 1) with step 2^-23, exact in float32. The element is
+// factor * u, rounded once.
+//
+// The factors give the scores s = A1 X A2^T, or c Q K^T, the standard deviation `scale`, and the
+// values h = A3 Y the standard deviation 1 (see the source). In sparse operands, only stored
+// entries are elements. The factor of X then gives live scores this deviation on average: it uses
+// the mean number of products in a live score.
+//
+// The functions have no state, and any number of threads may call them.
 
 #include <cstdint>
 #include <span>
@@ -18,18 +21,22 @@
 
 namespace redblue {
 
-// The seed where all operands come from one and the request has none.
+// The seed if all operands come from a seed and the request does not name one.
 inline constexpr std::uint64_t kDefaultSeed = 1;
 
-// Rows [first_row, first_row + rows) of an operand, row-major: A1, dO (n x d), A2, A3 (m x d),
-// X, Y (d x d), A (n x d), B (d x m), Q (n x d), K, V (m x d). Only X and Q depend on `scale`.
-// Requires: out.size() == rows * columns of the operand.
-// Throws: std::invalid_argument, also for another name, for rows out of range, and for a scale
-// that is not positive or would leave X or Q without normal float32 numbers.
+// Fills `out` with rows [first_row, first_row + rows) of an operand, row-major. Only X and Q depend
+// on `scale`.
+//
+//   A1, A, Q  n x d      A2, A3, K  m x d      X, Y  d x d
+//   dO        n x dv     V          m x dv     B     d x m
+//
+// Requires: out.size() == rows * columns of the operand. Throws: std::invalid_argument for another
+// name, for rows out of range, and for a scale that is not positive. The same for a scale that
+// makes elements of X or Q too large or too small for normal float32 numbers.
 void fill_input(std::string_view operand, const Problem& problem, std::uint64_t seed, double scale,
                 Index first_row, Index rows, std::span<float> out);
 
-// The hashes of (seed, name, i), of which elements are made: element i is of hash i + 1.
+// The hashes of (seed, name, i). Element i uses hash i + 1.
 class Hashes {
  public:
   Hashes(std::uint64_t seed, std::string_view name);
@@ -39,7 +46,8 @@ class Hashes {
   std::uint64_t start_;
 };
 
-// The same of one operand, for many ranges of its rows. Its name must outlive it.
+// Fills many ranges of rows of one operand, as fill_input() does. The name must outlive this
+// object.
 class InputMaker {
  public:
   InputMaker(std::string_view operand, const Problem& problem, std::uint64_t seed, double scale);

@@ -133,7 +133,7 @@ class Parser {
     return Mask::documents(queries, keys);
   }
 
-  // The name of a file, up to one of `ends`, or in quotes.
+  // Reads the name of a file, which ends before one of `ends` or is in quotes.
   std::filesystem::path file(std::string_view ends) {
     std::size_t begin = skip_spaces();
     std::size_t end = 0;
@@ -155,7 +155,7 @@ class Parser {
     return directory_ / spec_.substr(begin, end - begin);
   }
 
-  // A number of keys; as many as there are for inf.
+  // Reads a number of keys. inf means no limit.
   Index reach(const char* name) {
     const std::size_t before = skip_spaces();
     if (spec_.compare(at_, 3, "inf") == 0) {
@@ -212,8 +212,8 @@ class Parser {
     throw UsageError(fmt::format("{}: {}: expected {}", said_, why, kMaskSyntax));
   }
 
-  static constexpr Index kMost = Index{1} << 62;    // the sum of two is a number
-  static constexpr std::string_view kEnds = "&|)";  // of a file's name
+  static constexpr Index kMost = Index{1} << 62;    // the sum of two is representable
+  static constexpr std::string_view kEnds = "&|)";  // ends of a file's name
   static constexpr std::string_view kEndsOrColon = "&|):";
 
   const std::string& spec_;
@@ -241,7 +241,8 @@ void check_live_sums(const Problem& problem, Index first_row, std::span<const fl
 std::vector<std::string> files_of_mask(const std::string& spec) {
   std::vector<std::string> files;
   std::size_t at = 0;
-  const auto comes = [&](char c) {  // and is passed, with the spaces before it
+  // If `c` comes next, after spaces, skips it and returns true.
+  const auto comes = [&](char c) {
     const std::size_t next = spec.find_first_not_of(' ', at);
     const bool here = next != std::string::npos && spec[next] == c;
     at = here ? next + 1 : at;

@@ -1,12 +1,13 @@
 #pragma once
-// Masks as users write them:
+// Reads masks as users write them:
 //
 //   full   causal   window:L,R   prefix:P   global:A-B
 //   documents:FILE   documents:QFILE:KFILE   blocks:FILE   pattern:FILE
 //
-// joined by & and |, of which & binds closer, with brackets. L and R may be inf, or -1: no limit.
-// Numbers may end in K, M or G, as sizes do. The name of a file ends before the next & | ) or :, or
-// is in quotes: "a&b.npz" (runtime/patterns/pattern_files.hpp says what files have).
+// Terms are joined by & and |, and & binds closer. Brackets group terms. L and R may be inf or -1,
+// which means no limit. Numbers may end in K, M or G, as sizes do. A file name ends before the next
+// & | ) or :, or is in quotes: "a&b.npz". For the contents of files see
+// runtime/patterns/pattern_files.hpp.
 
 #include <filesystem>
 #include <span>
@@ -23,25 +24,27 @@ inline constexpr const char* kMaskSyntax =
     "full, causal, window:L,R, prefix:P, global:A-B, documents:FILE, blocks:FILE or pattern:FILE, "
     "joined by & and |, with brackets";
 
-// Whether the request asks for other pairs than all, as far as its text says.
+// Returns true if the request's mask text is not "full". Reads no file.
 inline bool has_mask(const Request& request) {
   return !request.mask.empty() && request.mask != "full";
 }
 
-// Throws: InputError for -inf in these rows of L, where a query meets a key.
+// Checks rows of L. Throws: InputError for -inf where a query meets a key.
 void check_live_sums(const Problem& problem, Index first_row, std::span<const float> L,
                      const std::string& who);
 
-// The files that such a text names. Of a text that is no mask, some.
+// Returns the files that a mask text names. If the text is not a valid mask, the list may be
+// incomplete.
 std::vector<std::string> files_of_mask(const std::string& spec);
 
-// The mask of that name; full() where all pairs live. `said` begins messages: "--mask 'causal'".
-// Names of files are relative to `directory`, or to the working directory. Throws: UsageError;
-// InputError and std::system_error for a file.
+// Parses a mask text. Returns full() if all pairs live. `said` begins messages: "--mask 'causal'".
+// File names are relative to `directory`, or to the working directory if it is empty. Throws:
+// UsageError; InputError and std::system_error for a file.
 Mask parse_mask(const std::string& spec, const Shape& shape, const std::string& said,
                 const std::filesystem::path& directory = {});
 
-// Equal for equal sets of pairs of as many queries and keys: 16 digits.
+// Returns 16 digits. Masks with the same live pairs, and with as many queries and keys, have the
+// same fingerprint.
 std::string fingerprint_of(const Mask& mask, const Shape& shape);
 
 }  // namespace redblue

@@ -41,17 +41,19 @@ class MemoryHome final : public OperandHome {
   }
 
   const Topology& topology_;
-  Buffers operands_, results_;  // of each matrix the heads one after the other
-  Views lent_;                  // operands that are the caller's
-  ViewedResults returned_;      // in results_, or the caller's
+  Buffers operands_, results_;  // heads one after the other
+  Views lent_;                  // operands in the caller's memory
+  ViewedResults returned_;      // in results_ or in the caller's memory
 };
 
-// The matrices of all heads, what a run takes beside them, and the reference of a verification.
+// Adds the matrices of all heads, the working memory of the run, and the reference values of a
+// verification.
 OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
   const Plan& plan = report.kernel.plan;
   Words bytes = matrix_bytes(report, request_.arrays == nullptr ? Arrays() : *request_.arrays) +
                 working_bytes(report);
-  if (!report.densified.dense()) {  // one head of one operand on the way, its values beside it
+  // One head of one operand during conversion, with its stored values.
+  if (!report.densified.dense()) {
     const Shape& shape = plan.problem.shape;
     bytes += 8 * Words(std::max(shape.n, std::max(shape.m, shape.d))) * shape.d;
   }
@@ -61,8 +63,8 @@ OperandHome::MemoryNeed MemoryHome::memory_needed(const Report& report) const {
   return {bytes, "take smaller n, m or d, fewer heads, or use count"};
 }
 
-// A sparse operand of the request for a kernel of dense ones: the same values as for a kernel of
-// sparse ones, and 0 elsewhere.
+// Returns a sparse operand as a dense matrix: the values that a kernel of sparse operands would
+// get, and 0 elsewhere.
 std::vector<float> MemoryHome::densified_heads(const Readers& readers, const Signature& operand,
                                                const Problem& problem, Index heads) const {
   const BlockPattern& pattern = pattern_of(problem.sparsity, operand);
@@ -164,7 +166,7 @@ Words working_bytes(const Report& report) {
     intermediates = std::max(intermediates, find_kernel(forward.kernel).intermediates(forward));
   }
   return 4 * (intermediates + peak) +
-         Words(KernelMatrices::bytes(kernel)) * heads;  // matters where heads are small
+         Words(KernelMatrices::bytes(kernel)) * heads;  // matters for small heads
 }
 
 }  // namespace redblue

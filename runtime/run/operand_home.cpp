@@ -16,7 +16,7 @@ void OperandHome::fill_rows(const Readers& readers, const Signature& operand,
     fill_made(request_, operand, problem, head, rows.begin, rows.size(), words);
     return;
   }
-  // A row of a file may have several rows of the operand: all those of a head, or the entries of a
+  // A row of a file may hold several rows of the operand: all rows of a head, or the entries of a
   // dense row. Every head has the same entries.
   const InputFile& file = reader->second;
   const Index cols = operand.cols_of(problem.shape);

@@ -19,7 +19,7 @@
 namespace redblue {
 namespace {
 
-// An option that is given, and the request that it changes.
+// The option that is being applied, and the request that it changes.
 struct Filling {
   const Settings& settings;
   const KnownMachine& machine;
@@ -35,7 +35,7 @@ struct Filling {
 template <class Value>
 using Named = std::pair<std::string_view, Value>;
 
-// One of several values, by its name.
+// Returns the value with the given name.
 template <class Value, std::size_t count>
 Value choose(const Given& given, const std::array<Named<Value>, count>& values) {
   std::vector<std::string_view> names;
@@ -85,7 +85,7 @@ void fill_sums(const Filling& to) {
   }
 }
 
-// One size of M.
+// The words of one level of fast memory.
 struct LevelWords {
   Index words;
   std::optional<FastMemoryOrigin> from;
@@ -117,7 +117,8 @@ LevelWords parse_level(const Given& given, const Filling& to, bool alone) {
   return {words.words, std::move(words.from)};
 }
 
-// Levels from the innermost out, each of fewer words than the next; or equal ones, which are one.
+// Sets the levels, innermost first, each with fewer words than the next. If all levels have the
+// same size, they are treated as one level.
 void fill_M(const Filling& to) {
   Request& request = to.request;
   static_cast<void>(to.one());
@@ -148,7 +149,7 @@ void fill_M(const Filling& to) {
   }
 }
 
-// The levels of a device, in the words of each worker.
+// Sets the levels of a device, as words for each worker.
 void fill_device(const Filling& to) {
   const Given given = to.one();
   Request& request = to.request;
@@ -204,7 +205,7 @@ void fill_word_costs(const Filling& to) {
   }
 }
 
-// NAME=SIZE, several with commas between, or the one word "printed".
+// Parses NAME=SIZE,... or the word "printed".
 void fill_blocks(const Filling& to) {
   Request& request = to.request;
   for (const Given& given : to.all()) {
@@ -304,7 +305,7 @@ void fill_objective(const Filling& to) {
   }
 }
 
-// Refuses a name that was given before.
+// Adds a value. Refuses a name that was given before.
 template <class Value>
 void put(const Given& given, const std::string& name, const Value& value,
          std::map<std::string, Value>& values) {
@@ -349,7 +350,7 @@ void fill_store(const Filling& to) {
   to.request.store->directory = store_directory(to.one());
 }
 
-// The store that an option of a store changes.
+// Returns the store that an option for stores changes.
 Request::OnDisk& store_of(const Filling& to) {
   if (!to.request.store) {
     throw UsageError(fmt::format("{}: only with {} file:DIR", to.settings.said(to.key),
@@ -387,10 +388,10 @@ void fill_resume(const Filling& to) {
   store_of(to).resume = true;
 }
 
-// More than any job has; a typing error is refused.
+// More than any job has. Larger numbers are typing errors.
 constexpr Index kMostRanks = Index{1} << 14;
 
-// Those of the request, or new ones.
+// Returns the ranks of the request. Adds them if they are missing.
 OnRanks& ranks_of(const Filling& to) {
   std::optional<OnRanks>& on = to.request.on_ranks;
   if (!on) {
@@ -400,7 +401,7 @@ OnRanks& ranks_of(const Filling& to) {
   return *on;
 }
 
-// "RxC" or "RxC:G".
+// Parses "RxC" or "RxC:G".
 void fill_grid(const Filling& to) {
   const Given given = to.one();
   const std::size_t colon = given.text.find(':');
@@ -441,7 +442,7 @@ void fill_ranks(const Filling& to) {
   }
 }
 
-// All ranks are one ring.
+// Arranges all ranks in one ring.
 void fill_ring(const Filling& to) {
   const std::string said = to.settings.said(to.key);
   if (!to.request.on_ranks) {
@@ -476,7 +477,7 @@ void fill_patience(const Filling& to) {
   to.request.on_ranks->patience = std::chrono::seconds(seconds);
 }
 
-// Ranks fill whole grids, and are as many as mpirun started.
+// Checks that the ranks fill whole grids, and that mpirun started as many.
 void check_ranks_given(const Settings& settings, Request& request) {
   if (!request.on_ranks) {
     return;
@@ -538,7 +539,8 @@ struct TableRow {
 constexpr bool kRepeats = true;
 using enum OptionGroup;
 
-// The order matters: M in bytes and `sums` depend on `word`, which comes first.
+// fill() applies the options in this order. `word` comes first, because M in bytes and `sums`
+// depend on it.
 const TableRow kRows[] = {
     {{"kernel", "KERNEL", problem,
       "a kernel (see `redblue list`), or the planner's choice: ", false, auto_names},
@@ -807,7 +809,7 @@ std::filesystem::path store_directory(const Given& given) {
 }
 
 Index parse_granule(const Given& given) {
-  const Index most = StoreOptions().buffer_bytes;  // every command can open these
+  const Index most = StoreOptions().buffer_bytes;  // every command can open such a store
   const Index bytes = parse_bytes(given.text, given.from);
   if (bytes % StoreLayout::kSector != 0 || bytes > most) {
     throw UsageError(fmt::format("{} '{}'{}: expected a multiple of 4KiB, at most 512KiB",

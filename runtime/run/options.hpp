@@ -1,7 +1,7 @@
 #pragma once
-// The options of a kernel's run: which kernel and problem, how much fast memory, where operands
-// are. One table has them all, and one parser makes a Request of them. The command
-// spells a key as a flag, `--kv-heads`; suites and C++ spell it `kv_heads`.
+// The options of a run: kernel, problem, fast memory, and the sources of operands. One table lists
+// them, and one parser turns them into a Request. The command spells a key as a flag, `--kv-heads`.
+// Suites and C++ spell it `kv_heads`.
 
 #include <map>
 #include <optional>
@@ -19,22 +19,22 @@ std::string_view to_string(OptionGroup group);
 
 struct Option {
   std::string_view key;   // kv_heads
-  std::string_view type;  // of its value: SIZE, NAME=FILE, none|kv; empty: it is a switch
+  std::string_view type;  // kind of value: SIZE, NAME=FILE, none|kv; empty for a switch
   OptionGroup group;
-  std::string_view text;  // the beginning of the help
+  std::string_view text;  // first part of the help
   bool repeats = false;
-  std::string (*known)() = nullptr;  // the end of the help: a list of words
+  std::string (*known)() = nullptr;  // last part of the help: a list of words
 
   [[nodiscard]] bool is_switch() const { return type.empty(); }
   [[nodiscard]] std::string help() const;  // one line
 };
 
-// In the order in which they are taken.
+// Returns all options, in the order in which fill() applies them.
 std::vector<Option> options();
 // Requires: the table has this key.
 Option option(std::string_view key);
 
-// The texts that a person gave, by the keys of their options. A switch has the text "1".
+// The texts that a user gave, by option key. A switch has the text "1".
 class Settings {
  public:
   explicit Settings(Spelling spelling) : spelling_(spelling) {}
@@ -46,11 +46,11 @@ class Settings {
   [[nodiscard]] std::string said(std::string_view key) const { return spelled(key, spelling_); }
 
   [[nodiscard]] std::vector<Given> all(std::string_view key) const;
-  // Nothing where the option is left out. Throws: UsageError where it is given twice.
+  // Empty if the option is not given. Throws: UsageError if it is given twice.
   [[nodiscard]] std::optional<Given> one(std::string_view key) const;
-  // The parts of a text, or of several texts, between commas.
+  // Returns the comma-separated parts of all texts of the option.
   [[nodiscard]] std::vector<Given> items(std::string_view key) const;
-  // The first option that was given among these keys.
+  // Returns the first option that the user gave, in the order of `keys`.
   [[nodiscard]] std::optional<Given> first_of(const std::vector<std::string_view>& keys) const;
 
  private:
@@ -58,8 +58,8 @@ class Settings {
   std::map<std::string, std::vector<std::string>, std::less<>> texts_;
 };
 
-// Options ask this about the machine, such as the size of a cache. The default refuses to answer: a
-// suite must mean the same on every machine.
+// Answers questions of options about the machine, such as the size of a cache. The default refuses
+// to answer, because a suite must mean the same on every machine.
 class KnownMachine {
  public:
   KnownMachine() = default;
@@ -69,23 +69,23 @@ class KnownMachine {
 
   struct Part {
     CachePart part;
-    std::string file;  // of the calibration
+    std::string file;  // the calibration file
   };
-  // Throw: UsageError. `given` asks for it.
+  // `given` is the option that asks. Throw: UsageError.
   [[nodiscard]] virtual Topology topology(const Given& given) const;
   [[nodiscard]] virtual Part calibrated(const Given& given, const Topology& topology) const;
   [[nodiscard]] virtual Rates rates() const { return default_rates(); }
 };
 
-// Adds to a request what settings say. Settings of other keys than the table's are left alone.
-// Throws: UsageError; InputError and std::system_error for a file of a device or a calibration.
+// Applies settings to a request. Ignores settings with keys that are not in the table. Throws:
+// UsageError; InputError and std::system_error for a file of a device or a calibration.
 void fill(const Settings& settings, const KnownMachine& machine, Request& request);
 
-// Throws: UsageError with the nearest names if there is no kernel of this name. With `auto_too`,
-// forward/auto and its like are accepted.
+// Throws: UsageError with similar names if no kernel has this name. With `auto_too`, also accepts
+// names such as forward/auto.
 void check_kernel(const std::string& name, bool auto_too);
 
-// A device by its name, `this` machine or a file. Nothing for another word.
+// Returns a device by its name, by `this` (the machine), or from a file. Empty for other words.
 std::optional<Device> find_device(const Given& given, const KnownMachine& machine);
 std::string expected_devices();
 // The words that each of `threads` workers has of each level of a device, the innermost first.
@@ -94,13 +94,13 @@ std::string expected_devices();
 std::vector<Index> device_words(const Device& device, Index threads,
                                 std::optional<Index> word_bytes, const Given& given);
 
-// The directory of file:DIR. Throws: UsageError.
+// Returns DIR of file:DIR. Throws: UsageError.
 std::filesystem::path store_directory(const Given& given);
-// Whole sectors of 4 KiB. Throws: UsageError.
+// Parses a number of bytes that is a multiple of 4 KiB. Throws: UsageError.
 Index parse_granule(const Given& given);
 // Splits NAME=VALUE. Throws: UsageError.
 std::pair<std::string, std::string> parse_named(const Given& given, const char* expected);
-// A number of ranks. Throws: UsageError.
+// Parses a number of ranks. Throws: UsageError.
 Index parse_ranks(const Given& given);
 
 }  // namespace redblue

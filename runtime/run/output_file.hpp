@@ -1,5 +1,6 @@
 #pragma once
-// A file that a result goes to: .npy, or .npz of a sparse one. Or an array in a caller's memory.
+// The target of a result: a .npy file, a .npz file for a sparse result, or an array in the caller's
+// memory.
 
 #include <algorithm>
 #include <span>
@@ -11,11 +12,12 @@
 
 namespace redblue {
 
-// Room for all words of a result, which must outlive it.
+// Writes a result to an array, which must outlive this object.
 class ArrayWriter {
  public:
   explicit ArrayWriter(std::span<float> room) : room_(room) {}
-  // Requires: not more than are missing. Words that are there already are not copied.
+  // Requires: `values` fit in the rest of the array. Words that are already in place are not
+  // copied.
   void append(std::span<const float> values) {
     if (values.data() != room_.data()) {
       std::ranges::copy(values, room_.begin());

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kInterval{200};
 
-// Sums up the words of all machines. The workers and the thread that shows the line share it.
+// Adds up the words of all machines. The workers and the thread that shows the line share it.
 class Watch {
  public:
   explicit Watch(const std::vector<PhaseCost>& phases) : phases_(phases) {}
@@ -35,8 +35,9 @@ class Watch {
   }
 
   struct Seen {
-    Index words;             // so far
-    std::string_view phase;  // of the plan: one that a machine is in, or the last one seen
+    Index words;  // so far
+    // A phase of the plan that a machine is in, or the last phase seen.
+    std::string_view phase;
   };
   Seen look() {
     const std::lock_guard lock(mutex_);
@@ -52,7 +53,7 @@ class Watch {
  private:
   struct AtWork {
     const Machine* machine;
-    Index before;  // words that it had moved when this work began
+    Index before;  // words moved before this work began
   };
   static Index words_of(const AtWork& its) { return its.machine->moved() - its.before; }
 
@@ -63,7 +64,7 @@ class Watch {
   std::size_t phase_ = 0;
 };
 
-// A machine is at work while this lives.
+// Registers a machine as working for its lifetime.
 class Watched {
  public:
   Watched(Watch& watch, const Machine& machine) : watch_(watch), machine_(machine) {
@@ -86,7 +87,8 @@ Progress::Progress(Sink sink, std::chrono::milliseconds delay)
 void Progress::during(const Part& part,
                       const std::function<void(const RunHook& hook)>& work) const {
   const Plan& plan = part.plan;
-  const auto all = static_cast<double>(part.io());  // by the formula: nothing is counted yet
+  // By the formula, because counts do not exist yet.
+  const auto all = static_cast<double>(part.io());
   Watch watch(part.formula);
   const auto line = [&] {
     const auto [words, phase] = watch.look();
@@ -129,7 +131,7 @@ void Progress::show_during(const std::function<std::string()>& line,
   std::jthread printer;
   try {
     printer = std::jthread(print);
-  } catch (const std::system_error&) {  // the system has no more threads: the run is not shown
+  } catch (const std::system_error&) {  // no more threads: the run has no progress line
   }
   work();
 }

@@ -49,12 +49,13 @@ void add_links(const Links& more, Links& links) {
   }
 }
 
-// The rows of a rank's home that its steps changed, appended to a file step by step. A process that
-// is killed leaves what the last checkpoint counts; what it began to append after that is
-// overwritten.
+// A file of the rows that steps changed in a rank's home. Each step appends its rows. If the
+// process is killed, the part of the file that the last checkpoint covers stays valid. Later bytes
+// are overwritten.
 class RankLog {
  public:
-  // Makes the file, and its folder, where they are missing. Waits for a process that ends.
+  // Creates the file and its folder if they are missing. Waits if another process that is ending
+  // still has the file.
   explicit RankLog(std::filesystem::path path) : path_(std::move(path)) {
     std::filesystem::create_directories(path_.parent_path());
     file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
@@ -71,11 +72,11 @@ class RankLog {
     }
   }
 
-  // What the file has, for a checkpoint.
+  // The length and checksum of the file, for a checkpoint.
   [[nodiscard]] const Checkpoint::Log& log() const { return log_; }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
-  // Puts the rows of the file home. Returns whether they are what was written.
+  // Copies the rows of the file to the home. Returns false if the file does not match `log`.
   [[nodiscard]] bool restore(RankHome& home, const Checkpoint::Log& log) {
     const InputBytes file(path_, "a log of rows");
     const auto read = [&](std::span<std::byte> to) {
@@ -103,7 +104,7 @@ class RankLog {
     return log_ == log;
   }
 
-  // Appends the rows of the home that changed, and forces them to disk.
+  // Appends the changed rows of the home, and flushes them to disk.
   void append(RankHome& home) {
     const std::vector<std::string> names = home.names();
     for (const auto& [name, changed] : home.take_changes()) {
@@ -123,11 +124,12 @@ class RankLog {
   }
 
  private:
-  // Rows of a matrix, by its number among the names of the home; their words follow.
+  // The header of some rows: the number of their matrix among the home's names, and the range. The
+  // words follow it in the file.
   struct Record {
     Index matrix, begin, end;
 
-    // The checksum of a log with this record at its end.
+    // Returns the checksum of the log after this record.
     [[nodiscard]] std::uint64_t sum_after(std::uint64_t sum, std::span<const float> words) const {
       const std::array all = {sum, static_cast<std::uint64_t>(matrix),
                               static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(end),
@@ -201,7 +203,8 @@ Links RankResumption::links_before() const {
   return of_all_ == 0 ? Links() : resumption_.state.links[static_cast<std::size_t>(of_all_ - 1)];
 }
 
-// What this rank had before came again: it is the same.
+// If this exchange repeats an earlier one, its rows are the same as before and are not logged
+// again.
 void RankResumption::exchanged(Index exchanges) {
   if (exchanges <= std::ssize(resumption_.state.links)) {
     home_->take_changes();

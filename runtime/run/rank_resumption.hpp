@@ -1,9 +1,11 @@
 #pragma once
-// A part of a run on ranks, on one rank, that leaves checkpoints and resumes from an earlier run.
-// In the rank's folder are a checkpoint (redblue.checkpoint, or forward.checkpoint of a part that
-// makes O and L) and a log of the rows of its home (redblue.words). Ranks that had got further than
-// others resume there; what others need of them over links comes again, and is counted as if it
-// came once.
+// Checkpoints and resumes a part of a run on one rank. The rank's folder holds a checkpoint
+// (redblue.checkpoint, or forward.checkpoint if the part computes O and L for another part) and a
+// log of the rows of its home (redblue.words or forward.words).
+//
+// Some ranks may have finished more work than others before the run ended. Each rank resumes at its
+// own checkpoint. If a slower rank needs rows from a faster rank again, the faster rank sends them
+// again. These words are counted once.
 
 #include <filesystem>
 #include <memory>
@@ -17,37 +19,39 @@
 
 namespace redblue {
 
-// The folder of a rank in the directory of a request's store, and the checkpoint there of a part
-// that makes O and L for another one, or of the other.
+// Return a rank's folder in the directory of the request's store, and the path of its checkpoint
+// there. `makes_forward`: the checkpoint of the part that computes O and L.
 std::filesystem::path folder_of_rank(const Request& request, Index rank);
 std::filesystem::path checkpoint_of_rank(const Request& request, Index rank, bool makes_forward);
 
-// The counts of links since then.
+// Returns now - before.
 Links links_since(const Links& before, const Links& now);
 void add_links(const Links& more, Links& links);
 
 class RankLog;
 
-// `request` must outlive it; the home and the transport are used until run_rank() returns.
+// The request must outlive this object. The home and the transport must live until run_rank()
+// returns.
 class RankResumption {
  public:
-  // The operands that the rank begins with are at the home, which is brought to where the earlier
-  // run left it. `dealt`: rows of others are dealt out before the stages of the kernel. Every rank
-  // calls. Throws: as Resumption(), and note() of the facts; InputError for a damaged log;
-  // std::runtime_error where another process has the files; std::system_error.
+  // Restores the home to its state in the earlier run. Requires: the home holds the rank's initial
+  // operands. `dealt`: ranks exchange rows of O and L before the stages of the kernel. Every rank
+  // calls this constructor. Throws: as Resumption(), and note() for `facts`; InputError for a
+  // damaged log; std::runtime_error if another process uses the files; std::system_error.
   RankResumption(const Request& request, bool makes_forward, const std::vector<std::string>& facts,
                  RankHome& home, Transport& transport, bool dealt);
   ~RankResumption();
 
-  // Whether these rows are to be dealt out, because they are not yet there on all ranks.
+  // Returns true if the ranks must exchange these rows, because some rank does not have them yet.
   [[nodiscard]] bool deals() const { return dealt_ && of_all_ == 0; }
   void have_dealt() { exchanged(1); }
-  // The rest; the home must not move meanwhile.
+  // Returns the remaining steps. The home must not move in memory until they are done.
   [[nodiscard]] RankSteps steps();
-  // The counts of links in earlier runs, of messages that are not sent again.
+  // Returns the counts of links in earlier runs, for messages that are not sent again.
   [[nodiscard]] Links links_before() const;
 
-  // The checkpoints and bytes that this run wrote, 1 if it resumed, and the units done before it.
+  // The number of checkpoints and of bytes that this run wrote. `resumed` is 1 if the run resumed,
+  // and `units` is the number of units done before.
   struct Told {
     Index checkpoints = 0, bytes = 0, resumed = 0, units = 0;
   };
@@ -65,10 +69,10 @@ class RankResumption {
   bool dealt_;
   std::unique_ptr<RankLog> log_;
   Resumption resumption_;
-  Index before_ = 0;  // units
-  Index of_all_ = 0;  // exchanges that every rank has
+  Index before_ = 0;  // units done by earlier runs
+  Index of_all_ = 0;  // number of exchanges that every rank has finished
   Links at_start_;
-  Index bytes_ = 0;  // of the log, that this run wrote
+  Index bytes_ = 0;  // bytes that this run added to the log
 };
 
 }  // namespace redblue

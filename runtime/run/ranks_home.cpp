@@ -39,7 +39,7 @@ namespace {
 
 constexpr std::chrono::hours kAsLongAsItTakes{10000};
 
-// Throws: UsageError where ranks are of other versions, builds or plans.
+// Throws: UsageError if ranks differ in version, build, plan, seed or use of a store.
 void check_facts(Transport& transport, const Part& part, const Request& request) {
   const std::vector<std::string> all = transport.gather(
       fmt::format("{}, seed {}{}", text_of_part(request, part), request.seed.value_or(kDefaultSeed),
@@ -56,8 +56,8 @@ void check_facts(Transport& transport, const Part& part, const Request& request)
   }
 }
 
-// What each rank says, in the order of ranks. Requires: check_facts() before, as the bytes of a
-// fact are those of one build.
+// Returns the facts of all ranks, in the order of ranks. Requires: check_facts() was called,
+// because facts travel as bytes that only the same build can read.
 template <class Fact>
 std::vector<Fact> gather(Transport& transport, const Fact& own) {
   std::vector<Fact> all;
@@ -68,7 +68,7 @@ std::vector<Fact> gather(Transport& transport, const Fact& own) {
   return all;
 }
 
-// The best vector instructions that all ranks have, of those that none has forgone.
+// Selects the best vector instructions that all ranks support and none has disabled.
 void use_common_simd(Transport& transport) {
   const std::vector<std::string> targets = simd_targets();  // the best first
   const auto chosen = std::ranges::find(targets, simd_target());
@@ -85,13 +85,14 @@ void use_common_simd(Transport& transport) {
   }
 }
 
-// The store of one rank's homes on disk: a folder of the run's directory, which is removed with it.
+// The store of one rank's homes on disk. It is a folder of the run's directory, and is removed
+// together with it.
 struct RankStore {
   RankStore(const Request& request, Index rank)
       : folder(folder_of_rank(request, rank)), store(folder, request.store->options) {
     store.remove_temporaries();
   }
-  // While the store holds the folder, which is no other run's then.
+  // Removes the folder while the store still holds it, so that no other run can use it.
   ~RankStore() {
     std::error_code not_empty;
     std::filesystem::remove(folder, not_empty);
@@ -100,7 +101,7 @@ struct RankStore {
 
   std::filesystem::path folder;
   Store store;
-  Index buffered = 0;  // the most words of messages in memory beside homes
+  Index buffered = 0;  // most words of messages in memory at once
 };
 
 class RanksHome final : public OperandHome {
@@ -133,10 +134,10 @@ class RanksHome final : public OperandHome {
   RankStore* store_of(Index rank);
   void allow_files(const Part& part) const;
   void run_rank_of(const Part& part, Transport& transport);
-  // Returns the most words of messages beside homes; as deal_out().
+  // Returns the most words of messages in memory at once, as deal_out() does.
   Index run_head(const Part& part, const GridPlan& of, OfHead which, RankHome& home,
                  Transport& transport, RankCounts& counts);
-  // The set of a rank, and the heads of a set.
+  // Return the set of a rank, and the heads of a set.
   [[nodiscard]] Index set_of_rank(Index rank) const { return rank / of_.front().grid().ranks(); }
   [[nodiscard]] Range heads_of_set(Index set) const {
     return share_of(heads_, set, std::ssize(of_));
@@ -147,7 +148,7 @@ class RanksHome final : public OperandHome {
   Index deal_out(const GridPlan& of, OfHead which, RankHome& home, Transport& transport);
   RankResumption& resume(const Part& part, RankHome& home, Transport& transport);
   void tell_of_stores(StoreReport& stored);
-  // Rows of a result that a rank has, in a matrix of its home, from row `first` of those there on.
+  // Rows of a result that a rank has. In the matrix of its home they begin at row `first`.
   struct Rows {
     Range rows;
     Index rank;
@@ -161,18 +162,18 @@ class RanksHome final : public OperandHome {
   const OnRanks& on_;
   const Report* report_ = nullptr;
   const Readers* readers_ = nullptr;
-  std::mutex mutex_;  // of what ranks of this process share
+  std::mutex mutex_;  // guards members that ranks of this process share
   Index heads_ = 1;
-  std::vector<GridPlan> of_, forward_of_;  // of each set of ranks
-  // Of ranks in this process: the stores of homes on disk, and homes; of the forward part with
-  // nothing but what it made, O and L.
+  std::vector<GridPlan> of_, forward_of_;  // one for each set of ranks
+  // For ranks in this process: the stores of homes on disk, and the homes. Homes of the forward
+  // part hold only O and L.
   std::map<Index, std::unique_ptr<RankStore>> stores_;
   std::map<OfHead, RankHome> homes_, forward_homes_;
   std::optional<Part> forward_;
   std::vector<RankCounts> counts_;
-  Buffers results_, forward_results_;  // at the first rank, of a run that is verified
+  Buffers results_, forward_results_;  // at the first rank, for verification
   std::vector<std::unique_ptr<RankResumption>> resumptions_;
-  StoreReport stored_;  // the checkpoints of all ranks
+  StoreReport stored_;  // facts about the checkpoints of all ranks
 };
 
 std::vector<FoundOperand> RanksHome::find(const Readers&) {
@@ -190,7 +191,8 @@ std::vector<FoundOperand> RanksHome::find(const Readers&) {
   return {};
 }
 
-// The homes of ranks that are threads are in this process, all of them; and what is verified.
+// If ranks are threads, all their homes are in this process. The first rank also holds the data of
+// a verification.
 OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
   const Plan& plan = report.kernel.plan;
   Words words;
@@ -205,7 +207,7 @@ OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
       }
     }
   }
-  // The first rank verifies, with all operands and results in memory.
+  // The first rank verifies with all operands and results in memory.
   const bool verifies = request_.verify && is_first();
   Words bytes = 4 * words;
   if (verifies) {
@@ -218,8 +220,9 @@ OperandHome::MemoryNeed RanksHome::memory_needed(const Report& report) const {
                             : "take a smaller M"};
 }
 
-// Calls visit(rows of the problem, their first word at the home, room for their words) for what the
-// rank begins with of a matrix, or ends with, some rows at a time.
+// Visits the rows of a matrix that a rank holds at the start or at the end, in ranges. Calls
+// visit(rows, at, words): rows of the problem, the position of their first word at the home, and
+// room for their words.
 template <class Visit>
 void for_own_rows(const GridPlan& of, const Signature& matrix, Index rank, const RankHome& home,
                   const Visit& visit) {
@@ -246,7 +249,8 @@ void RanksHome::fill(const GridPlan& of, OfHead which, RankHome& home) const {
   }
 }
 
-// O and L go from the ranks that made them to those that begin with their rows.
+// Sends O and L from the ranks that computed them to the ranks that need their rows at the start.
+// Returns the most words of messages in memory at once.
 Index RanksHome::deal_out(const GridPlan& of, OfHead which, RankHome& home, Transport& transport) {
   const Index rank = which.rank;
   const GridPlan& makes = forward_of_[static_cast<std::size_t>(set_of_rank(rank))];
@@ -281,7 +285,8 @@ Index RanksHome::deal_out(const GridPlan& of, OfHead which, RankHome& home, Tran
   return dealt.buffered();
 }
 
-// Sums are at the rank of the last segment.
+// Returns true if the rank holds a part of the result at the end. A sum ends at the rank of the
+// last segment.
 bool ends_with(const GridPlan& of, const Signature& result, Index rank) {
   return of_queries(result) || of_keys(result) || rank == of.segments().back().rank;
 }
@@ -305,8 +310,9 @@ std::vector<RanksHome::Rows> RanksHome::rows_of(const GridPlan& of, const Signat
   return all;
 }
 
-// Calls take() for the results of all heads in their order, some rows at a time, at the first rank.
-// The others send them, in messages that are not counted, as those of a host program. All call.
+// Calls take() at the first rank for the results of all heads in order, in ranges of rows. The
+// other ranks send their rows in messages that are not counted, because a host program would send
+// them. Every rank calls this.
 void RanksHome::collect(const TakeRows& take) {
   const Plan& plan = of_.front().asked();
   for (const auto& [_, home] : homes_) {
@@ -336,7 +342,7 @@ void RanksHome::collect(const TakeRows& take) {
       }
     }
   }
-  if (on_.transport != nullptr) {  // a rank that fails until here leaves no results
+  if (on_.transport != nullptr) {  // a rank that fails before this point leaves no results
     static_cast<void>(on_.transport->gather("all results are at the first rank"));
   }
 }
@@ -370,7 +376,7 @@ Index RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, Ra
   if (resumption != nullptr) {
     add_links(resumption->links_before(), counts.links);
     for (const RankResumption::Told& its : gather(transport, resumption->told())) {
-      if (transport.rank() == 0) {  // which says what all did
+      if (transport.rank() == 0) {  // the first rank reports for all ranks
         stored_.checkpoints += its.checkpoints;
         stored_.checkpoint_bytes += its.bytes;
         if (its.resumed > 0) {
@@ -386,7 +392,7 @@ Index RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, Ra
   return std::max(buffered, ran.buffered);
 }
 
-// Null: homes are in memory.
+// Returns the store of a rank. Null if homes are in memory.
 RankStore* RanksHome::store_of(Index rank) {
   if (!on_disk()) {
     return nullptr;
@@ -394,7 +400,7 @@ RankStore* RanksHome::store_of(Index rank) {
   const std::lock_guard lock(mutex_);
   std::unique_ptr<RankStore>& store = stores_[rank];
   if (store == nullptr) {
-    for (const bool makes_forward : {false, true}) {  // refuses what a run left
+    for (const bool makes_forward : {false, true}) {  // refuses checkpoints of an earlier run
       const Resumption none(request_, checkpoint_of_rank(request_, rank, makes_forward));
     }
     std::filesystem::create_directories(request_.store->directory);
@@ -406,8 +412,9 @@ RankStore* RanksHome::store_of(Index rank) {
   return store.get();
 }
 
-// Of the ranks in this process: a file for each matrix of one head, and for each result of the
-// others; and those of the store: its folder, room that is held, queues of requests.
+// Allows as many open files as the ranks in this process need. Each rank has a file for each matrix
+// of one head, and a file for each result of the other heads. Its store has a folder, reserved room
+// and request queues.
 void RanksHome::allow_files(const Part& part) const {
   constexpr Index kOfStore = 8;
   Words files;
@@ -432,7 +439,8 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
   RankStore* const store = store_of(transport.rank());
   const RankPart its(of, transport.rank());
   const std::vector<std::string> handed_over = RankHome::handed_over(its);
-  // Room for the heads that are left, before each: what one gave back is taken for the next.
+  // Reserves room for the remaining heads before each head, because the next head can reuse room
+  // that the last one freed.
   const auto reserve_for = [&](Index left) {
     if (store != nullptr && left > 0) {
       store->store.reserve(RankHome::file_bytes(its, store->store, left));
@@ -457,7 +465,7 @@ void RanksHome::run_rank_of(const Part& part, Transport& transport) {
     homes_.emplace(OfHead{transport.rank(), head},
                    std::move(homes[static_cast<std::size_t>(head - heads.begin)]));
   }
-  if (counts_.empty()) {  // once, of ranks that are threads
+  if (counts_.empty()) {  // only once if ranks are threads
     for (const std::string& of_rank : all) {
       counts_.push_back(parse_rank_counts(of_rank));
     }
@@ -484,7 +492,7 @@ RankResumption& RanksHome::resume(const Part& part, RankHome& home, Transport& t
   return *resumptions_.emplace_back(std::move(resumption));
 }
 
-// Each rank knows what all stores moved.
+// Adds up the traffic of all stores. Every rank gets the sum.
 void RanksHome::tell_of_stores(StoreReport& stored) {
   std::vector<StoreReport::OfRank> all;
   for (const auto& [_, its] : stores_) {
@@ -511,7 +519,7 @@ void RanksHome::finish(Report& report) {
   StoreReport& stored = report.store.emplace(stored_);
   stored.directory = request_.store->directory.string();
   stored.resident = resident_bytes();
-  if (on_.transport != nullptr) {  // the first rank verifies and writes results meanwhile
+  if (on_.transport != nullptr) {  // meanwhile the first rank verifies and writes results
     on_.transport->wait_at_most(kAsLongAsItTakes);
   }
   if (on_disk()) {
@@ -599,7 +607,8 @@ void RanksHome::check(const Part& part) {
       }
     }
   }
-  if (on_.transport != nullptr) {  // nothing is handed over of which a rank has found a fault
+  // No result is written if a rank has found a fault in it.
+  if (on_.transport != nullptr) {
     static_cast<void>(on_.transport->gather("results are checked"));
   }
 }
@@ -621,7 +630,8 @@ void RanksHome::take(const Part& forward) {
   forward_results_ = std::exchange(results_, {});
 }
 
-// All operands, made or read again, and O and L as the forward part made them.
+// Verifies with all operands made or read again, and with O and L as the forward part computed
+// them.
 Verdict RanksHome::verify(const Report& report, const std::function<void(double)>& step) const {
   if (!is_first()) {
     return {};

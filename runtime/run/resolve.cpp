@@ -42,7 +42,7 @@ bool is_auto(const Request& request) {
   return find_auto(request.kernel) != nullptr;
 }
 
-// The names of the kernels of which `holds` is true, for messages.
+// Returns the names of the kernels for which `holds` is true, for messages.
 std::string names_of(const std::function<bool(const Kernel&)>& holds,
                      const KernelList& among = kernels()) {
   std::string names;
@@ -54,7 +54,7 @@ std::string names_of(const std::function<bool(const Kernel&)>& holds,
   return names;
 }
 
-// The kernel as it was asked for, for messages of what it is given and returns.
+// Returns the kernel as the user asked for it, for messages about operands and results.
 std::string as_asked(const Request& request) {
   std::string text = request.who();
   if (request.activation != Activation::softmax) {
@@ -79,7 +79,7 @@ bool resumes(const Request& request) {
   return request.store && request.store->resume;
 }
 
-// The extents of a problem as they become known, each with the first option or file that gave it.
+// Collects the extents of a problem. Keeps for each the first option or file that gave it.
 class Extents {
  public:
   void set(Index Shape::*which, Index value, const std::string& who) {
@@ -89,7 +89,7 @@ class Extents {
     set(which, heads.value_or(kNoHeads), who);
   }
   [[nodiscard]] bool know_heads() const { return known_.contains(kHeads); }
-  // Of one head.
+  // Returns the problem of one head.
   RequestedProblem problem() {
     if (!known_.contains("m") && known_.contains("n")) {
       known_["m"] = known_["n"];
@@ -109,7 +109,7 @@ class Extents {
     }
     return asked;
   }
-  // The heads of queries for each head of keys. Requires: after problem().
+  // Returns the number of query heads for each key head. Requires: problem() was called.
   Index stacked() {
     const auto& [heads, who] = known_[kHeads];
     const auto& [kv_heads, who_kv] = known_.try_emplace(kKvHeads, known_[kHeads]).first->second;
@@ -224,7 +224,7 @@ CacheWords cache_words_of(const Request& request, const Topology& topology, cons
 
 namespace {
 
-// "--M 8192,262144", or "--device mine".
+// Returns "--M 8192,262144" or "--device mine".
 std::string levels_text(const Request& request) {
   const std::string said = request.said(request.device ? "device" : "M");
   return request.device ? fmt::format("{} {}", said, request.device->name)
@@ -454,13 +454,13 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
 void set_origins(Report& report, const Request& request, const Readers& readers,
                  const std::vector<FoundOperand>& found) {
   std::map<Origin, std::string> names;
-  std::string square;  // the first square one that comes from the seed
+  std::string square;  // first square operand that comes from the seed
   const Plan& plan = report.kernel.plan;
   for (const Signature& operand : find_kernel(plan.kernel).given(plan.problem)) {
     const std::string name(operand.name);
     const bool stored = std::ranges::find(found, name, &FoundOperand::name) != found.end();
     if (made_by_forward(name) && !readers.contains(name) && !stored) {
-      continue;  // the forward kernel makes them
+      continue;  // the forward kernel computes them
     }
     const auto reader = readers.find(name);
     const Origin origin = reader != readers.end()
@@ -503,7 +503,7 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
 
 namespace {
 
-// The stored entries of a range, in the order of rows.
+// Collects a range of stored entries, in the order of rows.
 void gather(const BlockPattern& pattern, Range entries,
             const std::function<void(Index row, std::span<float> words)>& row_words,
             std::span<float> out) {
@@ -617,7 +617,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   if (request.dv && inputs == Inputs::plain) {
     extents.set(&Shape::dv, *request.dv, request.said("dv"));
   }
-  // Where there are weights, or values are keys, all have width d.
+  // With weights, or if values are keys, all matrices have width d.
   const auto width = [&](const Signature& operand) {
     const bool one = inputs == Inputs::weighted || kernel.sharing != Sharing::none;
     return one && operand.cols == &Shape::dv ? &Shape::d : operand.cols;
@@ -640,7 +640,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
                                    rank + 1));
     }
     const bool of_keys = inputs == Inputs::plain && operand.rows == &Shape::m;
-    if (reader.pattern() != nullptr) {  // entries of every head
+    if (reader.pattern() != nullptr) {  // every head has these entries
       extents.set(operand.rows, shape.front(), who);
       extents.set(operand.cols, shape.back(), who);
       continue;
@@ -699,7 +699,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
 
 namespace {
 
-// Not all queries that meet a key may stay.
+// Checks a number of resident queries. At least one query that meets a key must stream.
 void check_staying(const Request& request, const Problem& problem, Index queries) {
   const Problem live = problem.live_part();
   if (live.mask.full()) {
@@ -715,7 +715,7 @@ void check_staying(const Request& request, const Problem& problem, Index queries
   }
 }
 
-// The grid of the request for a kernel, and its groups of keys.
+// The grid for a kernel, and its number of key groups.
 struct OnGrid {
   Grid grid;
   Index groups;
@@ -729,8 +729,8 @@ OnGrid grid_of(const Request& request, const Kernel& kernel, const Problem& prob
   return {grid, on.groups > 0 ? on.groups : usual_groups(problem, grid)};
 }
 
-// Heads are shared out first, as no words go between them: among as many sets of ranks as there may
-// be, or as grids of the request make of the ranks. Throws: UsageError.
+// Divides heads among sets of ranks first, because heads exchange no words. Makes as many sets as
+// ranks and heads allow, or as many grids of the request as fit in the ranks. Throws: UsageError.
 Request in_sets(const Request& request, Index heads) {
   Request same = request;
   OnRanks& on = *same.on_ranks;
@@ -746,7 +746,7 @@ Request in_sets(const Request& request, Index heads) {
   return same;
 }
 
-// Throws: UsageError for what ranks do not do.
+// Throws: UsageError for requests that ranks do not support.
 void check_ranks(const Request& request, const Kernel& kernel, const RequestedProblem& asked) {
   const OnRanks& on = *request.on_ranks;
   const std::string said = on.said;
@@ -809,8 +809,8 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
   }
 }
 
-// Throws: UsageError for a plan with too few row blocks or groups for this grid, with the option
-// that says so.
+// Throws: UsageError if the plan has too few row blocks or groups for this grid. The message names
+// the option to change.
 void check_plan_on(const Request& request, const Kernel& kernel, const Plan& plan,
                    const Grid& grid) {
   const std::string said =
@@ -822,7 +822,7 @@ void check_plan_on(const Request& request, const Kernel& kernel, const Plan& pla
   }
 }
 
-// The blocks of the planner, before those that a request names replace some.
+// Returns the planner's blocks, before the request replaces some of them.
 Blocks fitted_blocks(const Request& request, const Kernel& kernel, const Problem& problem) {
   const Memory memory = request.memory_of_plan();
   if (!request.on_ranks) {
@@ -841,8 +841,8 @@ Blocks fitted_blocks(const Request& request, const Kernel& kernel, const Problem
   return blocks;
 }
 
-// The blocks with those that a request names in their place. Throws: UsageError for one that the
-// kernel does not have, or not of this size.
+// Replaces the blocks that the request names. Throws: UsageError if the kernel does not have a
+// block, or does not allow the size.
 Blocks with_named_blocks(const Request& request, const Kernel& kernel, const Problem& problem,
                          Blocks blocks) {
   const Fitting& fitting = kernel.fitting;
@@ -976,7 +976,7 @@ Team team_of(const Request& request, const Plan& plan, Index heads) {
   return {.workers = request.threads, .heads = heads};
 }
 
-// The forward pass that makes O and L for a kernel, by kernels that take operands as this one does.
+// The task of computing O and L for a kernel, by forward kernels that take the same operands.
 struct ForwardPass {
   ForwardPass(const Request& request, const Kernel& kernel, const Problem& problem)
       : task(forward_task(task_of(kernel, problem, request.M))),
@@ -1005,7 +1005,8 @@ Plan forward_plan(const Request& request, const Kernel& kernel, const Problem& p
   return makers.front().plan;
 }
 
-// The same where the kernel takes O and L, which nobody gives, in the M that the request allows.
+// Returns the plan of the forward pass in the M that the request allows. Empty if the kernel does
+// not need one.
 std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
                                    const Problem& problem) {
   if (!kernel.needs_forward(problem.activation)) {
@@ -1022,7 +1023,8 @@ std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
     Request same = request;
     same.blocks.clear();
     same.on_ranks->grid = grid_of(request, kernel, problem).grid;
-    if (same.on_ranks->grid->ring) {  // of the same row blocks: O and L stay where they are made
+    // Uses the same row blocks, so that O and L stay where they were computed.
+    if (same.on_ranks->grid->ring) {
       const Blocks blocks = plan_of(request, kernel, problem).blocks;
       same.blocks = {{"Br", blocks[row_block_of(blocks)]}};
     }
@@ -1032,15 +1034,14 @@ std::optional<Plan> forward_before(const Request& request, const Kernel& kernel,
   return forward_plan(request, kernel, problem, std::max(request.M, least));
 }
 
-// A kernel's plan, and the plan of the forward kernel that makes O and L for it.
+// A kernel's plan, and the plan of the forward kernel that computes O and L for it.
 struct Plans {
   Plan plan;
   std::optional<Plan> forward;
-  bool densified = false;  // of the request's sparse operands
+  bool densified = false;  // the request's sparse operands become dense
 };
 
-// Throws: UsageError if no kernel of the pass does what the request asks. `shared`: threads share a
-// head.
+// Throws: UsageError if no kernel of the pass supports the request. `shared`: threads share a head.
 void refuse_what_none_does(const Request& request, const Task& task, bool densified, bool shared) {
   const auto refuse_unless = [&](const char* key, const auto& holds) {
     if (std::ranges::none_of(all_kernel_names_of(task.pass), [&](const KernelName& name) {
@@ -1068,8 +1069,8 @@ void refuse_what_none_does(const Request& request, const Task& task, bool densif
   }
 }
 
-// The planner's first choice among the kernels that can do what else the request asks: split, for
-// several threads or for checkpoints, and stream keys, for a prefetch.
+// Returns the planner's first choice among the kernels that support the request. Threads and
+// checkpoints need a kernel that splits. Prefetch needs a kernel that streams keys.
 Plans choose(const Request& request, const RequestedProblem& asked, bool has_forward) {
   if (!request.blocks.empty() || request.printed_blocks) {
     throw UsageError(fmt::format("{}: {} chooses its own; name a kernel", request.said("blocks"),
@@ -1086,7 +1087,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
       .rates = request.rates_if_timed(),
       .workers = shared ? request.threads : std::min(request.threads, heads),
       .shared_only = true,
-      // A store has operands of one form, and of shared keys entries are none of a kernel's.
+      // A store has one form of each operand. No kernel of sparse operands takes shared keys.
       .densified = request.densify && !request.store && task.problem.sharing == Sharing::none &&
                    densifies(task),
       .densified_in_any_case = must_split || request.prefetch > 1,
@@ -1134,7 +1135,7 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
       least.M);
 }
 
-// The same of several levels.
+// The same for several levels.
 Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bool has_forward) {
   const Kernel& named = *requested_kernel(request).kernel;
   if (!asked.problem.sparsity.dense()) {
@@ -1267,7 +1268,7 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
   if (request.on_ranks) {
     grid = grid_of(request, kernel, plans.plan.problem).grid;
     check_plan_on(request, kernel, plans.plan, *grid);
-    report.bound.reset();  // of one machine
+    report.bound.reset();  // the bound is for one machine
   }
   report.kernel =
       grid ? Part(std::move(plans.plan), *grid, forward, asked.kv_heads(), request.on_ranks->sets)
@@ -1291,7 +1292,7 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
                                  request.on_ranks->sets)
                           : Part(std::move(*plans.forward), {.workers = 1, .heads = team.heads});
   }
-  static_cast<void>(report.kernel.io());  // throws for counts beyond 63 bits
+  static_cast<void>(report.kernel.io());  // throws if the count exceeds 63 bits
   return report;
 }
 
@@ -1359,8 +1360,8 @@ std::vector<Index> shape_of(const Signature& result, const RequestedProblem& ask
   return shape;
 }
 
-// Room for the results that go to the caller's memory: all that are asked for, or all that are
-// dense, where neither operands nor results are on disk.
+// Makes room for results in the caller's memory: all requested results, or all dense results if
+// operands and results are not on disk.
 void make_room(const Request& request, const Kernel& kernel, const RequestedProblem& asked,
                Writers& writers) {
   Arrays& arrays = *request.arrays;

@@ -17,7 +17,7 @@ namespace redblue {
 namespace {
 
 using Kind = Rule::Kind;
-constexpr std::uint64_t kMost = (std::uint64_t{1} << 32) - 1;  // products of two have 64 bits
+constexpr std::uint64_t kMost = (std::uint64_t{1} << 32) - 1;  // a product of two fits in 64 bits
 
 constexpr std::array<std::pair<std::string_view, Kind>, 6> kNames = {{{"identity", Kind::identity},
                                                                       {"random", Kind::random},
@@ -30,7 +30,7 @@ std::string_view name_of(Kind kind) {
   return std::ranges::find(kNames, kind, &std::pair<std::string_view, Kind>::second)->first;
 }
 
-// Also as 4K, 2M or 1G, as sizes are.
+// Parses a number, also with a suffix as in 4K, 2M or 1G.
 std::optional<std::uint64_t> number_of(std::string_view text) {
   const auto number = whole_number(text);
   return number && static_cast<std::uint64_t>(*number) <= kMost
@@ -47,7 +47,7 @@ std::uint64_t at_least_one(std::string_view text, std::string_view what) {
   return *value;
 }
 
-// P/Q, or a decimal number.
+// Parses P/Q or a decimal number.
 void parse_density(std::string_view text, Rule& rule) {
   const std::size_t slash = text.find('/');
   std::optional<std::uint64_t> parts, whole;
@@ -76,7 +76,7 @@ void parse_density(std::string_view text, Rule& rule) {
   rule.whole = *whole;
 }
 
-// A number below `extent`, as likely as another to 32 bits.
+// Maps 32 random bits to a number below `extent`, uniformly to 32 bits.
 std::uint64_t scaled(std::uint64_t bits, std::uint64_t extent) {
   return bits * extent >> 32U;
 }
@@ -138,7 +138,7 @@ class Row {
   [[nodiscard]] std::uint64_t draw(std::uint64_t k) const {
     return hashes_[row_ * rule_.entries + k];
   }
-  // Floyd's sample of [begin, end): each set is as likely as another.
+  // Floyd's sampling from [begin, end): every set is equally likely.
   void choose(std::uint64_t begin, std::uint64_t end) {
     const std::uint64_t extent = end - begin;
     const std::uint64_t count = std::min(rule_.entries, extent);
@@ -175,7 +175,7 @@ class Row {
   std::vector<Index> found_;
 };
 
-// Numbers apart from those of the operand's elements.
+// Returns hashes that differ from the hashes of the operand's elements.
 Hashes hashes_of(std::string_view operand, std::uint64_t seed) {
   return {seed, std::string(operand) + "/pattern"};
 }

@@ -1,24 +1,23 @@
 #pragma once
-// The rules by which operands are made: which entries are stored, row by row. Entries that are not
-// stored are 0 where a kernel takes dense operands.
+// Rules that make operands: they choose the stored entries of each row. Other entries are 0 if a
+// kernel takes the operand as a dense matrix.
 //
-//   identity       the entries (i, i), of as many rows as columns
-//   random:S       S columns of each row, every set of them as likely as another
-//   banded:S       S columns side by side, from i (cols - S) / (rows - 1) on, rounded down: the
-//   band
-//                  goes from corner to corner, and borders have as many as other rows
-//   powerlaw:S     S columns of each row, small ones more often: the columns are cut into
-//                  [0, 1), [1, 3), [3, 7), ... of which each is as likely as another, and in one of
-//                  these all columns are; a column that the row has already gives way to the next
-//                  one that it has not, the first after the last
-//   clusters:S:C   rows and columns are cut into C clusters of equal size, but for one; S columns
-//                  of each row, of its own cluster
-//   density:P/Q    each entry by itself with this chance; or density:0.125
+//   identity       entries (i, i). The matrix must be square.
+//   random:S       S columns in each row. Every set of columns is equally likely.
+//   banded:S       S adjacent columns, starting at i (cols - S) / (rows - 1) rounded down. The
+//                  band runs from corner to corner. Border rows are as long as other rows.
+//   powerlaw:S     S columns in each row, small columns more often. Each draw picks one of the
+//                  ranges [0, 1), [1, 3), [3, 7), ... with equal chance, then a column in it.
+//                  If that column is already taken, the row takes the next free one, cyclically.
+//   clusters:S:C   Rows and columns are cut into C clusters. Cluster sizes differ by at most one.
+//                  Each row has S columns, all in its own cluster.
+//   density:P/Q    Each entry is stored independently with this chance; or density:0.125.
 //
-// Numbers may be 4K, as sizes may.
+// Numbers may have a suffix, such as 4K. A row never has more entries than there are columns to
+// choose from.
 //
-// A row has no more entries than columns to have them in. The choice is in whole numbers, of
-// (seed, operand's name, row) alone: the same on every platform, for any range of rows.
+// The choice uses whole numbers only, and depends only on (seed, operand's name, row). It is the
+// same on every platform, for any range of rows.
 
 #include <cstdint>
 #include <string>
@@ -44,19 +43,22 @@ struct Rule {
 inline constexpr std::string_view kRules =
     "identity, random:S, banded:S, powerlaw:S, clusters:S:C or density:P/Q";
 
-// Throws: std::invalid_argument with what is wrong, in words that follow the text.
+// Throws: std::invalid_argument. The message continues a sentence that begins with the text.
 Rule parse_rule(std::string_view text);
 std::string to_string(const Rule& rule);
 
-// The columns that a row has, in their order. Requires: rows and columns below 2^32.
+// Returns the columns of a row's entries in ascending order. Requires: fewer than 2^32 rows and
+// columns.
 std::vector<Index> row_by_rule(const Rule& rule, std::string_view operand, std::uint64_t seed,
                                Index row, Index rows, Index cols);
-// All rows. Throws: std::invalid_argument, also for extents that the rule does not take.
+// Returns the entries of all rows. Throws: std::invalid_argument, also for extents that the rule
+// does not take.
 BlockPattern pattern_by_rule(const Rule& rule, std::string_view operand, std::uint64_t seed,
                              Index rows, Index cols);
-// All entries.
+// Returns a pattern with all entries.
 BlockPattern full_pattern(Index rows, Index cols);
-// Throws: std::invalid_argument with what is wrong, in words that follow the operand's name.
+// Throws: std::invalid_argument. The message continues a sentence that begins with the operand's
+// name.
 void check_extents(const Rule& rule, Index rows, Index cols);
 
 }  // namespace redblue

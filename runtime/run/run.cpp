@@ -18,7 +18,7 @@
 namespace redblue {
 namespace {
 
-// The hook, on machines that ask before each move whether the run shall end.
+// Wraps the hook: each machine calls `stop` before each move.
 RunHook asking(const RunHook& hook, const std::function<void()>& stop) {
   return [&](Machine& machine, const Plan& plan, const std::function<void()>& work) {
     machine.before_each_move(stop);
@@ -33,7 +33,7 @@ RunHook asking(const RunHook& hook, const std::function<void()>& stop) {
 void run_part(OperandHome& home, Part& part, const RunHook& hook, const Topology& topology,
               const Observers& observers, const std::function<void()>& stop) {
   const auto run = [&](const RunHook& on_each) {
-    const bool asked = stop && !part.ranks;  // ranks ask by themselves
+    const bool asked = stop && !part.ranks;  // ranks call `stop` themselves
     home.run(part, asked ? asking(on_each, stop) : on_each);
   };
   if (observers.progress != nullptr) {
@@ -112,7 +112,7 @@ Report run(const Request& request, const Topology& topology, const Observers& ob
                      : fmt::format("{} ({})", request.kernel, chosen),
                  remedy);
   home->clear();
-  // An output that cannot be written is known before the work is done.
+  // Opens outputs before the work, so that an output that cannot be written fails early.
   Writers writers = open_outputs(request, find_kernel(report.kernel.plan.kernel), problem);
 
   home->bring(report, readers);

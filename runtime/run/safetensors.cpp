@@ -23,13 +23,13 @@ namespace redblue {
 namespace {
 
 constexpr Index kLengthBytes = 8;
-constexpr Index kLongestHeader = 100'000'000;  // as the format's own library has it
+constexpr Index kLongestHeader = 100'000'000;  // the limit of the format's own library
 constexpr std::string_view kMetadata = "__metadata__";
 
 struct Dtype {
   std::string_view name;
   Index bits = 0;
-  std::optional<ElementType> read = std::nullopt;  // what it is here
+  std::optional<ElementType> read = std::nullopt;  // empty: not supported
 };
 constexpr Dtype kDtypes[] = {{"BOOL", 8},
                              {"F4", 4},
@@ -58,14 +58,14 @@ struct Tensor {
   std::string name;
   const Dtype* dtype = nullptr;
   std::vector<Index> shape;
-  Index begin = 0, end = 0;  // of its bytes, in those of all tensors
+  Index begin = 0, end = 0;  // place among the bytes of all tensors
 };
 
 std::string called(std::string_view tensor) {
   return fmt::format("tensor \"{}\"", shortened(tensor));
 }
 
-// The header of one file.
+// Reads and checks the header of one file.
 class Header {
  public:
   explicit Header(const InputBytes& file) : file_(file.path().string()) {
@@ -121,7 +121,7 @@ class Header {
                             : fmt::format("{} tensors; expected the name of one behind a colon: {}",
                                           tensors_.size(), all));
   }
-  // Where the bytes of tensors begin in the file.
+  // Returns the offset in the file at which the bytes of tensors begin.
   [[nodiscard]] Index data() const { return data_; }
 
  private:
@@ -224,7 +224,7 @@ class Header {
     return numbers;
   }
 
-  // That the tensors have all bytes, each once.
+  // Checks that every byte belongs to exactly one tensor.
   void check_bytes(Index bytes) const {
     std::vector<const Tensor*> by_place;
     for (const Tensor& tensor : tensors_) {

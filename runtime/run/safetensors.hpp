@@ -1,10 +1,11 @@
 #pragma once
-// A tensor of a .safetensors file (huggingface.co/docs/safetensors): 8 bytes of a length, so many
-// of JSON that says of each tensor its dtype, shape and bytes, and then the bytes of all.
+// Reads a tensor of a .safetensors file (huggingface.co/docs/safetensors). The file has three
+// parts: the header's length in 8 bytes, a header in JSON, and the bytes of all tensors. The header
+// gives each tensor's dtype, shape and place.
 //
-// The whole header is checked, of the bytes those of one tensor are read. A file is refused where
-// its header is not what the format says: a key twice, an unknown dtype, bytes that do not fit the
-// shape, that overlap, or that no tensor has.
+// The reader checks the whole header, and reads the bytes of one tensor only. It refuses a file if
+// the header breaks the format: a key occurs twice, a dtype is unknown, or a tensor's bytes do not
+// fit its shape. Tensors must not overlap, and every byte must belong to a tensor.
 
 #include <filesystem>
 
@@ -12,7 +13,7 @@
 
 namespace redblue {
 
-// F16, BF16, F32 and F64; little-endian, C order; 1-D, 2-D and 3-D.
+// Supports F16, BF16, F32 and F64, little-endian, C order, in one to three dimensions.
 class TensorReader : public ArrayReader {
  public:
   // Requires: tensor_path(path).

@@ -12,7 +12,7 @@
 namespace redblue {
 namespace {
 
-// Of any kernel.
+// Operands that are sparse for some kernel.
 constexpr std::array<std::string_view, 5> kOperands = {"A1", "X", "A2", "A", "B"};
 
 bool is_one(std::string_view name) {
@@ -94,7 +94,7 @@ Sparsity Sparsities::get(const std::string& key, const std::function<Sparsity()>
 
 namespace {
 
-// Bytes that entries take at least, by a rule, or all entries.
+// Returns the least bytes that the entries of a rule take, or all entries if `rule` is null.
 Words pattern_bytes(const Rule* rule, Index rows, Index cols) {
   Words entries = Words(rows) * cols;
   if (rule != nullptr && rule->kind == Rule::Kind::identity) {
@@ -145,7 +145,8 @@ Sparsity requested_sparsity(const Request& request, const Kernel& kernel, const 
   for (const auto& [name, rule] : request.make) {
     key += fmt::format(" {}={}", name, to_string(rule));
   }
-  for (const auto& [name, file] : readers) {  // what it says, which may be another the next time
+  // The key has the file's content, because the file may change.
+  for (const auto& [name, file] : readers) {
     if (file.pattern() != nullptr) {
       key += fmt::format(" {}:{}", name, fingerprint_of(*file.pattern()));
     }

@@ -1,5 +1,5 @@
 #pragma once
-// The sparse operands of a request: where they have entries, and which values those have.
+// The sparse operands of a request: the places and the values of their stored entries.
 
 #include <deque>
 #include <functional>
@@ -14,28 +14,28 @@
 
 namespace redblue {
 
-// Whether a kernel works on the stored entries of this operand; and the matrix that these are of,
-// for the extents. A result, too: C of a product.
+// is_sparse(): the kernel works on the stored entries of this operand or result (such as C of a
+// product). whole_matrix(): the full matrix that the entries belong to, for its extents.
 bool is_sparse(const Signature& operand);
 Signature whole_matrix(const Signature& operand, Pass pass);
-// The entries of such an operand.
+// Returns the entries of a sparse operand.
 const BlockPattern& pattern_of(const Sparsity& sparsity, const Signature& operand);
 
-// The row and the column of a word that a kernel has of an operand, or result: of sparse ones of
-// the entry that is stored there. Requires: there is one.
+// The row and column of word number `at` of an operand or result. For a sparse operand, that is the
+// place of stored entry `at`. Requires: the word exists.
 struct Place {
   Index row, col;
 };
 Place place_in(const Signature& operand, const Problem& problem, Index at);
 
-// Whether kernels of sparse operands are meant: some that a kernel has entries of come from a file
-// with entries, or are made by a rule other than identity.
+// Returns true if the request needs kernels of sparse operands. That is so if an operand that may
+// be sparse comes from a sparse file, or from a rule other than identity.
 bool asks_for_sparse(const Request& request);
 
-// The last that several requests have asked for, which equal ones share. For several threads.
+// A cache of the most recent sparsities, shared by equal requests. Safe for several threads.
 class Sparsities {
  public:
-  // What `make` has made of this key.
+  // Returns the sparsity for this key. Calls `make` if the cache does not have it.
   Sparsity get(const std::string& key, const std::function<Sparsity()>& make);
 
  private:
@@ -43,27 +43,28 @@ class Sparsities {
   std::deque<std::pair<std::string, Sparsity>> kept_;
 };
 
-// Of the operands of this shape: by their rules, from their files, and else all entries. Throws:
-// UsageError for a rule that does not take the extents.
+// Returns the entries of the operands: by their rules or from their files, otherwise all entries.
+// Throws: UsageError for a rule that does not take the extents.
 Sparsity requested_sparsity(const Request& request, const Kernel& kernel, const Readers& readers,
                             const Shape& shape);
 // Throws: UsageError for a rule that does not take the extents of its operand.
 void check_rules(const Request& request, const std::vector<Signature>& operands, Pass pass,
                  const Shape& shape);
 
-// Equal for equal entries of as many rows and columns: 16 digits.
+// Returns 16 digits. Patterns with the same entries and extents have the same fingerprint.
 std::string fingerprint_of(const BlockPattern& pattern);
 
-// What dead means, of any problem: a query that meets no key.
+// Returns false if the query is dead: it meets no key.
 bool meets_a_key(const Problem& problem, Index query);
-// The words of a dense matrix with these entries.
+// Returns the words of a dense matrix with these entries, and 0 elsewhere.
 std::vector<float> densified(const BlockPattern& pattern, std::span<const float> values);
 
-// Where the kernel of a run takes sparse operands as dense ones: what a kernel of sparse operands
-// takes by this name, if these are entries; else null.
+// If the run's kernel takes sparse operands as dense matrices: returns the operand that a kernel of
+// sparse operands takes by this name, if it has stored entries. Otherwise returns null.
 const Signature* densified_operand(const Report& report, std::string_view name);
 
-// A line about each sparse operand: "A1 random:32", "X from x.npz"; empty of dense operands.
+// Returns the source of each sparse operand by name, such as "random:32" or "x.npz". The map is
+// empty if all operands are dense.
 std::map<std::string, std::string> sparse_sources(const Request& request, const Kernel& kernel);
 
 }  // namespace redblue

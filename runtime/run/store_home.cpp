@@ -73,7 +73,8 @@ class StoreHome final : public OperandHome {
   void finish(Report& report) override;
 
  private:
-  // Of the files that the run makes. A run that may be resumed leaves them when it is ended.
+  // Returns the lifetime of files that the run creates. A run with checkpoints leaves them when it
+  // is stopped.
   [[nodiscard]] StoreFile::Life life() const {
     return resumption_.asked() ? StoreFile::Life::lasting : StoreFile::Life::temporary;
   }
@@ -90,14 +91,14 @@ class StoreHome final : public OperandHome {
   Store store_;
   Resumption resumption_;
   StoreFiles operands_, results_;
-  std::optional<Index> resumed_at_;  // unit
+  std::optional<Index> resumed_at_;  // units done when the run resumed
 };
 
 std::vector<FoundOperand> StoreHome::find(const Readers& readers) {
   for (const std::string& name : store_.names()) {
     const std::vector<Signature> given = asked_.given();
     const Signature* operand = find_operand(given, name);
-    // A store has no entries, but dense matrices.
+    // A store holds only dense matrices, no sparse ones.
     if (operand != nullptr && !is_sparse(*operand) && !readers.contains(name) &&
         !request_.make.contains(name)) {
       operands_[name] = store_.open(lasting_name(name));
@@ -124,8 +125,9 @@ std::vector<FoundOperand> StoreHome::find(const Readers& readers) {
   return found;
 }
 
-// O and L that a forward kernel returns stay in the store. They would be taken for those of the
-// store's other operands, and must not be of a file or of a rule.
+// Refuses a forward kernel if its O and L would not match the store. They stay in the store, and
+// later runs take them for O and L of the store's other operands. So no other operand may come from
+// a file or a rule.
 void StoreHome::refuse_other_forward(const Readers& readers) const {
   const std::string directory = store_.directory().string();
   const auto has = [&](std::string_view name) {
@@ -152,7 +154,7 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
     return;
   }
   if (is_linear(kernel.pass) || request_.activation != Activation::softmax) {
-    // O without L, which no kernel takes
+    // Kernels take O only together with L, so O alone may stay.
     refuse_if(has("L"), "L: O there is that of softmax attention");
     return;
   }
@@ -181,8 +183,8 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
   }
 }
 
-// Whether O and L of the store are those of the run's other operands: all of these but dO are in
-// the store, too, the scale of the softmax is the usual one, and no pair is dead.
+// Returns true if O and L of the store belong to this run's other operands. All operands except dO
+// must be in the store, with the default softmax scale and no mask.
 bool StoreHome::given_with_forward(const Readers& readers) const {
   return !readers.contains("O") && !request_.softmax_scale && !has_mask(request_) &&
          std::ranges::all_of(asked_.given(), [&](const Signature& operand) {
@@ -190,7 +192,8 @@ bool StoreHome::given_with_forward(const Readers& readers) const {
          });
 }
 
-// An operand that came after O and L is not the one that they were made of.
+// Refuses a store in which an operand is newer than O and L, because O and L were computed from an
+// older one.
 void StoreHome::refuse_older_forward() const {
   const auto written = [&](const std::string& name) {
     return std::filesystem::last_write_time(operands_.at(name)->matrix()->path());
@@ -213,7 +216,7 @@ void StoreHome::accept(const RequestedProblem& problem) const {
   }
 }
 
-// Only a verification brings all matrices to memory.
+// Only a verification needs all matrices in memory.
 OperandHome::MemoryNeed StoreHome::memory_needed(const Report& report) const {
   const Words arena = 4 * Words(request_.M);
   if (!request_.verify) {
@@ -259,7 +262,8 @@ void StoreHome::bring(Report& report, const Readers& readers) {
   }
 }
 
-// An operand that the store does not have comes from the earlier run, from a file or from a seed.
+// Brings an operand. If the store does not have it, takes it from the earlier run, from a file or
+// from a seed.
 void StoreHome::bring_operand(const Signature& operand, const Plan& plan, const Readers& readers) {
   const std::string name(operand.name);
   File& file = operands_[name];
@@ -268,7 +272,7 @@ void StoreHome::bring_operand(const Signature& operand, const Plan& plan, const 
   if (!found && resumption_.resumes() && store_.has(temporary_name(name))) {
     try {
       file = store_.open(temporary_name(name));
-    } catch (const StoreError&) {  // the earlier run did not finish it
+    } catch (const StoreError&) {  // the earlier run did not complete this file
     }
   }
   if (file == nullptr) {
@@ -284,17 +288,17 @@ void StoreHome::bring_operand(const Signature& operand, const Plan& plan, const 
   resumption_.note(fmt::format("{} of fingerprint {:016x}", name, file->matrix()->fingerprint()));
 }
 
-// `begun`: an earlier run has written a part of it, if it came to its stage.
+// Opens a file for writing. `begun`: an earlier run may have written a part of it.
 File StoreHome::open_to_write(const std::string& name, Index rows, Index cols,
                               const StoreFile::Use& use, bool begun) {
   return begun && store_.has(name) ? store_.open(name, StoredMatrix::Expect::left_open)
                                    : store_.fresh(name, rows, cols, life(), use);
 }
 
-// In files that a run leaves when it is ended.
+// A workspace in files that stay on disk if the run is stopped.
 class StoreHome::Lasting final : public Workspace {
  public:
-  // `begun`, by its name: whether an earlier run wrote a part of a matrix that is still needed.
+  // `begun` says whether an earlier run wrote a part of the named matrix that is still needed.
   Lasting(StoreHome& home, const Plan& plan, std::function<bool(std::string_view)> begun)
       : home_(home), plan_(plan), begun_(std::move(begun)) {}
   SlowMatrix matrix(std::string name, Index rows, Index cols,
@@ -313,9 +317,9 @@ class StoreHome::Lasting final : public Workspace {
   StoreFiles files_;
 };
 
-// In steps, the rows of a result are on disk when they are done, as are those of large matrices
+// In steps, finished rows of a result are flushed to disk after each step. So are large matrices
 // that stages leave for each other. A sum over row blocks is in the checkpoint instead, because the
-// next row block changes it; so is what else stages leave.
+// next row block changes it. Other matrices between stages are in the checkpoint, too.
 void StoreHome::run(Part& part, const RunHook& hook) {
   const Kernel& kernel = find_kernel(part.plan.kernel);
   const auto& split = kernel.schedule.split;
@@ -360,7 +364,7 @@ void StoreHome::run(Part& part, const RunHook& hook) {
       store_.ledger().begin(Purpose::checkpoints);
       const auto flush = [](const StoreFiles& files) {
         for (const auto& [name, file] : files) {
-          if (file->matrix() != nullptr) {  // else a later stage writes it
+          if (file->matrix() != nullptr) {  // null: a later stage writes it
             file->matrix()->flush();
           }
         }
@@ -371,7 +375,7 @@ void StoreHome::run(Part& part, const RunHook& hook) {
       }
       state.units = done;
       state.counted = counts;
-      // A kernel that sums over row blocks returns the sum alone.
+      // A kernel that sums over row blocks returns only the sum.
       state.left = sums ? in_memory(results_).begin()->second : std::move(left);
       resumption_.write();
       store_.ledger().begin(Purpose::kernel);
@@ -413,7 +417,7 @@ void StoreHome::take(const Part& forward) {
   }
 }
 
-// Each result stays in the store under its name, and is exported where an output asks for it.
+// Keeps each result in the store under its name, and exports it if an output asks for it.
 void StoreHome::hand_over(Writers& writers) {
   for (auto& [name, writer] : writers) {
     export_rows(*results_.at(name), writer);
@@ -421,9 +425,9 @@ void StoreHome::hand_over(Writers& writers) {
   for (const auto& [name, file] : results_) {
     file->seal();
   }
-  // From here on nothing can be resumed: a run that is ended between two names begins anew.
+  // From here on the run cannot resume: if it is stopped between two renames, it must start again.
   resumption_.remove();
-  for (const auto& [name, file] : results_) {  // the store never has results of two runs
+  for (const auto& [name, file] : results_) {  // the store never mixes results of two runs
     std::filesystem::remove(store_.path(lasting_name(name)));
   }
   for (const auto& [name, file] : results_) {

@@ -18,7 +18,7 @@ Window window_of(const Signature& operand, const Kernel& kernel, const Problem& 
                                           : kernel.fitting.window(operand, problem, blocks);
 }
 
-// Of a file that is written in windows that lie apart. Requires: some that do.
+// Returns the bytes of a file with windows kept apart. Requires: not Apart::none.
 Words bytes_apart(const Store& store, const Signature& operand, const Plan& plan,
                   const Problem& problem, Apart apart) {
   const Kernel& kernel = find_kernel(plan.kernel);
@@ -42,8 +42,9 @@ StoreLayout input_layout(const Store& store, const Signature& operand, const Pla
                       prefetch_of(plan.blocks) > 1);
 }
 
-// Where some rows are dead, blocks of live rows begin anywhere; where they are in another order,
-// their rows lie apart. What a resumed run begins anew, it does not find.
+// With dead rows, blocks of live rows can begin anywhere. In another order, the rows of a block are
+// scattered. Both need rows kept apart. A result that a resumed run starts again needs no such
+// care.
 Apart apart(const Signature& result, const Plan& plan) {
   const auto& split = find_kernel(plan.kernel).schedule.split;
   if (!split || split->reduce != nullptr) {
@@ -67,7 +68,7 @@ Words room_needed(const Store& store, const Report& report, const StoreFiles& th
   const Plan& plan = report.kernel.plan;
   const Kernel& kernel = find_kernel(plan.kernel);
   Words bytes;
-  Words most;  // of an operand
+  Words most;  // words of the largest operand
   double excess = 1;
   const auto add = [&](const Signature& operand) {
     const StoreLayout layout = input_layout(store, operand, plan);
@@ -105,7 +106,7 @@ Words room_needed(const Store& store, const Report& report, const StoreFiles& th
     const Words its = find_kernel(forward.kernel).intermediates(forward);
     words = asked.keep ? words + its : std::max(words, its);
   }
-  constexpr Index kMatrices = 8;  // of intermediates at a time
+  constexpr Index kMatrices = 8;  // intermediates that exist at once
   constexpr double kTables = 1.02;
   bytes += Words(kMatrices) * 4 * StoreLayout::kSector;
   return words.overflowed() || bytes.overflowed()

@@ -10,7 +10,7 @@
 namespace redblue {
 namespace {
 
-// The file must outlive the matrix.
+// Makes a matrix over a file, which must outlive it.
 SlowMatrix matrix_of(StoreFile& file, const std::string& name) {
   return file.store().matrix(name, std::shared_ptr<StoreFile>(&file, [](StoreFile*) {}));
 }
@@ -38,11 +38,13 @@ void generate_rows(const Request& request, const Signature& operand, const Probl
 
 void import_rows(const InputFile& reader, const std::string& name, StoreFile& to) {
   SlowMatrix matrix = matrix_of(to, name);
-  if (reader.rows() == 0) {  // no entries, of which a matrix has a word
+  // Without entries, the matrix still has one word.
+  if (reader.rows() == 0) {
     HostAccess::put(matrix, {0, 1}, std::vector<float>(1));
     return;
   }
-  const Index stretch = reader.cols() / to.cols();  // where the words of a row are rows of entries
+  // Rows of the operand in one row of the file. More than 1 for stored entries.
+  const Index stretch = reader.cols() / to.cols();
   for_rows(reader.rows(), reader.cols(), [&](Range I, std::span<float> words) {
     InputFile::reading(name, [&] { reader.read_rows(I, words); });
     HostAccess::put(matrix, {I.begin * stretch, I.end * stretch}, words);

@@ -1,5 +1,5 @@
 #pragma once
-// Matrices of a store, in ranges of rows that take about a MiB of memory.
+// Copies matrices to and from a store, in ranges of rows of about 1 MiB.
 
 #include <functional>
 #include <span>
@@ -13,11 +13,11 @@
 
 namespace redblue {
 
-// Calls visit(rows, words) for one range after the other, with room for its words.
+// Calls visit(rows, words) for each range of rows in order. `words` is room for the range.
 void for_rows(Index rows, Index cols,
               const std::function<void(Range rows, std::span<float> words)>& visit);
 
-// Rows of one head of an operand, by the request's rule for it or from its seed.
+// Writes the rows of one head of an operand, by the request's rule or from its seed.
 void generate_rows(const Request& request, const Signature& operand, const Problem& problem,
                    StoreFile& to);
 // `name` is for messages.

@@ -1,6 +1,6 @@
 #pragma once
-// A problem in memory on which a kernel runs several times, for its speed with different plans. All
-// runs are on the calling thread.
+// A problem in memory on which a kernel runs several times, to compare the speed of plans. All runs
+// use the calling thread.
 
 #include "kernels/kernel.hpp"
 #include "runtime/run/buffers.hpp"
@@ -10,12 +10,12 @@ namespace redblue {
 
 class TimedProblem {
  public:
-  // Makes the inputs from seed 1, and O and L by a forward kernel where the kernel is given them.
+  // Makes the inputs from seed 1. If the kernel takes O and L, a forward kernel computes them.
   TimedProblem(const KernelName& kernel, const Shape& shape);
 
   // Runs the plan once and returns its seconds. Requires: a plan of this kernel and this problem.
   double seconds(const Plan& plan);
-  // Runs once with M words and the blocks for least time. Returns its GF/s over the GF/s of
+  // Runs once with M words and the fastest blocks. Returns the run's GF/s divided by the GF/s of
   // multiply-adds right after it. Throws: FastMemoryTooSmall.
   double of_peak(Index M);
 

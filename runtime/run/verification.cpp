@@ -20,7 +20,8 @@
 namespace redblue {
 namespace {
 
-// The words of given O or L; of a query without a key, which no kernel reads, the exact ones.
+// Returns the words of given O or L. No kernel reads the words of a query without a key, so they
+// are replaced by the exact words.
 std::vector<float> live_words(std::span<const float> given, const Expected& exact,
                               const Problem& problem) {
   std::vector<float> words(given.begin(), given.end());
@@ -34,7 +35,7 @@ std::vector<float> live_words(std::span<const float> given, const Expected& exac
   return words;
 }
 
-// A product of sparse matrices: the words of C that are stored.
+// Returns the stored words of C, a product of sparse matrices.
 Expected stored_of(const Expected& product, const BlockPattern& stored) {
   Expected found;
   for (Index row = 0; row < stored.rows; ++row) {
@@ -49,10 +50,10 @@ Expected stored_of(const Expected& product, const BlockPattern& stored) {
 
 constexpr std::array<float, 1> kNoEntries = {0};
 
-// One head: the operands of its kernel, dense.
+// Checks one head, with dense copies of the operands.
 class HeadCheck {
  public:
-  // `meant` is the problem of dense operands that the kernel's has the results of.
+  // `meant` is the problem of dense operands with the same results as the kernel's problem.
   HeadCheck(const Report& report, const Problem& meant, const Views& inputs, Index head,
             std::function<void(double)> step)
       : report_(report),
@@ -63,7 +64,7 @@ class HeadCheck {
         head_(head),
         step_(std::move(step)) {}
 
-  // `given_off` and what a comparison of the results finds.
+  // Compares the results and sets `given_off`.
   Verdict verify(const Views& results);
 
  private:
@@ -119,7 +120,7 @@ AttentionInput HeadCheck::attention() {
   return problem;
 }
 
-// The distance of O and L as given from those of the other operands.
+// Returns the distance between the given O and L and the O and L of the other operands.
 std::optional<double> HeadCheck::given_off(const AttentionInput& problem) {
   AttentionInput from_nothing = problem;
   from_nothing.dO = {};
@@ -163,7 +164,7 @@ Verdict HeadCheck::verify(const Views& results) {
   for (const Signature& operand : kernel_.returned(plan_.problem)) {
     std::span<const float> computed = head_of(results, operand, plan_.problem.shape, head_);
     Expected& expected = exact.find(operand.name)->second;
-    if (is_sparse(operand) && expected.value.empty()) {  // a word that nobody writes
+    if (is_sparse(operand) && expected.value.empty()) {  // an unused word: C has no stored entries
       expected = {{0}, {0}};
       computed = kNoEntries;
     }
@@ -177,11 +178,12 @@ Verdict HeadCheck::verify(const Views& results) {
       verdict.output = operand.name;
       const bool none = computed.data() == kNoEntries.data();
       const auto [row, col] = none ? Place{0, 0} : place_in(operand, plan_.problem, found.index);
-      // The rows of all stacked heads.
+      // `row` counts over all stacked heads, `rows` is the number of rows of one head.
       const Index rows =
           whole_matrix(operand, kernel_.pass).rows_of(plan_.problem.one_head().shape);
       if (report_.kernel.heads() > 1) {
-        const Index before = heads_of(operand, plan_.problem, head_);  // of other heads of keys
+        // Heads that belong to earlier key heads.
+        const Index before = heads_of(operand, plan_.problem, head_);
         verdict.head = before + row / rows;
       }
       verdict.row = row % rows;
@@ -208,10 +210,10 @@ void check_finite(const Part& part, const Views& results) {
 void check_finite(const Kernel& kernel, const Signature& operand, const Problem& problem,
                   Index first_row, std::span<const float> words, const std::string& where) {
   if (is_sparse(operand) && pattern_of(problem.sparsity, operand).stored() == 0) {
-    return;  // a word that nobody writes
+    return;  // an unused word: C has no stored entries
   }
   const auto is_bad = [&](const float& x) {
-    const Index row = first_row + (&x - words.data());  // of L
+    const Index row = first_row + (&x - words.data());  // the row of L
     return !std::isfinite(x) &&
            !(operand.name == kL.name && std::isinf(x) && x < 0 && !meets_a_key(problem, row));
   };
@@ -254,7 +256,7 @@ Words verification_bytes(const Kernel& kernel, const Problem& problem) {
   for (const Signature& operand : kernel.returns) {
     results += Words(operand.rows_of(shape)) * operand.cols_of(shape);
   }
-  Words sparse;  // dense operands, a mask of single pairs, a dense product
+  Words sparse;  // bytes of dense operands, a mask of single pairs, a dense product
   if (kernel.takes_sparse) {
     const bool product = kernel.pass == Pass::product;
     constexpr Index kBytesOfAPair = 64;
@@ -262,7 +264,7 @@ Words verification_bytes(const Kernel& kernel, const Problem& problem) {
              (product ? 16 * (Words(shape.n) * shape.m)
                       : kBytesOfAPair * (problem.sparsity.pairs() + shape.n));
   }
-  // For each word of a result: a value and what is allowed, in double precision.
+  // Each word of a result has a value and an allowed error, in double precision.
   return evaluation_bytes(shape) + 16 * results + sparse;
 }
 

@@ -20,7 +20,8 @@ bool splits(const Kernel& kernel, const Team& team) {
   return team.heads == 1 && team.workers > 1 && kernel.schedule.split.has_value();
 }
 
-// The units of one worker: as many as others have; under a mask, with as many flops.
+// Returns the units of one worker. Workers get equally many units, or under a mask equally many
+// flops.
 Range units_of(const SplitStage& stage, const Plan& plan, Index worker, Index workers) {
   const Index units = stage.units(plan.problem, plan.blocks);
   if (plan.problem.mask.full() || units == 0) {
@@ -31,10 +32,11 @@ Range units_of(const SplitStage& stage, const Plan& plan, Index worker, Index wo
     return static_cast<double>(cost.flops.value());
   };
   const double all = flops_before(units);
-  if (all == 0) {  // units that add up what others left
+  if (all == 0) {  // these units only add up words of other units
     return share_of(units, worker, workers);
   }
-  const auto first = [&](Index of) {  // the first unit with that worker's share before it
+  // Returns the first unit of worker `of`: earlier units have the flops of the workers before it.
+  const auto first = [&](Index of) {
     const double share = all * static_cast<double>(of) / static_cast<double>(workers);
     return of == workers
                ? units
@@ -43,10 +45,10 @@ Range units_of(const SplitStage& stage, const Plan& plan, Index worker, Index wo
   return {worker == 0 ? 0 : first(worker), first(worker + 1)};
 }
 
-// Of a kernel that sums into g: the units of the last stage, which write partial sums.
+// Returns the number of units that write partial sums of g: the units of the last stage.
 Index units_that_sum(const Kernel& kernel, const Plan& plan) {
   const SplitStage& last = kernel.schedule.split->stages.back();
-  return std::max<Index>(last.units(plan.problem, plan.blocks), 1);  // one where no pair is live
+  return std::max<Index>(last.units(plan.problem, plan.blocks), 1);  // 1 if no pair is live
 }
 
 using Clock = std::chrono::steady_clock;
@@ -55,7 +57,8 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The rows of what stages leave for each other that are there after so many units, and back.
+// Copies the rows that stages have left for each other after `units` units. put_left() copies them
+// back.
 std::vector<float> left_words(const Split& split, const Plan& plan, Index units,
                               std::span<const SlowMatrix> left) {
   std::vector<float> all;
@@ -85,7 +88,7 @@ void put_left(const Split& split, const Plan& plan, Index units, std::span<SlowM
   }
 }
 
-// One worker. It is constructed on its thread, so that its memory is near its core.
+// One worker. Each is constructed on its own thread, so that its memory is near its core.
 struct Worker {
   Worker(const Plan& plan, Unwritten unwritten)
       : machine(plan.M, inner_levels(plan)), clock(machine), workspace(unwritten) {
@@ -100,7 +103,7 @@ struct Worker {
 
 namespace {
 
-// Of the machine's own level where there is none.
+// An inner level. Empty: the machine's own level.
 using MaybeLevel = std::optional<std::size_t>;
 
 const std::vector<PhaseCost>& phases_of(const Plan& plan, MaybeLevel level) {
@@ -135,7 +138,7 @@ std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, co
 std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, const Team& team,
                                     MaybeLevel level) {
   std::vector<PhaseCost> sums;
-  for (const PhaseCost& phase : phases_of(plan, level)) {  // the order of all phases
+  for (const PhaseCost& phase : phases_of(plan, level)) {  // fixes the order of phases
     sums.push_back({.path = phase.path, .reads = 0, .writes = 0, .peak = 0, .flops = 0});
   }
   for (Index worker = 0; worker < team.workers; ++worker) {
@@ -244,7 +247,7 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
   }
   run.counts.seconds->total = seconds_since(start);
   for (const auto& worker : workers) {
-    if (worker != nullptr) {  // null: the worker had no part
+    if (worker != nullptr) {  // null: the worker had no work
       add_counts(worker->machine, worker->clock, plan, team.workers, run.counts);
     }
   }
@@ -276,11 +279,11 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
     const Split& split = *kernel.schedule.split;
     std::vector<SlowMatrix> left =
         left_matrices(split, plan, workspace, steps.as_results ? *steps.as_results : workspace);
-    // Those that are not kept as results.
+    // Matrices that are not kept like results.
     const std::span<SlowMatrix> noted(left.begin(), left.end() - std::ssize(split.left_as_results));
     put_left(split, plan, steps.first, noted, steps.left);
     const Operands all = with(io, left);
-    Index first = 0;  // of the stage's units
+    Index first = 0;  // number of the stage's first unit
     for (const SplitStage& stage : split.stages) {
       const Index units = stage.units(plan.problem, plan.blocks);
       const Index step = stage.at_once.empty() ? 1 : std::max<Index>(units, 1);

@@ -32,13 +32,14 @@ bool has_as_many_keys(const Swept* swept) {
   return swept->size("m") == swept->size("n");
 }
 
-// Whether a point reads A2 and A3 as one matrix.
+// Returns true if a point reads A2 and A3 as one matrix.
 bool shares(const Swept* swept) {
   const auto name = parse_kernel_name(swept->point.subject);
   return shares_keys(swept->point.arguments) || (name && name->sharing != Sharing::none);
 }
 
-// The bounds for all algorithms with the same sharing, and for those that make no sum twice.
+// The lower bound for all algorithms with the same sharing, and the lower bound for algorithms that
+// compute each sum once.
 struct BoundsAt {
   Index all, once;
 };
@@ -53,22 +54,22 @@ BoundsAt bounds_of(const Swept& swept) {
   return {.all = largest(bounds).words, .once = largest(bounds, once).words};
 }
 
-// The usual arguments, which are not named: one thread, one head, memory, no sharing, a
-// softmax, all pairs.
+// Returns true for the usual arguments, which figures do not name: one thread, one head, main
+// memory, no sharing, softmax, all pairs.
 bool is_usual(std::string_view name, const Value& value) {
   const bool shape = name == "n" || name == "m" || name == "d";
   return (value == Value(Index{1}) && !shape) || value == Value("memory") ||
          value == Value("none") || value == Value("softmax") || value == Value("full");
 }
 
-// "8K, 64K"
+// Returns "8K, 64K".
 std::string level_texts(const std::vector<Index>& levels) {
   std::vector<std::string> texts;
   std::ranges::transform(levels, std::back_inserter(texts), size_text);
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-// "n = m = 4,096, d = 64, O and L given".
+// Returns "n = m = 4,096, d = 64, O and L given".
 std::string text_of(const Arguments& common) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : common) {
@@ -80,7 +81,7 @@ std::string text_of(const Arguments& common) {
       continue;
     }
     if (name == "given" && common.contains("activation")) {
-      continue;  // whose O and L nobody is given
+      continue;  // with another activation, O and L are never given
     }
     if (name == "given") {
       parts.emplace_back(value == Value("OL") ? "O and L given" : "from nothing");
@@ -103,13 +104,13 @@ std::string x_label(const Slice& slice) {
                                       : "n = m, queries and keys";
 }
 
-// A short name for the legend; the title has the rest.
+// Returns a short name for the legend. The title has the rest.
 std::string short_name(const std::string& subject) {
   constexpr std::string_view kBackward = "backward/";
   return subject.starts_with(kBackward) ? subject.substr(kBackward.size()) : subject;
 }
 
-// A curve for each subject; the planner's choice is the first.
+// Returns a curve for each subject. The planner's choice is first.
 Curves curves_of(const Slice& slice) {
   Curves curves;
   std::map<Index, BoundsAt> bounds;
@@ -156,7 +157,7 @@ Curves curves_of(const Slice& slice) {
   return curves;
 }
 
-// A text above the plot.
+// Returns commands that write a text above the plot.
 std::string mark_above(double at, const std::string& text) {
   return fmt::format(
       "set label {1} at first {0}, graph 1 center offset 0,0.9 font ',{2}'\n"
@@ -165,8 +166,8 @@ std::string mark_above(double at, const std::string& text) {
       at, gnuplot_text(text), kSmallFont);
 }
 
-// Marks above the plot: M in units of d^2, or over d the point d^2 = M. A line through the plot
-// marks M = d^2.
+// Returns marks above the plot: M in units of d^2, or over d the point d^2 = M. A line through the
+// plot marks M = d^2.
 std::string dividing_line(const Slice& slice, double least, double most) {
   const Swept& some = *slice.points.front();
   const auto inside = [&](double at) { return at >= least && at <= most; };
@@ -199,7 +200,7 @@ std::string dividing_line(const Slice& slice, double least, double most) {
   return marks;
 }
 
-// The roof holds for one thread.
+// The measured limit is for one thread.
 bool on_roofline(const Swept* swept) {
   return swept->speed && swept->total.counts.operations.flops > 0 && is_one(*swept, "threads");
 }
@@ -226,7 +227,8 @@ Points backward_of(const Points& points) {
   std::ranges::copy_if(points, std::back_inserter(backward), [](const Swept* swept) {
     return swept->point.subject.starts_with("backward/") && is_one(*swept, "threads") &&
            is_one(*swept, "heads") &&
-           // For a bound: files may be elsewhere now, and entries differ from point to point.
+           // Bounds need the problem again: files may have moved, and entries differ from point to
+           // point.
            !has_files(swept->point.arguments) && !has_sparse_operands(swept->point);
   });
   if (!std::ranges::all_of(backward, shares)) {
@@ -259,7 +261,8 @@ Picture roofline_picture(const Points& points) {
   struct Roof {
     std::vector<double> peaks, reads;
   };
-  std::map<std::string, Roof> roofs;  // by processor, empty where all points are of one
+  // By processor. One empty name if all points have the same processor.
+  std::map<std::string, Roof> roofs;
   std::vector<double> intensities, speeds;
   for (const Swept* swept : points) {
     if (!on_roofline(swept)) {
@@ -278,7 +281,7 @@ Picture roofline_picture(const Points& points) {
     throw InputError("nothing of one thread was timed: a suite with \"how\": \"time\" is");
   }
   const auto [least, most] = std::ranges::minmax(intensities);
-  // A legend has no room for the names of processors: their roofs have numbers.
+  // Numbers the roofs, because the legend has no room for names of processors.
   double highest = std::ranges::max(speeds);
   std::string title = "How fast, against the words that a flop takes";
   std::string plots;

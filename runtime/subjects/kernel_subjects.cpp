@@ -34,29 +34,29 @@ constexpr std::string_view kMake = "make";
 constexpr std::string_view kIn = "in";
 constexpr std::string_view kSeed = "seed";
 
-// 1 for a kernel without this parameter.
+// Returns 1 for a kernel without this parameter.
 Index prefetch_of(const Arguments& arguments) {
   return arguments.contains(kPrefetch) ? arguments[kPrefetch] : 1;
 }
 
-// Empty where all pairs live.
+// Returns the mask. Empty if all pairs live.
 std::string mask_text(const Arguments& arguments) {
   const std::string mask =
       arguments.contains(kMask) ? to_string(arguments.value(kMask)) : std::string(kFull);
   return mask == kFull ? "" : mask;
 }
 
-// Heads of keys, where there may be fewer than of queries.
+// Returns the number of key heads, if the kernel allows fewer than query heads.
 std::optional<Index> kv_heads_of(const Arguments& arguments) {
   return arguments.contains(kKvHeads) ? std::optional(arguments[kKvHeads]) : std::nullopt;
 }
 
-// The width of values, where they may have another than keys.
+// Returns the width of values, if the kernel allows a width other than d.
 std::optional<Index> dv_of(const Arguments& arguments) {
   return arguments.contains(kDv) ? std::optional(arguments[kDv]) : std::nullopt;
 }
 
-// The texts of `key` by the names of their operands.
+// Returns the texts of argument `key`, by operand.
 NamedTexts named_in(const Arguments& arguments, std::string_view key) {
   try {
     return arguments.contains(key) ? parse_named_texts(to_string(arguments.value(key)))
@@ -66,7 +66,7 @@ NamedTexts named_in(const Arguments& arguments, std::string_view key) {
   }
 }
 
-// The arguments as a suite has them, but for what is left out where it is usual.
+// Returns the arguments as a suite would spell them, without the usual values of heads and mask.
 Settings settings_of(const std::string& kernel, const Arguments& arguments) {
   Settings settings(Spelling::key);
   settings.add("kernel", kernel);
@@ -102,7 +102,7 @@ Request request_of(const std::string& kernel, const Arguments& arguments, Sparsi
   return request;
 }
 
-// The problem of a kernel, of one head of keys.
+// Returns the problem of one head of keys.
 Problem problem_of(const KernelName& name, const Request& request) {
   return requested_problem(request, name, open_inputs(request, name)).problem;
 }
@@ -116,7 +116,7 @@ const Part* forward_of(const Report& report, const Arguments& arguments) {
   return report.forward && !given_forward(arguments) ? &*report.forward : nullptr;
 }
 
-// Adds the phases of the forward pass to the kernel's, as forward/PHASE.
+// Adds the phases of the forward pass to the kernel's phases, as forward/PHASE.
 template <class Phase>
 void add_forward(std::vector<Phase> forward, std::vector<Phase>& phases) {
   for (Phase& phase : forward) {
@@ -125,7 +125,7 @@ void add_forward(std::vector<Phase> forward, std::vector<Phase>& phases) {
   }
 }
 
-// The kernel's phases, with the forward pass if the kernel makes O and L first.
+// Returns the kernel's counts. Includes the forward pass if the kernel computes O and L first.
 RunCounts counts_of(const Report& report, const Arguments& arguments) {
   const auto both = [&](const auto& level_of) {
     RunCounts::Level level = level_of(*report.kernel.counted);
@@ -167,16 +167,16 @@ std::vector<std::vector<PhaseCost>> inner_formulas_of(const Report& report,
   return inner;
 }
 
-// Facts of a kernel that decide which parameters its subject has.
+// The properties of a kernel that decide which parameters its subject has.
 struct Takes {
   Pass pass;
-  bool shares;  // keys, as `sharing` says
-  bool dense;   // operands, with masks and prefetches
+  bool shares;  // takes `sharing`
+  bool dense;   // takes dense operands, masks and prefetch
   bool sparse;
-  bool levels;  // of fast memory, several
+  bool levels;  // takes several levels of fast memory
 };
 
-// The keys of operands that files and rules give.
+// Adds the parameters for operands from files and rules.
 void add_operands(const Takes& takes, Subject& subject) {
   std::vector<std::string> operands;
   for (const KernelName& name : all_kernel_names()) {
@@ -200,7 +200,7 @@ void add_operands(const Takes& takes, Subject& subject) {
                                 .otherwise = static_cast<Index>(kDefaultSeed)});
 }
 
-// The fingerprint of the mask, and of each sparse operand that comes from a file.
+// Returns fingerprints of the mask and of each sparse operand from a file.
 std::map<std::string, std::string> fingerprints(const Arguments& arguments) {
   std::map<std::string, std::string> found;
   if (!mask_text(arguments).empty()) {
@@ -259,7 +259,7 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
                                    .is_text = true,
                                    .is_optional = true});
   }
-  if (takes.dense) {  // kernels of sparse operands stream no keys
+  if (takes.dense) {  // kernels of sparse operands do not stream keys
     const auto store = std::ranges::find(made.parameters, "store", &Parameter::name);
     made.parameters.insert(store, {.name = std::string(kPrefetch),
                                    .help = "blocks of keys in fast memory at a time",

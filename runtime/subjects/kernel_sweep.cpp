@@ -20,8 +20,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Words a second that a machine reads out of main memory, in blocks of half of M, at most some
-// megabytes: the best of a few times. Throws: std::runtime_error if memory is too small.
+// Returns the words per second that a machine reads from main memory, the best of a few tries.
+// Blocks have half of M, at most some megabytes. Throws: std::runtime_error if memory is too small.
 double read_speed(Index M, MemoryBudget* shared) {
   constexpr Index kCols = 1024;
   constexpr Index kRows = 64 * 1024;  // 256 MiB
@@ -44,7 +44,7 @@ double read_speed(Index M, MemoryBudget* shared) {
   return best;
 }
 
-// Adds what a part moved at one level; `counted` where it ran.
+// Adds the phases of a part at one level. `counted` is set if the part ran.
 void add_phases(const std::vector<PhaseCost>& formula,
                 const std::optional<RunCounts::Level>& counted, const std::string& prefix,
                 std::vector<SweptPhase>& phases, SweptPhase& sum) {
@@ -87,7 +87,7 @@ void add_part(const Part& part, const std::string& prefix, bool timed, Swept& sw
   }
 }
 
-// Timed if `words_per_second` is set.
+// Converts a report to a point. It is timed if `words_per_second` is set.
 Swept swept_of(const Point& point, const Report& report,
                const std::optional<double>& words_per_second) {
   const bool timed = words_per_second.has_value();
@@ -107,7 +107,7 @@ Swept swept_of(const Point& point, const Report& report,
       swept.inner[level].bound = bound->words;
     }
   }
-  // Levels of equal words are one, and each has its words.
+  // Levels of equal size were treated as one, so each of them has the same counts.
   for (std::size_t level = 1; level < report.equal_levels; ++level) {
     swept.inner.push_back(swept.levels().back());
   }
@@ -115,7 +115,7 @@ Swept swept_of(const Point& point, const Report& report,
     phase.counts.operations = {};
     phase.seconds.reset();
   };
-  for (SweptLevel& level : swept.inner) {  // operations and seconds are those of M
+  for (SweptLevel& level : swept.inner) {  // operations and seconds belong to M
     clear(level.total);
     std::ranges::for_each(level.phases, clear);
   }
@@ -142,8 +142,8 @@ Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory,
     if (how == How::count) {
       return swept_of(point, counted(), std::nullopt);
     }
-    // Measured before the runs, which would be lost if memory is too small for it; and after
-    // counted(), which throws for a point that does not fit.
+    // Measured before the runs, because too little memory would otherwise waste them. Measured
+    // after counted(), which throws for a point that does not fit.
     std::optional<double> words_per_second;
     if (timed) {
       words_per_second = read_speed(counted().kernel.plan.M, memory);

@@ -1,5 +1,5 @@
 #pragma once
-// The points of a sweep of redblue's kernels.
+// Runs or counts the points of a sweep of redblue's kernels.
 
 #include <functional>
 #include <string>
@@ -11,14 +11,13 @@
 
 namespace redblue {
 
-// Runs or counts a point of redblue's kernels. A timed point runs three times, or once if that
-// takes more than two seconds; the fastest run counts. Points at the same time share `memory`. With
-// slow words on a disk `stop` is called repeatedly and may end the run by throwing. Throws: as
-// run().
+// Runs or counts one point. A timed point runs three times, or once if a run takes more than two
+// seconds. The fastest run counts. Concurrent points share `memory`. `stop` is called regularly
+// during a run, and an exception from it ends the run. Throws: as run().
 Swept sweep_point(const Point& point, How how, bool timed, MemoryBudget* memory = nullptr,
                   const std::function<void()>& stop = nullptr, Sparsities* sparsities = nullptr);
 
-// The document's "context", the build and the machine, as one line of JSON.
+// Returns the build and the machine as one line of JSON: the "context" of a document.
 std::string sweep_context(const Topology& topology);
 
 }  // namespace redblue

@@ -26,7 +26,8 @@ std::size_t sizes_of(const Slice& slice) {
 }
 
 std::string plot_of(const Curves& curves, int column, bool titles) {
-  constexpr std::size_t kMarks = 9;  // the most on a curve, so that its dashes show between them
+  // The most marks on a curve, so that its dashes stay visible.
+  constexpr std::size_t kMarks = 9;
   const auto title = [&](const std::string& text) {
     return titles ? "title " + gnuplot_text(text) : "notitle";
   };
@@ -63,7 +64,7 @@ std::string x_range(double least, double most, std::size_t most_tics) {
 }
 
 std::string two_plots(const Curves& curves, const std::string& marks) {
-  // Two plots with short numbers, and between them room for the second axis.
+  // Two plots with short numbers, with room between them for the second axis.
   constexpr double kLeft = 0.09;
   constexpr double kBetween = 0.085;
   constexpr double kPlot = (kPlotRight - kLeft - kBetween) / 2;

@@ -19,7 +19,7 @@
 namespace redblue {
 namespace {
 
-// "n = 64, M = 1K".
+// Returns "n = 64, M = 1K".
 std::string said_plainly(const Arguments& common) {
   std::vector<std::string> parts;
   for (const auto& [name, value] : common) {
@@ -40,7 +40,7 @@ bool are_equal(const Points& points, std::string_view name, std::string_view oth
   });
 }
 
-// M, and then what else varies.
+// Returns M, then the other arguments that vary.
 std::vector<std::string> plain_axes(const Points& points) {
   std::vector<std::string> axes = {"M"};
   for (const auto& [name, values] : differing(points, plain_family())) {
@@ -64,7 +64,7 @@ std::string plain_axis(const Slice& slice) {
   return label;
 }
 
-// A curve for each subject, without bounds.
+// Returns a curve for each subject, without bounds.
 Curves curves_of_words(const Slice& slice) {
   Curves curves;
   curves.once = false;
@@ -95,7 +95,7 @@ Curves curves_of_words(const Slice& slice) {
   return curves;
 }
 
-// A curve for each level; without bounds where one of them has none.
+// Returns a curve for each level. Omits bounds if a level has none.
 Curves curves_of_levels(const Slice& slice) {
   struct At {
     Index M, words;
@@ -132,7 +132,7 @@ Curves curves_of_levels(const Slice& slice) {
     curves.data.emplace_back(fmt::format("$curve{}", curves.data.size()), std::move(lines));
     curves.names.push_back(fmt::format("level {}", curves.names.size() + 1));
     curves.sizes.push_back(level.size());
-    // Not where points have other levels besides.
+    // Two points with equal M differ in other levels. Such a curve is not joined.
     curves.joined.push_back(std::ranges::adjacent_find(level, {}, &At::M) == level.end());
   }
   if (sizes.size() >= 2) {
@@ -230,7 +230,7 @@ bool has_size(const Swept& swept, std::string_view name) {
 }
 
 std::vector<Slice> slices(const Points& points, std::string_view over, const Family& family) {
-  std::map<std::string, bool, std::less<>> goes;  // with the axis, by argument
+  std::map<std::string, bool, std::less<>> goes;  // by argument: varies with the axis
   std::vector<Slice> found;
   for (const Swept* swept : points) {
     if (!has_size(*swept, over)) {  // another kernel's size
@@ -375,7 +375,7 @@ Picture phases_picture(const Slice& slice) {
     sizes.push_back(size);
   }
   const double box = std::pow(apart, 0.4);
-  // The size, the ends of its box, and the words of the first 0, 1, ... phases.
+  // Each line has the size, the ends of its box, and the words of the first 0, 1, ... phases.
   std::string lines;
   for (std::size_t k = 0; k < points.size(); ++k) {
     lines += fmt::format("{} {} {} 0", points[k]->size(slice.over), sizes[k] / box, sizes[k] * box);
@@ -402,7 +402,7 @@ Picture phases_picture(const Slice& slice) {
   picture.commands = fmt::format("set grid noxtics\nset yrange [0:{}]\n{}{}{}",
                                  1.03 * static_cast<double>(largest), gnuplot_tics('y', largest),
                                  x_range(least, most, kMostTics), marks);
-  // From the top of the stack down.
+  // Draws the stack from top to bottom.
   picture.commands += fmt::format("plot $words using 1:{0}:2:3:4:{0} with boxxyerror {1} notitle",
                                   names.size() + 4, kGnuplotWhite);
   for (std::size_t k = names.size(); k > 0; --k) {

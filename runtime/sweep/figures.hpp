@@ -1,5 +1,5 @@
 #pragma once
-// Pictures of a sweep: words against M or a size, and words by phase. Values.
+// Pictures of a sweep: words against M or a size, and words by phase. All types are values.
 
 #include <map>
 #include <string>
@@ -16,36 +16,36 @@ using Points = std::vector<const Swept*>;
 
 struct Slice;
 
-// What pictures know of the kernels of a sweep, beside their counts. Its functions are not null.
+// The facts that pictures need about a family of kernels, apart from counts. No function is null.
 struct Family {
-  // The sizes that can be the axis of a figure, the first ones before others.
+  // The sizes that can be the axis of a figure, in order of preference.
   std::vector<std::string> (*axes)(const Points& points);
-  // Whether an argument varies with the axis, or with an argument before it.
+  // True if an argument varies together with `other`, which is the axis or an earlier argument.
   bool (*goes_with)(const Points& points, std::string_view name, std::string_view other);
-  bool (*is_usual)(std::string_view name, const Value& value);  // then nobody names it
-  std::string (*said)(const Arguments& common);                 // "n = 64, M = 1K"
-  std::string (*axis)(const Slice& slice);                      // "M, words of fast memory"
+  bool (*is_usual)(std::string_view name, const Value& value);  // usual values are not named
+  std::string (*said)(const Arguments& common);                 // such as "n = 64, M = 1K"
+  std::string (*axis)(const Slice& slice);                      // such as "M, words of fast memory"
   std::string (*in_legend)(const std::string& subject);
-  std::string (*marks)(const Slice& slice, double least, double most);  // above the plot
+  std::string (*marks)(const Slice& slice, double least, double most);  // marks above the plot
 };
-// Of kernels of which nothing is known but their counts.
+// The family of kernels that are known only by their counts.
 const Family& plain_family();
 
 // Points that differ only in their subject and in one size.
 struct Slice {
   std::string over;
-  Arguments common = {};  // of all points, without the usual ones
+  Arguments common = {};  // arguments common to all points, without usual values
   Points points = {};
   const Family* family = &plain_family();
 };
 
-// The points with the arguments of `where`, compared as text.
+// Returns the points that have the arguments in `where`, compared as text.
 Points points_of(const Sweep& sweep, const std::map<std::string, std::string>& where = {});
-// The points of one subject.
+// Returns the points of one subject.
 Points only(const Points& points, std::string_view subject);
 std::vector<std::string> subjects_of(const Points& points);
 
-// The arguments that vary, each with its values, without those that go with another.
+// The arguments that vary, each with its values. Omits arguments that vary with another one.
 struct Differing {
   std::string name;
   std::vector<std::string> values = {};
@@ -53,25 +53,27 @@ struct Differing {
 std::vector<Differing> differing(const Points& points, const Family& family);
 
 bool has_size(const Swept& swept, std::string_view name);
-// Points without a size of that name are in no slice.
+// Groups the points into slices over one size. Omits points that do not have this size.
 std::vector<Slice> slices(const Points& points, std::string_view over, const Family& family);
-// For each point the slice, over any size, that has the most sizes, of at least two.
+// Returns for each point the slice, over any size, that has the most sizes. Slices have at least
+// two sizes.
 std::vector<Slice> best_slices(const Points& points, const Family& family);
 
-// The words of each subject. Throws (all pictures): InputError if there is nothing to draw.
+// Plots the words of each subject. Throws (all pictures): InputError if there is nothing to draw.
 Picture words_picture(const Slice& slice);
-// The points of several levels of fast memory that differ in nothing else than M and these.
+// Groups points with several levels of fast memory. Points of a slice differ only in M and the
+// levels.
 std::vector<Slice> level_slices(const Points& points, const Family& family);
-// The words of one subject at each of its levels against the level's M, and over the lower bound at
+// Plots the words of one subject at each level against the level's M, and over the lower bound at
 // that M. Requires: a slice of level_slices().
 Picture levels_picture(const Slice& slice);
-// The words of one subject by phase.
+// Plots the words of one subject by phase.
 Picture phases_picture(const Slice& slice);
 
-// All figures that the points allow, of a plain family; by phase for at most `phases` subjects. A
-// point belongs to the slice, over any size, that has the most points.
+// Returns all figures that the points of a plain family allow, with pictures by phase for at most
+// `phases` subjects. A point belongs to the slice, over any size, that has the most points.
 std::vector<Picture> plain_figures(const Sweep& sweep, std::size_t phases);
-// Those by level, and those by phase of slices, for at most so many subjects each.
+// Return pictures by level, and by phase, for at most `most` subjects each.
 std::vector<Picture> level_figures(const Points& points, const Family& family, std::size_t most);
 std::vector<Picture> phase_figures(const std::vector<Slice>& slices, std::size_t most);
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kNothing = "\u2013";
 
-// "8,192 / 65,536" of "8192,65536"
+// Returns "8,192 / 65,536" for "8192,65536".
 std::string inner_text(const Value& value) {
   std::string text;
   std::istringstream levels(to_string(value));
@@ -39,7 +39,7 @@ std::string argument(const Swept& swept, const std::string& name) {
   return size != nullptr ? grouped(*size) : name == kInner ? inner_text(value) : to_string(value);
 }
 
-// The arguments that tables must name, and those that one sentence names for all points.
+// The arguments that tables must name, and the arguments that one sentence names for all points.
 struct Varying {
   std::vector<std::string> names;
   std::vector<std::string> everywhere;
@@ -67,7 +67,7 @@ Varying varying(const Sweep& sweep) {
   return found;
 }
 
-// "backward/small, n = 1,024, M = 4,096": a name that no other point has.
+// Returns a unique name of a point: "backward/small, n = 1,024, M = 4,096".
 std::string name_of(const Swept& swept, const Varying& varying) {
   std::string text = swept.point.subject;
   for (const std::string& name : varying.names) {
@@ -93,7 +93,7 @@ std::string with_sign(Index number) {
   return (number > 0 ? "+" : "") + grouped(number);
 }
 
-// A sentence for each count that differs from its formula.
+// Returns a sentence for each count that differs from its formula.
 std::vector<std::string> differences(const Swept& swept) {
   std::vector<std::string> found;
   const auto compare = [&](const SweptPhase& phase, const std::string& level) {
@@ -125,7 +125,7 @@ std::string number(Index count) {
   return html_cell(count == 0 ? kNothing : grouped(count));
 }
 
-// The cells of words read, written and in all, and of the peak.
+// Returns the cells for words read, words written, their sum, and the peak.
 std::string counts(const SweptPhase& phase) {
   const auto compared = [&](const Tallied& one) {
     const Index count = one.count(phase);
@@ -138,7 +138,7 @@ std::string counts(const SweptPhase& phase) {
          compared(kTallied[2]);
 }
 
-// The peak as a share of M.
+// Returns a cell with the peak as a share of M.
 std::string part_of_M(Index M, Index peak) {
   return html_cell(fmt::format("{:.3f}", static_cast<double>(peak) / static_cast<double>(M)));
 }
@@ -154,7 +154,7 @@ bool timed(const Sweep& sweep) {
                              [](const Swept& swept) { return !!swept.total.seconds; });
 }
 
-// The speed of own kernels has nothing to be held against.
+// Points of a user's own kernels have no speed, because no machine limit was measured for them.
 bool has_speed(const Sweep& sweep) {
   return std::ranges::any_of(sweep.points, [](const Swept& swept) { return !!swept.speed; });
 }
@@ -163,7 +163,7 @@ bool on_several_machines(const Sweep& sweep) {
   return std::ranges::any_of(sweep.points, [](const Swept& swept) { return !!swept.processor; });
 }
 
-// The columns of a table of points that not each table has.
+// The optional columns of a table of points.
 struct Columns {
   bool bound, time, speed, processor;
 };
@@ -259,7 +259,7 @@ bool has_levels(const Sweep& sweep) {
   return std::ranges::any_of(sweep.points, [](const Swept& swept) { return !swept.inner.empty(); });
 }
 
-// A row for each level of each point that has several, from the innermost out.
+// Writes a row for each level of each point with several levels, innermost first.
 std::string levels(const Sweep& sweep, const Varying& varying) {
   std::vector<std::string> names = {"kernel"};
   for (const std::string& name : varying.names) {
@@ -300,7 +300,7 @@ std::string levels(const Sweep& sweep, const Varying& varying) {
          html_table("The levels of fast memory; a name leads to its phases", names, rows);
 }
 
-// The phases at an inner level, whose operations are those above.
+// Writes the phases at an inner level. Their operations are the same as at M, shown above.
 std::string level_phases(const SweptLevel& level, std::size_t number) {
   const auto row = [&](const SweptPhase& phase) {
     return fmt::format("<tr><th scope=\"row\">{}</th>",
@@ -349,7 +349,7 @@ std::string phases(const Swept& swept, std::size_t k, const Varying& varying) {
                      html_text(name), k, tables);
 }
 
-// The agreement of counts and formulas, the most important result of a sweep.
+// Reports the agreement of counts and formulas, the most important result of a sweep.
 std::string verdict(const Sweep& sweep, const Varying& varying) {
   const auto failed = std::ranges::count(sweep.points, true, &Swept::failed);
   const auto unfit = std::ranges::count(sweep.points, false, &Swept::fits) - failed;
@@ -427,7 +427,7 @@ std::string title_of(const Sweep& sweep) {
                               : fmt::format("Words moved by {} kernels", subjects.size());
 }
 
-// A figure scrolls on its own: scaled to a telephone, its text would be too small to read.
+// Writes a figure that scrolls by itself. Scaled to a phone, its text would be too small to read.
 std::string figure(const ReportFigure& figure) {
   return fmt::format(
       "<figure><figcaption>{2}</figcaption>\n<div class=\"scroll\" role=\"region\" tabindex=\"0\" "

@@ -1,6 +1,6 @@
 #pragma once
-// A sweep as one HTML page: the points, the machine, the agreement of counts and formulas, figures
-// and tables.
+// Writes a sweep as one HTML page: points, machine, agreement of counts and formulas, figures and
+// tables.
 
 #include <string>
 #include <vector>

@@ -17,7 +17,7 @@ namespace redblue {
 namespace {
 
 constexpr std::array kOfTheMachine = {"simd", "processor", "cores", "caches"};
-constexpr const char* kMachines = "machines";  // in place of these, of a sweep on several machines
+constexpr const char* kMachines = "machines";  // used instead if a sweep ran on several machines
 
 Json context_of(const KeptHead& head) {
   return parse_json(head.context, "context");
@@ -35,13 +35,13 @@ std::vector<Json> machines_of(const KeptHead& head) {
   return {machine};
 }
 
-// "AMD EPYC 7763 (AVX3)"
+// Returns "AMD EPYC 7763 (AVX3)".
 std::string processor_of(const JsonField& machine) {
   const auto model = machine.unless_null("processor");
   return fmt::format("{} ({})", model ? model->text() : "unknown", machine["simd"].text());
 }
 
-// Later functions take a context as it is.
+// Checks a context once, because later functions do not check it again.
 void check_context(const JsonField& context) {
   static_cast<void>(context.members());
   if (!context.has(kMachines)) {
@@ -99,8 +99,8 @@ struct Held {
   const Swept* swept;
 };
 
-// The fastest of what several parts have of a point, and the same for any order of the parts.
-// Throws: InputError if they differ in more than times.
+// Returns the fastest result of a point among several parts. The order of the parts does not
+// matter. Throws: InputError if results differ in more than times.
 const Swept& fastest(const std::vector<Held>& held) {
   const Held& first = held.front();
   for (const Held& other : held) {
@@ -117,7 +117,7 @@ const Swept& fastest(const std::vector<Held>& held) {
           })->swept;
 }
 
-// Says of each time of a part which processor took it.
+// Adds the processor to each time of a part.
 void name_processor(SweptPart& part) {
   const Json machine = machines_of(part.kept.head).front();
   const std::string processor = processor_of({machine, part.name});
@@ -128,8 +128,8 @@ void name_processor(SweptPart& part) {
   }
 }
 
-// The machines of the parts that have points, each once, in an order that is the same for any order
-// of the parts.
+// Returns the machines of the parts that have points, each once. The order of the parts does not
+// matter.
 std::vector<Json> machines_of(const std::vector<SweptPart>& parts) {
   std::map<std::string, Json> machines;
   for (const SweptPart& part : parts) {
@@ -146,7 +146,7 @@ std::vector<Json> machines_of(const std::vector<SweptPart>& parts) {
   return found;
 }
 
-// The context of a part, with other machines.
+// Returns the context of a part with its machines replaced.
 std::string context_on(const KeptHead& head, const std::vector<Json>& machines) {
   const Json context = context_of(head);
   Json merged = Json::object();

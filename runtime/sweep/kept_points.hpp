@@ -1,7 +1,7 @@
 #pragma once
-// The journal of a sweep, points.jsonl: what its points come from, in its first line, and the
-// points that are done, a line each. A killed sweep continues by it, and parts are merged by it.
-// All types are values.
+// The journal of a sweep, points.jsonl. The first line describes the source of the points. Each
+// other line is one finished point. A killed sweep resumes from its journal, and parts of a sweep
+// are merged by their journals. All types are values.
 
 #include <string>
 #include <vector>
@@ -11,23 +11,23 @@
 
 namespace redblue {
 
-inline constexpr const char* kTimed = "time";  // `how` of suites whose points are timed
+inline constexpr const char* kTimed = "time";  // value of `how` for timed suites
 
 struct KeptHead {
   SuiteOrigin origin;
   SuitePart part = {};
-  std::string context;  // as sweep_context() has it
+  std::string context;  // text from sweep_context()
 };
 std::string to_line(const KeptHead& head);
-// What of `found` keeps a sweep with the other head from taking its points, such as "suite"; empty:
-// it can take them. Counts are those of any machine, times are not.
+// Returns the member of `found`, such as "suite", that prevents a sweep with head `head` from using
+// its points. Empty if it can use them. Counts from another machine can be used, times cannot.
 std::string differing(const KeptHead& found, const KeptHead& head);
 
 struct KeptPoints {
   KeptHead head;
   std::vector<Swept> points = {};
 };
-// Throws: InputError with `path` and the line; for a first line that is no head, too.
+// Throws: InputError with `path` and the line, also if the first line is not a head.
 KeptPoints parse_kept(const std::vector<std::string>& lines, const std::string& path);
 
 // The journal of one part, with the name of its directory.
@@ -36,15 +36,16 @@ struct SweptPart {
   KeptPoints kept;
 };
 
-// What one sweep of all parts would have left.
+// The result that one sweep of all parts would have.
 struct MergedSweep {
   Sweep sweep;
   KeptHead head;
-  std::string missing;  // what is said of points that no part has; empty if none is missing
+  // Message about points that no part has. Empty if all points are there.
+  std::string missing;
 };
-// A point that several parts have must be the same in all but its times, of which the fastest
-// count. Throws: InputError with the names of two parts that are not of one sweep, or differ in a
-// point.
+// Merges parts. If several parts have a point, it must be the same in all except its times, and the
+// fastest time is kept. Throws: InputError with the names of two parts that come from different
+// sweeps or disagree about a point.
 MergedSweep merge(std::vector<SweptPart> parts);
 
 }  // namespace redblue

@@ -21,8 +21,8 @@ Index words_or_none(const Words& words) {
   return words.overflowed() ? 0 : words.value();
 }
 
-// CSV leaves out 0 flops (beyond 63 bits) and 0 other operations (not counted). JSON has no
-// operations of one of several levels: they are the machine's.
+// CSV omits 0 flops (beyond 63 bits) and 0 other operations (not counted). JSON omits operations of
+// inner levels, because operations belong to the machine.
 Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound,
                   bool of_level = false) {
   const auto& [path, io, operations, peak, indices] = phase.counts;
@@ -48,7 +48,7 @@ Cells phase_cells(const SweptPhase& phase, const std::optional<Index>& bound,
           {{"", of_level || !phase.seconds ? "" : "seconds", "seconds"}, phase.seconds}};
 }
 
-// The argument M, and the levels below it.
+// Returns the argument M and the levels below it.
 std::string M_levels(const Arguments& arguments) {
   if (!arguments.contains(kInner)) {
     return "";
@@ -63,7 +63,7 @@ Json phases_json(const std::vector<SweptPhase>& phases, bool of_level) {
       rows_of(phases, [&](const SweptPhase& phase) { return phase_cells(phase, {}, of_level); }));
 }
 
-// The inner levels, and last M itself.
+// Returns the inner levels, then M itself.
 Json levels_json(const Swept& swept) {
   return json_of(rows_of(swept.levels(), [](const SweptLevel& level) -> Cells {
     return {{"M", level.M},
@@ -80,7 +80,7 @@ Cells speed_cells(const std::optional<Speed>& speed) {
           {in_json_and_csv("words_per_second"), of(&Speed::words_per_second)}};
 }
 
-// Reads and writes are added.
+// Half of the range, because reads and writes are added.
 constexpr Index kMostCounted = INT64_MAX / 2;
 
 SweptPhase phase_of(const JsonField& field) {
@@ -155,7 +155,7 @@ SweptLevel level_of(const JsonField& field) {
           .bound = bound_of(field)};
 }
 
-// Sizes are at least 1: pictures have them on logarithmic axes.
+// Reads arguments. Sizes must be at least 1, because pictures use logarithmic axes.
 Arguments sizes_and_texts_of(const JsonField& field) {
   for (const auto& [name, value] : field.members()) {
     static_cast<void>(value.json().is_string() ? 1 : value.size());
@@ -190,13 +190,14 @@ Swept swept_of(const JsonField& field) {
       swept.inner.push_back(level_of(level));
     }
   }
-  if (!swept.inner.empty()) {  // the last one is M itself
+  if (!swept.inner.empty()) {  // the last level is M itself
     swept.inner.pop_back();
   }
   return swept;
 }
 
-// Of an argument; a size of a user's own kernel may be called like another column.
+// Returns the column of an argument. A size of a user's own kernel may have the name of another
+// column.
 std::string column_of(const std::string& argument) {
   static const std::vector<std::string> others = [] {
     std::vector<std::string> names = {"subject", "fits",     "kernel", "blocks",
@@ -245,7 +246,7 @@ SweptPhase predicted_phase(const PhaseCost& cost) {
 Swept swept_of(const Point& point, const std::optional<RunCounts>& counted,
                const std::optional<std::vector<PhaseCost>>& formula) {
   Swept swept{.point = point, .kernel = point.subject};
-  // A phase without a name would be taken for the total.
+  // A phase with an empty name would look like the total.
   const auto named = [](std::string path) { return path.empty() ? kOutside : std::move(path); };
   if (formula) {
     swept.total = predicted_phase(total(*formula));
@@ -258,7 +259,7 @@ Swept swept_of(const Point& point, const std::optional<RunCounts>& counted,
   if (!counted) {
     return swept;
   }
-  for (SweptPhase& phase : swept.phases) {  // one that the run does not enter moves nothing
+  for (SweptPhase& phase : swept.phases) {  // a phase that the run does not enter moves no words
     phase.counts = {.path = phase.counts.path, .io = {}, .operations = {}};
   }
   for (std::size_t k = 0; k < counted->phases.size(); ++k) {
@@ -266,7 +267,7 @@ Swept swept_of(const Point& point, const std::optional<RunCounts>& counted,
     phase.path = named(phase.path);
     auto known = std::ranges::find_if(
         swept.phases, [&](const SweptPhase& each) { return each.counts.path == phase.path; });
-    if (known == swept.phases.end()) {  // the formula, if there is one, says nothing of it
+    if (known == swept.phases.end()) {  // the formula does not have this phase
       known = swept.phases.insert(
           swept.phases.end(),
           {.counts = {}, .formula = formula ? std::optional(Predicted()) : std::nullopt});

@@ -1,6 +1,6 @@
 #pragma once
-// A sweep: the points of a suite, counted and perhaps timed, from which figures and reports are
-// made. Values.
+// A sweep is the points of a suite, counted and perhaps timed. Figures and reports are made from
+// it. All types are values.
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@
 
 namespace redblue {
 
-// What a formula says of a phase, or of all phases.
+// The prediction of a formula for a phase, or for all phases.
 struct Predicted {
   IoCount io;
   Index peak = 0;
@@ -26,17 +26,17 @@ struct Predicted {
   friend bool operator==(const Predicted&, const Predicted&) = default;
 };
 
-// The counts of a phase, or of all phases, and those of the formula, where there is one.
-// Elementwise operations are 0 if nothing ran, flops are 0 beyond 63 bits.
+// The counts of a phase, or of all phases, and the formula's prediction if it exists. Elementwise
+// operations are 0 if the point was not run. Flops are 0 beyond 63 bits.
 struct SweptPhase {
-  PhaseCounts counts;  // path empty: all
+  PhaseCounts counts;  // empty path: all phases
   std::optional<Predicted> formula = std::nullopt;
   std::optional<double> seconds = std::nullopt;
 
   friend bool operator==(const SweptPhase&, const SweptPhase&) = default;
 };
 
-// An inner level of fast memory, whose operations are those of M itself.
+// An inner level of fast memory. It has no own operations: they are counted once, with M.
 struct SweptLevel {
   Index M = 0;
   SweptPhase total = {};
@@ -46,31 +46,31 @@ struct SweptLevel {
   friend bool operator==(const SweptLevel&, const SweptLevel&) = default;
 };
 
-// The speed of a run, and the roof: the speeds that the machine reached in the same process.
+// The speed of a run, and the machine's limits as measured in the same process.
 struct Speed {
   double gflops = 0;
-  double peak_gflops = 0;       // of multiply-adds
-  double words_per_second = 0;  // of one thread that reads a slow matrix of 256 MiB
+  double peak_gflops = 0;       // speed of multiply-adds
+  double words_per_second = 0;  // one thread reading a slow matrix of 256 MiB
   friend bool operator==(const Speed&, const Speed&) = default;
 };
 
 struct Swept {
   Point point;              // with complete arguments
-  std::string kernel = {};  // that ran; differs from the subject's name for auto
+  std::string kernel = {};  // the kernel that ran; differs from the subject for auto
   std::string blocks = {};  // "Br=64 Bc=8"
-  bool fits = true;         // in M, and runs; if not, only `failed` and `why` are set
-  bool failed = false;      // does not run at any M
-  std::string why = {};     // the reason for not fitting, or for failing
+  bool fits = true;         // fits in M and runs; if not, only `failed` and `why` are set
+  bool failed = false;      // cannot run at any M
+  std::string why = {};     // reason for not fitting or failing
   SweptPhase total = {};
   std::vector<SweptPhase> phases = {};
-  std::optional<Index> bound = {};     // the largest proven bound for algorithms of its kind
-  std::vector<SweptLevel> inner = {};  // levels, from the innermost out
+  std::optional<Index> bound = {};     // largest proven lower bound of its class
+  std::vector<SweptLevel> inner = {};  // inner levels, innermost first
   std::optional<Speed> speed = {};
-  // Of the machine that took the times; only if a sweep has times of several machines.
+  // The processor that took the times. Set only if a sweep has times of several machines.
   std::optional<std::string> processor = std::nullopt;
 
   [[nodiscard]] Index size(std::string_view name) const { return point.arguments[name]; }
-  // The inner levels, and last M itself.
+  // Returns the inner levels, then M itself.
   [[nodiscard]] std::vector<SweptLevel> levels() const;
   friend bool operator==(const Swept&, const Swept&) = default;
 };
@@ -80,39 +80,39 @@ std::string to_line(const Swept& swept);
 // Throws: InputError with `place` in front.
 Swept parse_line(std::string_view line, const std::string& place);
 
-// The entry of a point that does not fit, or failed.
+// Returns the entry of a point that does not fit or failed.
 Swept nothing_swept(const Point& point, bool failed, const std::string& why);
 
-// The counts of a formula alone, phase by phase.
+// Returns the prediction of a formula for one phase, without counts.
 SweptPhase predicted_phase(const PhaseCost& cost);
-// A point of one level that ran, or whose formula says its counts, or both. Requires: one of them.
+// Returns a point with one level from its counts, its formula, or both. Requires: at least one.
 Swept swept_of(const Point& point, const std::optional<RunCounts>& counted,
                const std::optional<std::vector<PhaseCost>>& formula);
 
-// The seed of all operands of redblue's kernels.
+// Seed of all operands of redblue's kernels.
 inline constexpr std::uint64_t kSweepSeed = 1;
-// The key of a context that names the command of a user's own kernels.
+// Key in a context. Its value is the command that has the user's own kernels.
 inline constexpr const char* kProgram = "program";
 
 struct Sweep {
   std::string how;    // run, count, time
-  std::string suite;  // its text
+  std::string suite;  // text of the suite
   std::vector<Swept> points = {};
-  SuitePart part = {};                    // that the points are
-  std::vector<std::string> missing = {};  // the names of points that no merged part had
-  // Facts about the build and the machine, as names and texts; only in a parsed sweep, as is the
-  // command whose own kernels were swept; empty: redblue.
+  SuitePart part = {};                    // the part of the suite that the points are
+  std::vector<std::string> missing = {};  // names of points that no merged part had
+  // Facts about the build and the machine, by name, and the command of the user's own kernels
+  // (empty: redblue). Set only in a parsed sweep.
   std::vector<std::pair<std::string, std::string>> context = {};
   std::string program = {};
 };
 
-// The names of all arguments, in the order of their first points.
+// Returns the names of all arguments, in order of first use.
 std::vector<std::string> argument_names(const Sweep& sweep);
 
-// For each point a row for every phase, and one for the total; and the same for each inner level.
+// Writes a row for each phase of a point and a row for its total. Inner levels have such rows, too.
 std::string to_csv(const Sweep& sweep);
-// The whole sweep. `context` is the document's, as one line of JSON: the build and the machine.
-// Throws: InputError for a context that is no JSON.
+// Writes the whole sweep. `context` describes the build and the machine, as one line of JSON.
+// Throws: InputError if `context` is not JSON.
 std::string to_json(const Sweep& sweep, const std::string& context);
 // Throws: InputError with `place` in front.
 Sweep parse_sweep(std::string_view text, const std::string& place);

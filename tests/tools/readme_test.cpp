@@ -132,7 +132,7 @@ TEST_F(Walk, ThroughTheTutorial) {
       const Outcome outcome =
           Process{.words = {"/bin/sh", "-c", "{ " + line.substr(2) + "; } 2>&1"},
                   .environment = {"PATH=" + path + ":/usr/bin:/bin"},
-                  .directory = directory_}
+                  .directory = directory_ / "."}
               .run();
       actual += line + "\n" + outcome.out;
       expected += line + "\n";
