@@ -1,6 +1,6 @@
 #pragma once
-// The activations turn a score into f: by the softmax of its row, or by a function phi of the score
-// alone.
+// Activations. An activation turns scores into f: by the softmax of each row, or by a function phi
+// of each score.
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace redblue {
 // relu: max(s, 0), with phi'(0) = 0; sigmoid: 1 / (1 + exp(-s)); silu: s sigmoid(s).
 enum class Activation : std::uint8_t { softmax, relu, sigmoid, silu };
 
-// The name in options, messages and files; empty for a value that is no activation.
+// Returns the name in options, messages and files; empty if the value is not an activation.
 constexpr std::string_view name_of(Activation activation) {
   switch (activation) {
     case Activation::softmax:
@@ -30,8 +30,8 @@ constexpr std::string_view name_of(Activation activation) {
   return {};
 }
 
-// Every activation, in the order of the enumeration. The compiler counts the names, so that this
-// list cannot miss one.
+// Every activation, in the order of the enumeration. The compiler counts the names, so the list is
+// always complete.
 inline constexpr auto kActivations = [] {
   constexpr std::size_t kCount = [] {
     std::size_t count = 0;
@@ -47,11 +47,11 @@ inline constexpr auto kActivations = [] {
   return all;
 }();
 
-// Throws: ShapeMismatch for a value that is no activation.
+// Throws: ShapeMismatch if the value is not an activation.
 std::string_view to_string(Activation activation);
 std::optional<Activation> parse_activation(std::string_view name);
 
-// For code that knows the functions of a score alone, and was given something else. Throws:
+// For code that knows only functions of one score and got another activation. Throws:
 // ShapeMismatch.
 [[noreturn]] void refuse_activation(Activation activation);
 

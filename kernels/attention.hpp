@@ -1,15 +1,16 @@
 #pragma once
-// The operands of attention, for the signatures of kernels:
+// Signatures of the operands of attention. Notation:
 //
 //   S = A1 X, h = A3 Y, f = softmax(S A2^T) by rows, O = f h, L = log of the rows' sums of
 //   exp(S A2^T); given dO: q = dO h^T, v = rowsum(f * q), p = f * (q - v), g = A1^T p A2.
 //
-// Of another activation phi than softmax, s = S A2^T, f = phi(s), p = phi'(s) * q, of live pairs:
-// no L and no v.
+// For another activation phi: s = S A2^T, f = phi(s), p = phi'(s) * q for live pairs. Then L and v
+// do not exist.
 //
-// Of plain inputs, S = c Q, A2 = K, h = V; dQ = c p K, dK = p^T S, dV = f^T dO. Of a layer, c = 1,
-// Q = S, K = A2, V = h: dX = A1^T dQ, which is g, dA1 = dQ X^T, dA2 = dK, dY = A3^T dV,
-// dA3 = dV Y^T.
+// For plain inputs: S = c Q, A2 = K, h = V; dQ = c p K, dK = p^T S, dV = f^T dO.
+//
+// For a layer: c = 1, Q = S, K = A2, V = h. Then dX = A1^T dQ, which is g, dA1 = dQ X^T, dA2 = dK,
+// dY = A3^T dV, dA3 = dV Y^T.
 
 #include <string_view>
 
@@ -22,11 +23,11 @@ inline constexpr Signature kA2{"A2", &Shape::m, &Shape::d};
 inline constexpr Signature kA3{"A3", &Shape::m, &Shape::d};
 inline constexpr Signature kX{"X", &Shape::d, &Shape::d};
 inline constexpr Signature kY{"Y", &Shape::d, &Shape::d};
-// The values of sparse operands, row by row; Problem::sparsity says where they are.
+// The values of sparse operands, row by row. Problem::sparsity has their positions.
 inline constexpr Signature kSparseA1{"A1", &Shape::A1_stored, nullptr};
 inline constexpr Signature kSparseX{"X", &Shape::X_stored, nullptr};
 inline constexpr Signature kSparseA2{"A2", &Shape::A2_stored, nullptr};
-// Of these, rows of g are added to one by one.
+// The result g of sparse operands: rows are added to it one by one.
 inline constexpr Signature kSparseg{"g", &Shape::d, &Shape::d, Holds::sums};
 inline constexpr Signature kQ{"Q", &Shape::n, &Shape::d};
 inline constexpr Signature kK{"K", &Shape::m, &Shape::d};
@@ -44,8 +45,8 @@ inline constexpr Signature kdA1{"dA1", &Shape::n, &Shape::d};
 inline constexpr Signature kdA2{"dA2", &Shape::m, &Shape::d};
 inline constexpr Signature kdA3{"dA3", &Shape::m, &Shape::d};
 
-// What the matrices of a problem are called: `rows` is S, or c Q; values are the keys where they
-// are shared.
+// The names of a problem's matrices. `rows` is "S", or "Q" for c Q. If values are keys, `values` is
+// the name of the keys.
 struct InputNames {
   std::string_view queries, keys, values, rows;
 };
@@ -56,7 +57,7 @@ constexpr InputNames input_names(const Problem& problem) {
              : InputNames{kQ.name, kK.name, shared ? kK.name : kV.name, "Q"};
 }
 
-// O and L, which the forward pass makes for a backward one.
+// Returns whether the operand is O or L, which the forward pass computes for a backward pass.
 inline bool made_by_forward(std::string_view operand) {
   return operand == kO.name || operand == kL.name;
 }

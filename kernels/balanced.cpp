@@ -22,19 +22,20 @@ std::string_view last_name(std::string_view block) {
   return block.substr(block.rfind('.') + 1);
 }
 
-// Rows or keys of tiles of scores: Br, dKV.Bc.
+// Returns whether the block is the rows or keys of tiles of scores: Br, dKV.Bc.
 bool is_of_scores(std::string_view block) {
   return last_name(block) == "Br" || last_name(block) == "Bc";
 }
 
-// Sides of tiles. Other blocks are numbers of groups, of keys that stay, or switches.
+// Returns whether the block is a side of tiles. Other blocks are numbers of groups or of resident
+// keys, or switches.
 bool is_size(std::string_view block) {
   const std::string_view name = last_name(block);
   return name.starts_with('B') || name == "rows" || name == "cols" || name == "depth" ||
          name == "piece";
 }
 
-// What blocks of a kernel move and hold in one level.
+// Counts the words that blocks of a kernel move and hold in one level.
 class Counted {
  public:
   Counted(const Kernel& kernel, const Problem& problem, Index M)
@@ -50,8 +51,8 @@ class Counted {
     return sum.overflowed() ? std::numeric_limits<double>::infinity()
                             : static_cast<double>(sum.value());
   }
-  // Sets this block to the largest size that fits beside the others, from `least` to `most`, in
-  // steps.
+  // Sets this block to the largest size that fits with the other blocks, from `least` to `most` in
+  // steps of `step`.
   void grow(Blocks& blocks, std::string_view name, Index least, Index most, Index step = 1) const {
     const auto size = [&](Index steps) { return std::min(least + (steps - 1) * step, most); };
     const auto with = [&](Index steps) {
@@ -86,21 +87,21 @@ class Counted {
 
 constexpr std::string_view kResident = "resident";
 
-// A number of keys or columns that stay in fast memory.
+// Returns whether the block is a number of resident keys or columns.
 bool stays(std::string_view block) {
   return block == kResident || block == kKept;
 }
 
 constexpr Index kVector = 16;
 
-// Without the lanes of a last vector that is less than an eighth of the size.
+// Drops the lanes of a last vector if they are less than an eighth of the size.
 Index in_vectors(Index size) {
   const Index beyond = size % kVector;
   return 8 * beyond < size ? size - beyond : size;
 }
 
-// In place of the blocks of least time for a kernel whose keys stay: keys pass in whole vectors,
-// and as many stay as fit beside them.
+// Replaces the blocks of least time for a kernel with resident keys. Keys stream in whole vectors,
+// and the resident keys may shrink down to one to make room.
 Blocks wider(const Blocks& fewest, const Problem& problem) {
   constexpr Index kKeys = 96;
   Blocks blocks = fewest;
@@ -109,8 +110,8 @@ Blocks wider(const Blocks& fewest, const Problem& problem) {
   return blocks;
 }
 
-// The way from the blocks of the fewest words to those of the least time. Each phase of a kernel
-// has its own place on it, from 0 to 1.
+// A path from the blocks of the fewest words to the blocks of least time. Each phase of a kernel
+// has its own place on the path, from 0 to 1.
 class Way {
  public:
   Way(const Counted& counted, const Blocks& fewest, const Blocks& fastest)
@@ -126,7 +127,7 @@ class Way {
         phases_.push_back(phase_of(name));
       }
     }
-    // The phase with the narrowest blocks has the most to gain.
+    // The phase with the narrowest blocks comes first, because it gains the most.
     std::ranges::stable_sort(phases_, {}, [&](std::string_view phase) {
       Index narrowest = std::numeric_limits<Index>::max();
       for (const Step& step : steps_) {
@@ -136,8 +137,9 @@ class Way {
     });
   }
 
-  // Each phase as far along as its share of what `most` words allow beyond the fewest, one after
-  // the other, and then as far as all of it allows.
+  // Returns the blocks farthest along the path that move at most `most` words. First, one phase
+  // after the other advances as far as its share of the additional words allows. Then each phase
+  // advances as far as the remaining words allow.
   [[nodiscard]] Blocks farthest(double most) const {
     std::vector<double> places(phases_.size(), kNotBegun);
     Blocks best = fewest_;
@@ -203,7 +205,8 @@ class Way {
       const auto size = static_cast<Index>(std::exp(std::lerp(few, fast, places[phase])) + 0.5);
       blocks.set(step.name, size);
     }
-    // What shrinks is as large as it can be, and then as small as it can be for the same words.
+    // A size that shrinks is made as large as fits, and then as small as the same number of words
+    // allows.
     for (const Step& step : begun) {
       if (step.few > step.fast) {
         counted_.grow(blocks, step.name, blocks[step.name], step.few);
@@ -279,7 +282,8 @@ Blocks in_multiples(const Kernel& kernel, const Problem& problem, const Memory& 
                ? most
                : std::max(size / memory.multiple, Index{1}) * memory.multiple;
   };
-  // Each size shrunk to such a part of itself, and what stays.
+  // Returns the blocks with each size, and each number of resident keys or columns, multiplied by
+  // `part`.
   const auto shrunk = [&](const Blocks& of, double part) {
     Blocks smaller = of;
     for (const auto& [name, size] : of) {

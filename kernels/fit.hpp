@@ -1,6 +1,6 @@
 #pragma once
-// Finding the blocks that fit. Peaks never fall when a block grows, so the largest fitting
-// block is found by bisection. And the windows that blocks make of an operand.
+// Helpers that find blocks that fit in fast memory, by bisection: peaks never fall when a block
+// grows. Also the windows in which blocks cut an operand.
 
 #include <algorithm>
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace redblue {
 
-// The largest size in [1, limit] that fits, or 1 where none does (the caller finds out when
-// it compares the plan's peak with M). Requires: what fits, fits in all smaller sizes too.
+// Returns the largest size in [1, limit] that fits, or 1 if no size fits; the caller then finds
+// that the plan's peak exceeds M. Requires: if a size fits, all smaller sizes fit.
 template <class Fits>
 Index largest(Index limit, Fits fits) {
   Index low = 1;
@@ -30,7 +30,8 @@ Index largest(Index limit, Fits fits) {
   return low;
 }
 
-// The words of all levels of fast memory, weighed, with the cost of a level.
+// Returns the words of all levels of fast memory, weighted by cost. `cost` returns the cost of a
+// level.
 template <class CostOf>
 double weighted_words(const Memory& memory, const CostOf& cost) {
   std::vector<Words> moved;
@@ -41,19 +42,19 @@ double weighted_words(const Memory& memory, const CostOf& cost) {
   return memory.weighted(moved);
 }
 
-// The sizes up to which a search tries all: a mask takes longer to count.
+// Largest size up to which a search tries every size. Under a mask, counting takes longer.
 inline Index sizes_tried(const Problem& problem) {
   return problem.mask.full() ? 4096 : 64;
 }
 
-// Row blocks, and of something else as much as fits beside them.
+// A number of rows, and the largest amount of something else that fits with them.
 struct RowsBeside {
   Index rows, other;
 };
 
-// Of the sizes that cut n rows evenly, from `most_rows` down, each with other(size), the pair of
-// fewest words; above `tried` some sizes of each doubling, so that plans are made quickly.
-// Requires: words fall with a size, and with the other, of which there are `all`.
+// Returns the pair (rows, other(rows)) with the fewest words. It tries sizes that cut n rows
+// evenly, from `most_rows` down. Above `tried` it skips sizes, so that plans are made quickly.
+// Requires: words fall as either number grows, and the other number is at most `all`.
 template <class Other, class WordsOf>
 RowsBeside fewest_words_beside(Index n, Index most_rows, Index all, const Other& other,
                                const WordsOf& words, Index tried) {
@@ -61,7 +62,7 @@ RowsBeside fewest_words_beside(Index n, Index most_rows, Index all, const Other&
   for (Index r = most_rows; r > 0; r -= r <= tried ? 1 : std::max<Index>(r / (tried / 8), 1)) {
     r = even(n, r);
     if (words(r, all) >= words(best.rows, best.other)) {
-      break;  // nor any smaller size
+      break;  // smaller sizes are worse, too
     }
     if (const Index k = other(r); words(r, k) < words(best.rows, best.other)) {
       best = {r, k};
@@ -70,21 +71,21 @@ RowsBeside fewest_words_beside(Index n, Index most_rows, Index all, const Other&
   return best;
 }
 
-// The side of the largest square whose `share`-fold is at most M; at least 1.
+// Returns the side of the largest square with `share` times its words at most M; at least 1.
 inline Index square_side(Index M, Index share) {
   return largest(M, [&](Index side) { return Words(side) * side * share <= Words(M); });
 }
 
-// For plans of least time, of n rows the most that a block has where workers share the blocks:
-// where a mask gives rows unequal work, a fraction that leaves no worker much more than its share.
+// Returns the most rows of a block in plans of least time, for n rows. Under a mask, rows have
+// unequal work. Blocks are then small enough that no worker gets much more than its share.
 inline Index most_dealt_out(const Problem& problem, Index n) {
   constexpr Index kBlocks = 24;
   constexpr Index kBusy = 96;
   return problem.mask.full() ? n : std::min(n, std::max(ceil_div(n, kBlocks), kBusy));
 }
 
-// At most so many of n rows, in an even number of blocks where whole panels allow, so that two
-// workers have the same to do.
+// Returns at most `rows` rows for a block of n rows. If whole panels allow it, the number of blocks
+// is even, so that two workers get equal work.
 inline Index in_even_blocks(Index n, Index rows) {
   if (rows >= n) {
     return rows;
@@ -93,13 +94,13 @@ inline Index in_even_blocks(Index n, Index rows) {
   return std::min(rows, ceil_div(r, kPanel) * kPanel);
 }
 
-// So many rows and columns of an operand, or all that it has.
+// Returns a window of these rows and columns, cut at the operand's extents.
 inline Window window_of(const Signature& operand, const Problem& problem, Index rows, Index cols) {
   return {std::min(rows, operand.rows_of(problem.shape)),
           std::min(cols, operand.cols_of(problem.shape))};
 }
 
-// For kernels of square blocks, called B.
+// Returns the window of kernels with square blocks, called B.
 inline Window square_window(const Signature& operand, const Problem& problem,
                             const Blocks& blocks) {
   return window_of(operand, problem, blocks["B"], blocks["B"]);

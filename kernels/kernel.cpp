@@ -103,7 +103,7 @@ void check_prefetch(const Kernel& kernel, const Problem& problem, Index prefetch
   }
 }
 
-// Levels that are smaller than the next.
+// Throws unless the kernel takes these inner levels, and each has fewer words than the next.
 void check_levels(const Kernel& kernel, const Problem& problem, const Memory& memory) {
   if (memory.inner.empty()) {
     return;
@@ -242,7 +242,7 @@ Blocks Kernel::blocks(const Problem& problem, const Memory& memory, Objective ob
   if (objective != Objective::balanced) {
     return rounded;
   }
-  // Rounded, they may move too many words.
+  // After rounding, the blocks may move too many words.
   const Blocks fewest = this->blocks(problem, memory, Objective::words);
   const auto words = [&](const Blocks& of) {
     const PhaseCost all = total(formula.cost(with_inputs(problem), of));
@@ -256,7 +256,7 @@ std::vector<Signature> Kernel::given(Sharing sharing, Activation activation) con
   if (activation != Activation::softmax) {
     given = of_activation(given, activation);
     std::erase_if(given,
-                  [](const Signature& operand) { return operand.name == kO.name; });  // for v
+                  [](const Signature& operand) { return operand.name == kO.name; });  // only for v
   }
   return shares_keys ? of_sharing(std::move(given), sharing) : given;
 }
@@ -304,7 +304,7 @@ bool Split::begins_anew(std::string_view matrix, const Plan& plan, Index units) 
 }
 
 bool Split::in_one_step(std::string_view matrix, const Plan& plan) const {
-  Index all = 0, apart = 0;  // units; those that are not done at once
+  Index all = 0, apart = 0;  // all units; units of stages without at_once
   for (const SplitStage& stage : stages) {
     const Index its = stage.units(plan.problem, plan.blocks);
     if (contains(stage.at_once, matrix)) {
@@ -470,7 +470,7 @@ std::vector<Signature> of_sharing(std::vector<Signature> matrices, Sharing shari
   if (sharing == Sharing::kv) {
     std::erase_if(matrices, [](const Signature& matrix) {
       return matrix.name == kA3.name || matrix.name == kV.name || matrix.name == kdA3.name ||
-             matrix.name.starts_with(kdV.name);  // and parts of it
+             matrix.name.starts_with(kdV.name);  // and parts
     });
   }
   return matrices;
@@ -487,7 +487,7 @@ std::vector<Signature> given_of(const Plan& plan) {
 
 namespace {
 
-// All that a list has, and then those that share keys once more.
+// Returns all kernels of a list, and then the kernels that share keys once more.
 std::vector<KernelName> names_in(const KernelList& list, std::string_view prefix) {
   std::vector<KernelName> names;
   for (std::size_t k = 0; k < list.size(); ++k) {

@@ -1,6 +1,7 @@
 #pragma once
-// A kernel: its name, operands and results, its plan with exact formulas, its least M, and its
-// code. Kernels are constants. Several threads may use everything here at once.
+// Declares kernels: the algorithms that a caller can plan and run. A kernel has a name, operands,
+// results, exact formulas for its words, and its code. Kernels are constants, and any number of
+// threads may use everything in this header.
 //
 //   const Kernel& kernel = find_kernel("backward/small");
 //   Machine machine(M);
@@ -33,16 +34,16 @@ namespace redblue {
 class Machine;
 class Workspace;
 
-// M is below the least M of the kernel for this problem.
+// Thrown if M is below the kernel's least M for a problem.
 class FastMemoryTooSmall : public std::invalid_argument {
  public:
   explicit FastMemoryTooSmall(const std::string& what, std::optional<Index> least = std::nullopt)
       : std::invalid_argument(what), least_M(least) {}
 
-  std::optional<Index> least_M;  // where that much is known to be enough
+  std::optional<Index> least_M;  // an M known to be enough, if one is known
 };
 
-// The matrices that a kernel works on, found by their names.
+// The matrices that a kernel reads and writes, found by name.
 class Operands {
  public:
   Operands() = default;
@@ -55,13 +56,13 @@ class Operands {
       take(*matrix);
     }
   }
-  // By its own name; or under another, which must outlive these.
+  // Adds a matrix under its own name, or under another name, which must outlive these Operands.
   void give(const SlowMatrix& matrix) { give(matrix.name(), matrix); }
   void take(SlowMatrix& matrix) { take(matrix.name(), matrix); }
   void give(std::string_view name, const SlowMatrix& matrix) { given_.emplace_back(name, &matrix); }
   void take(std::string_view name, SlowMatrix& matrix) { returned_.emplace_back(name, &matrix); }
 
-  // Throws: ShapeMismatch naming the operand that is missing.
+  // Throws ShapeMismatch if no operand has this name.
   [[nodiscard]] const SlowMatrix& in(std::string_view name) const;
   [[nodiscard]] SlowMatrix& out(std::string_view name) const;
 
@@ -70,19 +71,19 @@ class Operands {
   std::vector<std::pair<std::string_view, SlowMatrix*>> returned_;
 };
 
-// The blocks of a plan make its words fewest, or its time shortest. Or, balanced, they are the
-// fastest ones whose words are at most 5% above the fewest (kernels/balanced.hpp).
+// Criterion for choosing blocks: fewest words, shortest time, or balanced. Balanced blocks are the
+// fastest ones that move at most 5% more words than the fewest (kernels/balanced.hpp).
 enum class Objective { words, balanced, time };
 inline constexpr double kBalancedShare = 1.05;
 std::string_view to_string(Objective objective);
 
-// A matrix of a kernel's signature; its extents are members of Shape, or 1 where null.
+// A matrix in the signature of a kernel. Each extent is a member of Shape; a null `cols` means 1.
 struct Signature {
   std::string_view name;
   Index Shape::*rows;
   Index Shape::*cols;
   Holds holds = Holds::operands;
-  bool of_softmax = false;  // there is none of it under another activation
+  bool of_softmax = false;  // true if only softmax has this matrix
 
   [[nodiscard]] Index rows_of(const Shape& shape) const { return shape.*rows; }
   [[nodiscard]] Index cols_of(const Shape& shape) const {
@@ -90,76 +91,85 @@ struct Signature {
   }
 };
 
-// The words of each phase with these blocks.
+// Returns the words of each phase for these blocks.
 using CostOfBlocks =
     std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks)>;
-// The same for an inner level.
+// Same, for an inner level.
 using LevelCostOfBlocks = std::function<std::vector<PhaseCost>(
     const Problem& problem, const Blocks& blocks, std::size_t level)>;
-// The loops that move them.
+// Returns the loop nest for these blocks.
 using NestOfBlocks = std::function<Nest(const Problem& problem, const Blocks& blocks)>;
-// A number of words that depends on the blocks.
+// Returns a number of words that depends on the blocks.
 using WordsOfBlocks = std::function<Words(const Problem& problem, const Blocks& blocks)>;
 
-// The share of a rank in a stage, on a grid of ranks (runtime/ranks): its row blocks and groups of
-// keys, or only the queries or keys that it owns at the start.
+// The part of a stage that a rank computes on a grid of ranks (runtime/ranks). `place`: the rank's
+// row blocks and key groups. The others: only the queries or keys that the rank owns at the start.
 enum class StageRows : std::uint8_t { place, own_queries, own_keys };
 
-// Units of work that are independent and write disjoint rows. Several machines can share them.
+// One stage of a kernel: independent units of work that write disjoint rows. Several machines can
+// share the units.
 struct SplitStage {
   std::function<Index(const Problem& problem, const Blocks& blocks)> units;
-  // If the kernel sums into g, each unit writes d rows of `partials`, and reduce() adds them in the
-  // order of the units. Without partials it adds to g, as the whole kernel on one machine does.
+  // Computes some units. In a kernel that sums into g, each unit writes d rows of `partials`, and
+  // reduce() adds them in the order of the units. If `partials` is null, the units add to g, as
+  // they do when one machine runs the whole kernel.
   std::function<void(Machine& machine, const Plan& plan, const Operands& io, Range units,
                      SlowMatrix* partials)>
       part;
   std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range units,
                                        bool partials)>
       part_cost;
-  // The same for an inner level, if the kernel has inner levels.
+  // Same, for an inner level. Empty if the kernel has no inner levels.
   std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range units,
                                        bool partials, std::size_t level)>
       level_cost = nullptr;
-  // The matrices of a stage whose units share tiles in fast memory: a run in steps does all its
-  // units in one step, and writes these matrices again. Else empty.
+  // Results of a stage in which units share tiles in fast memory; empty if units share no tiles. A
+  // run in steps does all units of such a stage in one step. If it resumes there, it writes these
+  // matrices again.
   std::vector<std::string_view> at_once = {};
-  // For ranks on a grid (Split::on_grid).
+  // The next three members are for ranks on a grid (Split::on_grid).
   StageRows of = StageRows::place;
-  std::vector<std::string_view> brings = {};  // matrices with rows that their owners send to a rank
-  std::vector<std::string_view> merges = {};  // matrices that all groups send to the rows' owner
+  // Matrices with rows that their owners send to a rank.
+  std::vector<std::string_view> brings = {};
+  // Matrices that all key groups send to the owner of the rows.
+  std::vector<std::string_view> merges = {};
 };
 
-// A matrix that one stage leaves for the next, by live queries or keys. It is a result of `io`.
+// A matrix that one stage writes for the next stage, with a row for each live query or key. Stages
+// find it among the results of `io`.
 struct Left {
   Signature matrix;
-  // Rows [0, rows) are written after so many units of all stages.
+  // Returns the number of leading rows written after `units` units, counted over all stages.
   std::function<Index(const Problem& problem, const Blocks& blocks, Index units)> rows;
-  // The number of such matrices, one below the other; empty: one. 0: the matrix does not exist.
+  // Returns the number of such matrices, stacked one below the other. Empty: one. If it returns 0,
+  // the matrix does not exist.
   std::function<Index(const Problem& problem, const Blocks& blocks)> copies = nullptr;
 };
 
-// For kernels that several machines can share. A stage begins at the end of the stage before.
+// The stages of a kernel that several machines can share. A stage begins when the stage before it
+// has ended.
 struct Split {
   std::vector<SplitStage> stages;
   std::vector<Left> left = {};
-  // The matrices of `left` that exist, and their numbers.
+  // The matrices of `left` that exist, with the number of copies of each.
   struct Copies {
     Signature matrix;
     Index copies;
-    Index rows;  // written after `units`
+    Index rows;  // rows written after `units` units
   };
   [[nodiscard]] std::vector<Copies> left_of(const Problem& problem, const Blocks& blocks,
                                             Index units = 0) const;
-  // More matrices that stages leave, as large as results. A run in steps keeps them with its
-  // results.
+  // Further matrices that stages write for later stages, as large as results. A run in steps stores
+  // them with its results.
   std::vector<Signature> left_as_results = {};
-  // The matrices of stages that are not done at once. No earlier stage writes them.
+  // Matrices that only the stages without `at_once` write, unit by unit.
   std::vector<std::string_view> by_units = {};
-  // Whether a run that resumes after `units` writes the whole matrix again.
+  // Returns whether a run that resumes after `units` writes the whole matrix again.
   [[nodiscard]] bool begins_anew(std::string_view matrix, const Plan& plan, Index units) const;
-  // Whether it always does, because one step writes all live words.
+  // Returns whether every resumed run writes the matrix again, because one step writes all live
+  // words.
   [[nodiscard]] bool in_one_step(std::string_view matrix, const Plan& plan) const;
-  // For a kernel that sums into g in its last stage; else empty.
+  // For a kernel that sums into g in its last stage; otherwise empty.
   std::function<void(Machine& machine, const Plan& plan, Range rows, const SlowMatrix& partials,
                      SlowMatrix& g)>
       reduce = nullptr;
@@ -168,11 +178,11 @@ struct Split {
   std::function<std::vector<PhaseCost>(const Problem& problem, const Blocks& blocks, Range rows,
                                        std::size_t level)>
       reduce_level_cost = nullptr;
-  // Ranks with row blocks and groups of keys can share it (runtime/ranks). A rank works on its
-  // queries and keys, with the blocks of the whole problem.
+  // Whether ranks with row blocks and key groups can share the kernel (runtime/ranks). A rank works
+  // on its own queries and keys, with the block sizes of the whole problem.
   bool on_grid = false;
-  // For such a kernel that sums into g: g becomes the sum of these units' partials, in their order.
-  // If g is `begun`, they are added to its words.
+  // For a kernel on a grid that sums into g: stores in g the sum of the units' partials, in the
+  // order of the units. If `begun`, it adds the partials to the words already in g.
   std::function<void(Machine& machine, const Plan& plan, Range units, bool begun,
                      const SlowMatrix& partials, SlowMatrix& g)>
       add_partials = nullptr;
@@ -181,94 +191,104 @@ struct Split {
       add_partials_cost = nullptr;
 };
 
-// The code.
+// The code of a kernel.
 struct KernelSchedule {
   std::function<void(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace)>
       code;
-  // For kernels that several machines can share.
+  // Empty if several machines cannot share the kernel.
   std::optional<Split> split = std::nullopt;
 };
 
-// One machine runs the stages in turn. Their intermediates are in the workspace.
+// Returns a schedule in which one machine runs the stages in turn, with intermediates in the
+// workspace.
 KernelSchedule in_stages(Split split);
-// The matrices that stages leave for each other in `workspace`, then the ones in `as_results`.
+// Returns the matrices that stages write for each other: first the ones in `workspace`, then the
+// ones in `as_results`.
 std::vector<SlowMatrix> left_matrices(const Split& split, const Plan& plan, Workspace& workspace,
                                       Workspace& as_results);
-// The operands of a run, and these matrices.
+// Returns the operands `io` with these matrices added.
 Operands with(Operands io, std::vector<SlowMatrix>& left);
 
-// The cost.
+// The cost of a kernel.
 struct Formula {
   CostOfBlocks cost;
-  // For kernels with inner levels; else empty.
+  // Empty if the kernel has no inner levels.
   LevelCostOfBlocks level_cost = nullptr;
-  // The largest number of words of live intermediates in the slow store; empty: 0.
+  // The largest number of words of intermediates that are in slow memory at once. Empty: 0.
   WordsOfBlocks intermediates = nullptr;
-  // The loops with the words of each line. Every kernel of the registry has them.
+  // The loop nest with the words of each line. Every registered kernel has one.
   NestOfBlocks nest = nullptr;
 };
 
 struct OptionalBlock {
   std::string_view name;
-  // The largest size: an extent, and a number. Null: a larger block is cut off.
+  // The largest size is the smaller of this extent and `most`. If null, any size is allowed, and a
+  // block larger than its extent is cut.
   Index Shape::*limit = nullptr;
   Index most = std::numeric_limits<Index>::max();
 };
 
-// A block of each inner level (kernels/parts/levels.hpp), if the plan has a block of this name.
+// A block that each inner level has (kernels/parts/levels.hpp) if the plan has a block of this
+// name.
 struct InnerBlock {
   std::string name;
-  // It cuts tiles. Then it is a multiple of the same block of the next inner level.
+  // Whether the block cuts tiles. Then its size is a multiple of the same block of the next inner
+  // level.
   bool cuts = false;
 };
 
-// The choice of blocks.
+// How a kernel chooses its blocks.
 struct Fitting {
-  // The blocks that fit and move the fewest words, or take the least time; never asked for balanced
-  // ones. If no blocks fit: the smallest.
+  // Returns the blocks that fit and move the fewest words or take the least time. If no blocks fit,
+  // it returns the smallest. Never called for balanced blocks.
   std::function<Blocks(const Problem& problem, const Memory& memory, Objective objective)> fit;
-  // Takes a prefetch of more than 1.
+  // Whether the kernel takes a prefetch above 1.
   bool ahead = false;
-  // The paper's block sizes, if they do not fit as printed; else empty.
+  // Returns the paper's block sizes, for kernels in which they do not fit as printed; otherwise
+  // empty.
   std::function<Blocks(const Problem& problem, const Memory& memory)> printed = nullptr;
-  // The usual window of reads and writes of an operand: a store lays the operand out by it. Empty:
-  // whole rows.
+  // Returns the usual window in which the kernel reads or writes an operand. A store lays the
+  // operand out in such windows. Empty: whole rows.
   std::function<Window(const Signature& operand, const Problem& problem, const Blocks& blocks)>
       window = nullptr;
-  // For a kernel without windows: the rows in one write of a result.
+  // For a kernel without windows: returns the rows of a result in one write.
   std::function<Index(const Signature& result, const Problem& problem, const Blocks& blocks)>
       written = nullptr;
-  // Blocks that a caller may choose though the fitted plan may lack them.
+  // Blocks that a caller may set even if the fitted plan does not have them.
   std::vector<OptionalBlock> optional_blocks = {};
-  // For a kernel with inner levels.
+  // The blocks of inner levels, for a kernel that has them.
   std::vector<InnerBlock> inner_blocks = {};
-  // If these blocks are 1 in its plan, steps are apart in the innermost level (LevelBlocks::apart).
+  // If these blocks are 1 in a plan, steps of the innermost level are apart (LevelBlocks::apart).
   std::vector<std::string_view> apart_blocks = {};
-  // Under a mask some queries may stay through all blocks of the others (Problem::staying).
+  // Whether, under a mask, some queries may be resident while all blocks of the other queries pass
+  // (Problem::staying).
   bool rows_stay = false;
 };
 
-// For error bounds and lower bounds: in which order things are summed.
+// The order in which the kernel sums. Error bounds and lower bounds use it.
 struct Numerics {
-  // How often a row's sum is rescaled at most; empty: never.
+  // Largest number of times that a row's sum is rescaled. Empty: never.
   WordsOfBlocks rescales = nullptr;
-  // The groups of keys that each leave O and L, which are merged; empty: one.
+  // Number of key groups that each produce O and L, which are merged afterwards. Empty: one.
   WordsOfBlocks key_groups = nullptr;
-  // The most roundings between a p_ij and a word of g, where more than n + m.
+  // Largest number of roundings between a p_ij and a word of g. Empty: at most n + m.
   WordsOfBlocks chain = nullptr;
-  // The number of key blocks, where q is kept relative to its running mean.
+  // Number of key blocks, if q is stored relative to its running mean.
   WordsOfBlocks recentred_blocks = nullptr;
-  // Y meets rows, not keys: q = (dO Y^T) A3^T and O = (f A3) Y, and h = A3 Y is not made. X meets
-  // keys, not rows: s = A1 (X A2^T), and S = A1 X is not made.
+  // Y_meets_rows: Y is multiplied with rows, not with keys. Then q = (dO Y^T) A3^T and O = (f A3)
+  // Y, and the kernel does not compute h = A3 Y. X_meets_keys: X is multiplied with keys, not with
+  // rows. Then s = A1 (X A2^T), and the kernel does not compute S = A1 X.
+  // Y_meets_rows_if_shared: as Y_meets_rows, but only if values are keys.
   bool Y_meets_rows = false;
   bool Y_meets_rows_if_shared = false;
   bool X_meets_keys = false;
-  // Sums over some keys, or queries, go into g before they are whole: always, or where the plan has
-  // several groups of keys.
+  // Whether incomplete sums, over only some keys or queries, are added to g. `folds_partial_sums`:
+  // always. `groups_fold`: if the plan has several key groups.
   bool folds_partial_sums = false;
   bool groups_fold = false;
-  // A backward pass makes sums of W, or of T, more than once; gradients and layer make p, which
-  // meets some of its factors each time. Bounds of algorithms that make these once do not hold.
+  // Whether the kernel computes something twice. In a backward pass: sums of W or T. In gradients
+  // and layer: p, each time for some of the products that need it. Lower bounds for algorithms
+  // without recomputation do not hold then.
   bool recomputes = false;
 };
 
@@ -276,42 +296,44 @@ struct Kernel {
   std::string_view name = {};
   std::string_view summary = {};
   Pass pass = Pass::product;
-  std::vector<Signature> operands = {};  // of a problem in which none are shared
+  std::vector<Signature> operands = {};  // for a problem without sharing
   std::vector<Signature> returns = {};
-  // Takes problems in which values are keys (A3 is A2, V is K), and reads them once.
+  // Whether the kernel takes problems in which values are keys (A3 is A2, V is K). It reads them
+  // once.
   bool shares_keys = false;
-  // Takes problems with a mask: dead pairs are not computed, dead queries and keys are not read.
+  // Whether the kernel takes masks. It does not compute dead pairs or read dead queries and keys.
   bool takes_masks = false;
-  // Takes other activations than softmax.
+  // Whether the kernel takes activations other than softmax.
   bool takes_activations = false;
-  // Takes the causal mask, and no other: what queries meet is a running sum.
+  // Whether the kernel takes the causal mask and no other: its sums over keys are running sums.
   bool takes_causal = false;
-  // Works on the stored entries of A1, X and A2 (Problem::sparsity), and on no dense ones.
+  // Whether A1, X and A2 are sparse (Problem::sparsity). Such a kernel takes no dense operands.
   bool takes_sparse = false;
-  // Results that are not computed where they are not wanted. The others are wanted in each problem.
+  // Results that the kernel computes only if they are wanted. Its other results are always wanted.
   std::vector<std::string_view> optional_results = {};
-  // The rates of this kernel stand for the rates of one that was never timed. Empty: none.
+  // Name of a similar kernel. If this kernel has no measured rates, that kernel's rates are used.
+  // Empty: no such kernel.
   std::string_view kin = {};
-  // The axes of the kernel's family, each with its value for this kernel.
+  // Coordinates in the kernel's family: the name of each axis and its value for this kernel.
   std::vector<std::pair<std::string_view, std::string_view>> axes = {};
 
   KernelSchedule schedule;
   Formula formula;
   Fitting fitting;
   Numerics numerics = {};
-  // For a kernel with masks: the kernel that works on live queries and keys only
-  // (kernels/masked.hpp). Else null.
+  // For a kernel that takes masks: the kernel that works on live queries and keys only
+  // (kernels/masked.hpp). Otherwise null.
   std::shared_ptr<const Kernel> of_live = nullptr;
 
-  // All operands, without the values if they are the keys, and without O and L if there is no
-  // softmax.
+  // Returns all operands. It leaves out the values if values are keys, and O and L if the
+  // activation is not softmax.
   [[nodiscard]] std::vector<Signature> given(Sharing sharing = Sharing::none,
                                              Activation activation = Activation::softmax) const;
   [[nodiscard]] std::vector<Signature> given(const Problem& problem) const {
     return given(problem.sharing, problem.activation);
   }
-  // All results. If values are keys, results of values are left out: dK is dK + dV then, and dA2 is
-  // dA2 + dA3. returned() has the wanted ones only.
+  // Returns all results. If values are keys, it leaves out results of values: dK is then dK + dV,
+  // and dA2 is dA2 + dA3. returned() returns only the wanted results.
   [[nodiscard]] std::vector<Signature> results(Sharing sharing = Sharing::none,
                                                Activation activation = Activation::softmax) const;
   [[nodiscard]] std::vector<Signature> results(const Problem& problem) const {
@@ -319,7 +341,7 @@ struct Kernel {
   }
   [[nodiscard]] std::vector<Signature> returned(const Problem& problem) const;
   [[nodiscard]] bool can_return(const Problem& problem) const;
-  // Is given O and L.
+  // Returns whether O and L are operands.
   [[nodiscard]] bool needs_forward(Activation activation = Activation::softmax) const;
   [[nodiscard]] bool takes(Activation activation) const {
     return activation == Activation::softmax || takes_activations;
@@ -334,10 +356,11 @@ struct Kernel {
   }
   [[nodiscard]] bool streams_keys() const { return fitting.ahead; }
   [[nodiscard]] bool has_levels() const { return formula.level_cost != nullptr; }
-  // The units of all stages. Requires: the kernel can be split.
+  // Returns the number of units of all stages. Requires: a kernel that can be split.
   [[nodiscard]] Index units(const Plan& plan) const;
   [[nodiscard]] Words intermediates(const Plan& plan) const;
-  // The problem with this kernel's inputs. Where `wanted` names each result, it becomes empty.
+  // Returns the problem with this kernel's inputs. If `wanted` names every result, it becomes
+  // empty.
   [[nodiscard]] Problem with_inputs(Problem problem) const {
     problem.inputs = inputs_of(pass);
     if (returned(problem).size() == results(problem).size()) {
@@ -346,35 +369,38 @@ struct Kernel {
     return problem;
   }
 
-  // The blocks that fit, or the smallest. `share` is of balanced ones: their words over the fewest.
-  // blocks(), plan() and least_M() throw ShapeMismatch for
-  // shared keys, a mask or wanted results that the kernel does not take, and for a prefetch above 1
-  // if it streams no keys.
+  // Returns blocks that fit, or the smallest blocks if none fit. `share` is for balanced blocks:
+  // the most words they may move, divided by the fewest.
+  // Throws (blocks(), plan() and least_M()): ShapeMismatch for shared keys, a mask or wanted
+  // results that the kernel does not take, and for a prefetch above 1 if the kernel streams no
+  // keys.
   [[nodiscard]] Blocks blocks(const Problem& problem, const Memory& memory, Objective objective,
                               double share = kBalancedShare) const;
   // Throws: FastMemoryTooSmall; CountOverflow.
   [[nodiscard]] Plan plan(const Problem& problem, const Memory& memory,
                           Objective objective = Objective::words) const;
-  // The same with the caller's blocks, which need not fit.
+  // Same, with the caller's blocks, which need not fit.
   [[nodiscard]] Plan plan(const Problem& problem, const Memory& memory, const Blocks& blocks) const;
   [[nodiscard]] Index least_M(const Problem& problem, Index prefetch = 1, Index multiple = 1) const;
-  // Throws: ShapeMismatch unless the plan is this kernel's and the operands are those it names.
+  // Throws ShapeMismatch if the plan is for another kernel, or if the operands differ from the
+  // plan's.
   void check(const Plan& plan, const Operands& io) const;
-  // Throws, before the first move: the errors of check(), and FastMemoryOverflow if the plan's peak
-  // does not fit in the free words of the machine. Later: the errors of the store.
+  // Runs the kernel. Throws the errors of check(), or FastMemoryOverflow if the plan's peak exceeds
+  // the free words of the machine, before the first move. Later, it may throw the errors of the
+  // store.
   void run(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) const;
 };
 
-// Without matrices that this activation does not have.
+// Returns the matrices without the ones that this activation does not have.
 std::vector<Signature> of_activation(std::vector<Signature> matrices, Activation activation);
-// Without the matrices of values, if values are keys.
+// Returns the matrices without matrices of values, if values are keys.
 std::vector<Signature> of_sharing(std::vector<Signature> matrices, Sharing sharing);
-// The results of all kernels of a pass.
+// Returns the results of all kernels of a pass.
 const std::vector<Signature>& results_of(Pass pass);
-// The operand of this name, or null.
+// Returns the operand of this name, or null.
 const Signature* find_operand(const std::vector<Signature>& operands, std::string_view name);
 
-// A list of kernels. A kernel is made when any thread first asks for it, and never moves.
+// A list of kernels. A kernel is made when any thread first asks for it, and it never moves.
 class KernelList {
  public:
   struct Entry {
@@ -401,14 +427,14 @@ class KernelList {
     std::size_t place_ = 0;
   };
 
-  // `entries` outlive it.
+  // Requires: `entries` outlives the list.
   explicit KernelList(std::span<const Entry> entries);
   [[nodiscard]] Iterator begin() const { return {*this, 0}; }
   [[nodiscard]] Iterator end() const { return {*this, size()}; }
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   [[nodiscard]] const Kernel& operator[](std::size_t place) const;
   [[nodiscard]] std::string_view name(std::size_t place) const { return entries_[place].name; }
-  // The kernel of this name, or null.
+  // Returns the kernel of this name, or null.
   [[nodiscard]] const Kernel* find(std::string_view name) const;
 
  private:
@@ -420,13 +446,15 @@ class KernelList {
   std::unique_ptr<Made[]> made_;
 };
 
-// All kernels, in the order of `redblue list`: first for dense operands, then for sparse ones.
+// All kernels, in the order of `redblue list`: for dense operands, then for sparse operands.
 const KernelList& kernels();
 const KernelList& sparse_kernels();
-// By its registered name; a spelling is for parse_kernel_name(). Throws: std::out_of_range.
+// Returns the kernel with this registered name. parse_kernel_name() also reads other spellings.
+// Throws: std::out_of_range.
 const Kernel& find_kernel(std::string_view name);
 
-// A kernel and the sharing of its problem. If values are keys, NAME is also spelled NAME-shared.
+// A kernel and the sharing of its problem. The kernel NAME is spelled NAME-shared if values are
+// keys.
 struct KernelName {
   const Kernel* kernel = nullptr;
   Sharing sharing = Sharing::none;
@@ -444,15 +472,15 @@ struct KernelName {
            std::string(kernel->summary);
   }
 };
-// The operands of the plan's kernel.
+// Returns the operands of the plan's kernel.
 std::vector<Signature> given_of(const Plan& plan);
-// The spellings of all dense kernels. NAME-shared comes after the others.
+// Returns the spellings of all dense kernels. Every NAME-shared comes after the other names.
 const std::vector<KernelName>& kernel_names();
-// The same, then the kernels for sparse operands.
+// Same, followed by the kernels for sparse operands.
 const std::vector<KernelName>& all_kernel_names();
-// Those of one pass, in the same order. Other kernels are not made.
+// Returns the names of one pass, in the same order. Kernels of other passes are not made.
 std::vector<KernelName> all_kernel_names_of(Pass pass);
-// Nothing if this is no spelling of a kernel.
+// Returns nullopt if the text is not a spelling of a kernel.
 std::optional<KernelName> parse_kernel_name(std::string_view text);
 
 }  // namespace redblue

@@ -9,7 +9,7 @@
 namespace redblue {
 namespace {
 
-// The sum over the queries of edge.of(query), held in `to`.
+// Returns the sum over the queries of edge.of(query), clamped to `to`.
 Wide sum_within(MaskEdge edge, Range queries, Range to) {
   if (!edge.moves) {
     return Wide(queries.size()) * std::clamp(edge.at, to.begin, to.end);
@@ -28,7 +28,7 @@ Wide pairs_of(const MaskRun& run, Range queries, Range keys) {
   return sum;
 }
 
-// A set of numbers, one bit each.
+// A set of numbers, with one bit for each.
 class Bits {
  public:
   explicit Bits(Range all) : all_(all), words_(static_cast<std::size_t>(all.size() / kWidth + 1)) {}
@@ -65,7 +65,8 @@ class Bits {
     return {static_cast<std::size_t>((number - all_.begin) / kWidth),
             (number - all_.begin) % kWidth};
   }
-  // The first number from `at` on whose bit is not that of `same`, which is all bits or none.
+  // Returns the first number from `at` on with a bit that differs from `same`, which is all ones or
+  // all zeros.
   [[nodiscard]] Index next(Index at, std::uint64_t same) const {
     auto [word, bit] = place(at);
     while (word < words_.size()) {
@@ -83,10 +84,10 @@ class Bits {
 };
 
 void sort_and_join(Ranges& ranges) {
-  if (!std::ranges::is_sorted(ranges, {}, &Range::begin)) {  // as those of one run are
+  if (!std::ranges::is_sorted(ranges, {}, &Range::begin)) {  // the ranges of one run are sorted
     const Range all{std::ranges::min_element(ranges, {}, &Range::begin)->begin,
                     std::ranges::max_element(ranges, {}, &Range::end)->end};
-    if (all.size() / 16 < std::ssize(ranges)) {  // sooner than they are sorted
+    if (all.size() / 16 < std::ssize(ranges)) {  // faster than sorting
       Bits bits(all);
       for (const Range range : ranges) {
         bits.set(range);
@@ -109,15 +110,16 @@ void sort_and_join(Ranges& ranges) {
   }
 }
 
-// ---- runs, as few as there can be --------------------------------------------------------
+// ---- runs, as few as possible -----------------------------------------------------------------
 
-// The edge through these keys of a query and of the next; none where it does not move so.
+// Finds the edge through the key of a query and the key of the next query. Returns false if no edge
+// passes through both.
 bool through(Index query, Index key, Index next, MaskEdge& edge) {
   edge = next == key ? MaskEdge{key, false} : MaskEdge{key - query, true};
   return next == key || next == key + 1;
 }
 
-// Whether some of the queries of `next` go on in the run; then these are moved there.
+// Moves queries from `next` to `run` while they continue it. Returns whether any were moved.
 bool extend(MaskRun& run, MaskRun& next) {
   if (run.live.size() != next.live.size()) {
     return false;
@@ -146,8 +148,8 @@ bool extend(MaskRun& run, MaskRun& next) {
   return true;
 }
 
-// Runs that are the same for the same pairs: each goes on, from the first, as far as it can; a run
-// of one query has edges that stay.
+// Returns runs that are equal for equal pairs. Each run, from the first on, continues as far as
+// possible, and a run with one query has edges that stay.
 std::vector<MaskRun> fewest(std::vector<MaskRun> runs) {
   std::vector<MaskRun> result;
   for (MaskRun& run : runs) {
@@ -281,7 +283,7 @@ std::size_t Mask::index_of(Index query) const {
   return static_cast<std::size_t>(after - data_->runs.begin()) - 1;
 }
 
-// visit(run, queries) for the runs of some queries, and which of these are in each.
+// Calls visit(run, queries) for each run of some queries, with its part of them.
 template <class Visit>
 void Mask::each_run(Range queries, const Visit& visit) const {
   if (queries.size() <= 0) {

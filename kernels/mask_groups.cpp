@@ -1,5 +1,5 @@
-// Sums over groups of queries: in one run of a mask what they meet grows evenly from one to the
-// next.
+// Sums over groups of queries. In a run of a mask, the number of keys that a group meets is linear
+// in the number of the group.
 
 #include <algorithm>
 #include <array>
@@ -14,16 +14,16 @@ namespace {
 
 constexpr std::size_t kMostKnown = 256;  // sums that are remembered
 
-// The line through what grows evenly, which is `count` numbers.
+// Returns the line through a linear sequence of `count` numbers.
 template <class Of>
 Line line_through(const Of& of, Index count) {
   const Wide first = of(0);
   return {first, count > 1 ? of(1) - first : 0};
 }
 
-// The sum over t in [0, count) of the smaller of a line and a number.
+// Returns the sum over t in [0, count) of the smaller of a line and a number.
 Wide smaller_sum(const Line& line, Wide most, Wide count) {
-  // From some t on, or up to some t, the line is above it.
+  // The line exceeds the number from some t on, or up to some t.
   const Wide first = std::max(line.of(0), line.of(count - 1));
   if (first <= most) {
     return line.sum(0, count);
@@ -31,7 +31,7 @@ Wide smaller_sum(const Line& line, Wide most, Wide count) {
   if (std::min(line.of(0), line.of(count - 1)) >= most) {
     return count * most;
   }
-  const Wide steps = (most - line.first) / line.step;  // rounded to 0: from here on the other side
+  const Wide steps = (most - line.first) / line.step;  // the last t on the same side as t = 0
   const Wide until = steps + 1;
   return line.step > 0 ? line.sum(0, until) + (count - until) * most
                        : until * most + line.sum(until, count);
@@ -45,7 +45,7 @@ Index longest_of(const Ranges& ranges) {
   return longest;
 }
 
-// Of ranges of whole blocks, of which the last may be smaller.
+// Sizes of ranges of whole blocks. The last block may be smaller.
 struct SizeInBlocks {
   Wide keys = 0, blocks = 0;
 };
@@ -58,12 +58,13 @@ SizeInBlocks size_in_blocks(const Ranges& ranges, Index block) {
   return sum;
 }
 
-// The keys that the queries [first, first + size) of a run meet. Of two ranges that are apart for
-// each query these are one only where both move, and then for every group of the run, or for none:
-// along the run the number grows evenly, and so does each range.
+// Returns the number of keys that the queries [first, first + size) of a run meet. Two ranges that
+// are disjoint for each query can overlap for a group only if both move. Then they overlap for
+// every group of the run or for none. The number is therefore linear along the run, as each range
+// is.
 Wide met_in_run(const MaskRun& run, Index first, Index size) {
   Wide keys = 0;
-  Index before = 0;  // the end of the last range
+  Index before = 0;  // end of the last range
   for (const MaskSegment& segment : run.live) {
     const auto [begin, end] = segment.met_by({first, first + size});
     keys += end - std::max(begin, before);
@@ -72,8 +73,8 @@ Wide met_in_run(const MaskRun& run, Index first, Index size) {
   return keys;
 }
 
-// What `count` groups of `size` queries read of a pattern, where pairs and keys grow evenly: of two
-// lines the smaller is the second, less what that is above the first.
+// Returns the words that `count` groups of `size` queries read from a pattern, for linear pairs and
+// keys. The smaller of two lines is the second line plus the smaller of their difference and 0.
 Wide pattern_words(const Line& pairs, const Line& keys, Index size, Index count) {
   const Line by_pairs{MaskIndex::by_pairs(pairs.first, keys.first),
                       MaskIndex::by_pairs(pairs.step, keys.step)};
@@ -84,7 +85,8 @@ Wide pattern_words(const Line& pairs, const Line& keys, Index size, Index count)
 
 }  // namespace
 
-// What was asked of groups before, or else is made. A planner asks of a size again and again.
+// Returns the remembered value of an earlier call, or makes it. Planners ask for the same sizes
+// often.
 template <class Value, class Make>
 Value Mask::known_of(Known<Value>& known, const std::array<Index, 3>& key, const Make& make) const {
   {
@@ -101,7 +103,7 @@ Value Mask::known_of(Known<Value>& known, const std::array<Index, 3>& key, const
   return known.try_emplace(key, made).first->second;
 }
 
-// Cuts the queries into groups of `size`.
+// Calls visit() for stretches of groups of `size` queries.
 template <class Visit>
 void Mask::each_stretch(Range queries, Index size, const Visit& visit) const {
   Index at = queries.begin;
@@ -112,7 +114,7 @@ void Mask::each_stretch(Range queries, Index size, const Visit& visit) const {
       visit(Stretch{&run, at, count});
       at += count * size;
     }
-    if (at < end) {  // a group that leaves the run, or the last
+    if (at < end) {  // a group that crosses the end of the run, or the last group
       visit(Stretch{nullptr, at, 1});
       at = std::min(at + size, queries.end);
       k = at < queries.end ? index_of(at) - 1 : k;
@@ -224,7 +226,7 @@ std::vector<Mask::Part> Mask::first_parts(Range queries, Index size) const {
 
 std::vector<Mask::Part> Mask::shared_parts(Range queries, Index size) const {
   std::vector<Part> parts;
-  std::optional<Ranges> before;  // the keys of the group before
+  std::optional<Ranges> before;  // keys of the previous group
   each_stretch(queries, size, [&](const Stretch& stretch) {
     const Index first = stretch.first;
     const Index count = stretch.count;
@@ -241,7 +243,7 @@ std::vector<Mask::Part> Mask::shared_parts(Range queries, Index size) const {
       }
     }
     if (count > 1) {
-      const auto shared = [&](Index group) {  // what two meet, less what both together meet
+      const auto shared = [&](Index group) {  // keys of both groups, minus keys of the two together
         const Index query = first + group * size;
         return met_in_run(*stretch.run, query, size) +
                met_in_run(*stretch.run, query + size, size) -
@@ -278,9 +280,9 @@ Mask::Tiles Mask::summed_tiles(Index group, Index block) const {
       queries += of_blocks.sum(0, count) * rows;
       most = std::max({most, of_keys.of(0), of_keys.of(count - 1)});
     };
-    // Where edges move by whole blocks, what is met grows evenly from the second group on up to the
-    // last but one: the first and the last may have blocks in common with what stays, and the last
-    // may meet the last block, which is smaller.
+    // If edges move by whole blocks, the sums are linear from the second group to the last but one.
+    // The first and last groups may share blocks with edges that stay, and the last group may meet
+    // the last block, which is smaller.
     const Index count = stretch.count;
     if (group % block == 0 && count > 2) {
       add_evenly_grown(0, 1);

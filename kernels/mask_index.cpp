@@ -117,13 +117,13 @@ void MaskIndex::Side::link() {
   }
 }
 
-// A group that touches a piece in two heads, or in two parts, reads it once: as groups and parts
-// are in their order, it is the last that the one part has there, and the first of the next.
+// A group that touches a piece in two heads, or in two parts, reads it once. Groups and parts are
+// in order, so such a group is the last group in one part and the first group in the next.
 Wide MaskIndex::Side::words(Range rows, Index size) const {
   const Index head = rows.begin / extent;
   auto from = pieces.begin();
   auto to = pieces.end();
-  if (rows.end <= (head + 1) * extent) {  // one head alone
+  if (rows.end <= (head + 1) * extent) {  // one head only
     const auto first = std::ranges::partition_point(
         pieces, [&](const Piece& piece) { return piece.rows.end <= rows.begin - head * extent; });
     from = first;

@@ -1,5 +1,5 @@
 #pragma once
-// Sums over queries of what grows evenly, for the sources of Mask.
+// Sums of linear sequences, for the source files of Mask.
 
 #include <limits>
 
@@ -13,7 +13,7 @@ inline Words words(Wide count) {
   return count <= kMost ? Words(static_cast<Index>(count)) : Words(kMost) * 2;  // overflowed
 }
 
-// first + step t, for t from 0 on.
+// The sequence first + step t, for t = 0, 1, ...
 struct Line {
   Wide first, step;
 

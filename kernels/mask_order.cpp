@@ -1,8 +1,8 @@
-// The order of queries for groups. Queries that meet the same keys are a class, and classes are in
-// the order of their keys. A group begins with what the last one left of a class, or with the first
-// class, and takes next the class that adds the fewest keys to it, the first of these. Only
-// classes that meet a key of the group can add fewer keys than they have, and these are known by
-// lists: which classes meet a key.
+// Orders queries for groups. Queries that meet the same keys form a class, and classes are sorted
+// by their keys. A group begins with the rest of the class that the last group began, or with the
+// first class left. It then takes the class that adds the fewest keys to it, the first of equals.
+// Only classes that share a key with the group can add fewer keys than they have. Lists say which
+// classes meet each key.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,11 +17,11 @@
 namespace redblue {
 namespace {
 
-constexpr std::size_t kFormula = 8;                         // ranges that runs of a formula meet
-constexpr Index kMostRanges = Index{1} << 19;               // of queries that are looked at
-constexpr std::size_t kMostMembers = std::size_t{1} << 23;  // of the lists
-constexpr std::size_t kMostSteps = std::size_t{1} << 26;    // of a search: a fraction of a second
-constexpr std::size_t kMostOrders = 16;                     // that are remembered
+constexpr std::size_t kFormula = 8;                         // most ranges in the runs of a formula
+constexpr Index kMostRanges = Index{1} << 19;               // most ranges of queries in a search
+constexpr std::size_t kMostMembers = std::size_t{1} << 23;  // most entries in the lists
+constexpr std::size_t kMostSteps = std::size_t{1} << 26;    // in a search: a fraction of a second
+constexpr std::size_t kMostOrders = 16;                     // most remembered orders
 
 bool moves(const MaskRun& run) {
   return std::ranges::any_of(run.live, [](const MaskSegment& segment) {
@@ -37,7 +37,7 @@ Index keys_of(const MaskRun& run, Index query) {
   return keys;
 }
 
-// Some queries of the runs.
+// Returns the runs of some queries.
 std::vector<MaskRun> runs_of(const std::vector<MaskRun>& runs, const Ranges& queries) {
   std::vector<MaskRun> some;
   auto run = runs.begin();
@@ -118,7 +118,7 @@ class GreedyOrder {
     list_members();
   }
 
-  // The classes, as groups of `size` queries take them.
+  // Returns the classes in the order in which groups of `size` queries take them.
   std::vector<std::size_t> order(Index size) {
     std::vector<std::size_t> order;
     Index room = 0;
@@ -151,7 +151,8 @@ class GreedyOrder {
   }
 
  private:
-  // Which classes meet the keys between a cut and the next; none where there are too many.
+  // Lists the classes that meet the keys between each cut and the next. The lists stay empty if
+  // they would be too long.
   void list_members() {
     std::vector<std::size_t> ends(cuts_.size() + 1);
     for (const Class& one : classes_) {
@@ -185,7 +186,7 @@ class GreedyOrder {
     near_.clear();
     std::fill(met_.begin(), met_.end(), false);
   }
-  // The group meets the keys of a class.
+  // Adds the keys of a class to the group.
   void meet(std::size_t which) {
     each_piece(classes_[which], [&](std::size_t piece) {
       if (met_[piece]) {
@@ -209,7 +210,8 @@ class GreedyOrder {
     }
     return first_;
   }
-  // Where the class of the fewest keys meets none of the group's, no other such class adds fewer.
+  // Among the classes that share no key with the group, the class with the fewest keys adds the
+  // fewest.
   std::size_t adding_fewest() {
     while (taken_[fewest_[smallest_]]) {
       ++smallest_;
@@ -225,14 +227,15 @@ class GreedyOrder {
   }
 
   const std::vector<Class>& classes_;
-  std::vector<Index> keys_, adds_;   // of classes: all, and those that the group does not meet
+  // For each class: the number of its keys, and of its keys that the group does not meet.
+  std::vector<Index> keys_, adds_;
   std::vector<bool> taken_;          // classes
   std::vector<Index> cuts_;          // where ranges of keys begin or end
-  std::vector<bool> met_;            // by the group: keys from a cut to the next
-  std::vector<std::size_t> firsts_;  // members of the pieces between cuts
+  std::vector<bool> met_;            // by the group: keys from one cut to the next
+  std::vector<std::size_t> firsts_;  // first members of the pieces between cuts
   std::vector<std::uint32_t> members_;
-  std::vector<std::size_t> near_;    // classes that meet a key of the group
-  std::vector<std::size_t> fewest_;  // classes, those of few keys first
+  std::vector<std::size_t> near_;    // classes that share a key with the group
+  std::vector<std::size_t> fewest_;  // classes, sorted by number of keys
   std::size_t first_ = 0, smallest_ = 0, steps_ = 0;
 };
 
@@ -257,7 +260,7 @@ bool Mask::clusters_soon() const {
   return true;
 }
 
-// Runs are taken whole: a step within one is not looked for.
+// Looks at whole runs, and ignores steps within a run.
 Index Mask::staying_queries() const {
   struct Size {
     Index least, most, queries;

@@ -1,4 +1,4 @@
-// The primitives, and what lives in two masks or in one of two.
+// Primitive masks, and intersections and unions of masks.
 
 #include <algorithm>
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace {
 
 enum class Join : std::uint8_t { both, either };
 
-// Where edges that stay meet edges that move, their order changes: queries between two such places
-// have all edges in one order.
+// Returns the queries at which the order of the edges may change, where edges that stay meet edges
+// that move. Between two of them, all edges keep one order.
 std::vector<Index> changes(const MaskRun& a, const MaskRun& b, Range queries) {
   if (queries.size() == 1) {
     return {queries.begin, queries.end};
@@ -42,11 +42,11 @@ std::vector<Index> changes(const MaskRun& a, const MaskRun& b, Range queries) {
   return places;
 }
 
-// The segments of some queries throughout which all edges have one order.
+// Returns the segments of some queries for which all edges keep one order; `query` is the first.
 std::vector<MaskSegment> joined(const MaskRun& a, const MaskRun& b, Index query, Join how) {
   struct Change {
     MaskEdge edge;
-    int by;  // +1 where a segment begins, -1 where one ends
+    int by;  // +1 if a segment begins here, -1 if one ends
   };
   std::vector<Change> all;
   for (const MaskRun* run : {&a, &b}) {
@@ -55,7 +55,7 @@ std::vector<MaskSegment> joined(const MaskRun& a, const MaskRun& b, Index query,
       all.push_back({end, -1});
     }
   }
-  // Beginnings first, so that ranges next to each other are one.
+  // Beginnings come first, so that adjacent ranges are joined.
   std::ranges::sort(all, [&](const Change& x, const Change& y) {
     return std::pair(x.edge.of(query), -x.by) < std::pair(y.edge.of(query), -y.by);
   });
@@ -90,9 +90,9 @@ Mask join(const Mask& a, const Mask& b, Join how) {
   return {a.queries(), a.keys(), std::move(runs), a.index().with(b.index())};
 }
 
-// Keys between two edges, which may lie outside the problem.
+// Returns the keys between two edges, which may lie outside the problem.
 Mask between(Index n, Index m, MaskEdge begin, MaskEdge end) {
-  // The same without bounds is no mask: its edges are cut where they leave [0, m).
+  // The edges of `some` are not valid yet. The join with `all` cuts them where they leave [0, m).
   const MaskRun all{{0, n}, {{{0, false}, {m, false}}}};
   const MaskRun some{{0, n}, {{begin, end}}};
   std::vector<MaskRun> runs;
@@ -107,7 +107,7 @@ Mask between(Index n, Index m, MaskEdge begin, MaskEdge end) {
 
 Mask Mask::window(Index n, Index m, Index left, Index right) {
   const Index shift = m - n;
-  // Further than this no key is.
+  // No key is farther away than this.
   left = std::min(left, n + m);
   right = std::min(right, n + m);
   return between(n, m, {shift - left, true}, {shift + right + 1, true});

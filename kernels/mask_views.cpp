@@ -1,4 +1,5 @@
-// The masks that are made of another one: transposed, of live queries and keys alone, of some keys.
+// Masks derived from another mask: transposed, with only live queries and keys, with only some
+// keys.
 
 #include <algorithm>
 #include <compare>
@@ -11,21 +12,21 @@
 namespace redblue {
 namespace {
 
-constexpr Index kShort = 16;  // queries of a run that are taken one by one where its edges move
+constexpr Index kShort = 16;  // most queries of a run with moving edges that are taken one by one
 
-// What stands at a place where a box of live pairs begins or ends: on one side of the key the
-// queries from this one on live where on the other they do not.
+// A corner of a box of live pairs. The queries from `query` on change between live and dead at
+// `key`.
 struct Corner {
   Index key, query;
   friend auto operator<=>(const Corner&, const Corner&) = default;
 };
 
-// Of boxes of queries and keys apart from each other, each of which put its four corners here, the
-// queries for keys: between two keys that have corners the same queries live.
+// Returns the transposed mask of disjoint boxes of queries and keys, given the four corners of each
+// box. Between two keys with corners, the same queries are live.
 Mask mask_of_corners(Index keys, Index queries, std::vector<Corner> corners) {
   std::ranges::sort(corners);
   std::vector<MaskRun> runs;
-  std::vector<Index> bounds;  // of the ranges that live, in their order
+  std::vector<Index> bounds;  // of the live ranges, in order
   Index from = 0;
   const auto add_run = [&](Index to) {
     if (from < to) {
@@ -56,9 +57,9 @@ Mask mask_of_corners(Index keys, Index queries, std::vector<Corner> corners) {
   return {keys, queries, std::move(runs)};
 }
 
-// A segment of a run with edges that move, for keys.
+// Returns the transposed mask of one segment with moving edges.
 Mask turned(Index keys, Index queries, Range of, const MaskSegment& segment) {
-  // i + begin <= j < i + end, of queries i in the run: j - end < i <= j - begin.
+  // i + begin <= j < i + end, for queries i in the run: j - end < i <= j - begin.
   const Range met = segment.met_by(of);
   const auto& [begin, end] = segment;
   const Index first_moves = end.moves ? of.begin + end.at : met.end;
@@ -86,7 +87,7 @@ Mask turned(Index keys, Index queries, Range of, const MaskSegment& segment) {
   return {keys, queries, std::move(runs)};
 }
 
-// Any pair of any of them lives. Of two halves at a time, so that each is joined with few.
+// Returns the union of the masks. It joins halves, so that each mask takes part in few joins.
 Mask any_of(const std::vector<Mask>& masks, std::size_t begin, std::size_t end) {
   const std::size_t middle = begin + (end - begin) / 2;
   return end - begin == 1 ? masks[begin]
@@ -200,10 +201,10 @@ Mask Mask::part(const Ranges& queries, const Ranges& keys) const {
 Mask Mask::numbered(const Ranges& queries, const Ranges& keys) const {
   const NumbersWithin numbers(keys);
   std::vector<MaskRun> runs;
-  Index first = 0;  // of the run, among these queries
+  Index first = 0;  // first query of the run, renumbered
   bool touch = false;
   const auto add = [&](Range range, const std::vector<MaskSegment>& live) {
-    // Throughout a run an edge moves over these keys.
+    // Throughout a run, an edge moves only over keys in `keys`.
     const auto moved = [first](MaskEdge edge, Index number) {
       return MaskEdge{number - (edge.moves ? first : 0), edge.moves};
     };
@@ -213,7 +214,7 @@ Mask Mask::numbered(const Ranges& queries, const Ranges& keys) const {
       const auto [begin, end] = segment.of(range.begin);
       const MaskSegment own{moved(segment.begin, numbers.below(begin)),
                             moved(segment.end, numbers.below(end))};
-      // Where all keys between two ranges are dead, these are one.
+      // If all keys between two ranges are dead, the ranges join.
       if (!run.live.empty() && run.live.back().end == own.begin) {
         run.live.back().end = own.end;
       } else {
@@ -235,7 +236,8 @@ Mask Mask::numbered(const Ranges& queries, const Ranges& keys) const {
     }
   }
   const Mask apart(first, numbers.size(), std::move(runs), index().compact(queries, keys));
-  return (touch ? apart | apart : apart).called("");  // one for the first query, or the last, alone
+  // Joining the mask with itself joins ranges that touch only for the first or last query.
+  return (touch ? apart | apart : apart).called("");
 }
 
 }  // namespace redblue

@@ -21,14 +21,14 @@ bool none_live(const Problem& problem) {
   return problem.live_queries().empty();
 }
 
-// The live queries that stay: never all of them.
+// Returns the number of live queries that stay resident, which is never all of them.
 Index staying(const Problem& live, const Blocks& blocks) {
   return blocks.contains(kStaying) && !live.mask.full()
              ? std::min(blocks[kStaying], live.shape.n - 1)
              : 0;
 }
 
-// The live queries in the order that the blocks ask for; null where they are in their own.
+// Returns the live queries in the order that the blocks request; null if they keep their own order.
 std::shared_ptr<const Mask::Clustered> clustered(const Problem& live, const Blocks& blocks) {
   return is_in_order(blocks) || live.mask.full()
              ? nullptr
@@ -36,7 +36,7 @@ std::shared_ptr<const Mask::Clustered> clustered(const Problem& live, const Bloc
                                    staying(live, blocks));
 }
 
-// What the kernel works on.
+// Returns the problem that the kernel of live queries and keys works on.
 Problem kernel_problem(const Problem& problem, const Blocks& blocks) {
   require(!(blocks.contains(kClustered) && problem.mask.full()),
           "rows are clustered under a mask alone");
@@ -49,7 +49,7 @@ Problem kernel_problem(const Problem& problem, const Blocks& blocks) {
   return live;
 }
 
-// The operands' rows that the kernel works on.
+// The rows of the operands that the kernel works on.
 class LiveOperands {
  public:
   LiveOperands(const Kernel& kernel, const Plan& plan, const Operands& io)
@@ -81,7 +81,7 @@ class LiveOperands {
   Operands io_;
 };
 
-// `with_sums`: and g, where no pair is live.
+// `with_sums`: also writes g, if no pair is live.
 void write_all_dead(Machine& machine, const Kernel& kernel, const Problem& problem,
                     const Operands& io, bool with_sums = true) {
   std::optional<Phase> phase;
@@ -107,7 +107,7 @@ void add_all_dead_costs(std::vector<PhaseCost>& phases, const Kernel& kernel,
   }
 }
 
-// The same of an inner level, in which no dead row ever is.
+// Same, for an inner level. It never holds dead rows.
 void add_dead_phase(std::vector<PhaseCost>& phases, const Kernel& kernel, const Problem& problem,
                     bool with_sums = true) {
   std::vector<PhaseCost> dead;
@@ -131,7 +131,7 @@ Nest dead_nest(const Kernel& kernel, const Problem& problem) {
   return nest.lines();
 }
 
-// What a machine finds: live rows, and what stages leave for each other.
+// Returns the operands of a machine: live rows, and the matrices that stages write for each other.
 Operands with_left(const LiveOperands& live, const Split& split, const Plan& plan,
                    const Operands& io) {
   Operands all = live.io();
@@ -144,8 +144,9 @@ Operands with_left(const LiveOperands& live, const Split& split, const Plan& pla
   return all;
 }
 
-// The stage whose first unit writes what is dead: the first that has one. Where a stage begins its
-// matrices anew, the last: then nothing was written to these before it.
+// Returns the stage with the first unit that writes dead rows: the first stage that has units. If a
+// stage has `at_once`, it is the last stage with units. A resumed run begins the matrices of an
+// at_once stage anew, so dead rows from earlier stages would be lost.
 std::size_t stage_of_dead(const Split& split, const Problem& problem, const Blocks& blocks) {
   if (none_live(problem)) {
     return 0;
@@ -262,8 +263,9 @@ Split with_masks(const std::shared_ptr<const Kernel>& kernel) {
   return split;
 }
 
-// What the kernel fits. It takes what fits to fit in smaller blocks, too, which under a mask meet
-// other keys and may take a little more: then blocks for less memory do.
+// Returns the blocks that the kernel fits. The kernel assumes that smaller blocks fit if larger
+// ones do. Under a mask, smaller blocks meet other keys and may take a little more. This function
+// then tries blocks for less memory.
 Blocks fitted(const Kernel& of, const Problem& live, const Memory& memory, Objective objective) {
   const auto fit = [&](Index M) { return of.fitting.fit(live, {M, memory.prefetch}, objective); };
   const auto fits = [&](const Blocks& blocks) {
@@ -282,7 +284,8 @@ Blocks fitted(const Kernel& of, const Problem& live, const Memory& memory, Objec
   return fits(blocks) ? blocks : smallest;
 }
 
-// The largest groups of at most `most` queries that cut no run of the mask, or each evenly.
+// Returns the largest group size, up to `most` queries, that cuts no run of the mask, or cuts each
+// run evenly.
 Index aligned(const Mask& mask, Index most) {
   Index side = 0;
   for (const MaskRun& run : mask.runs()) {
@@ -297,9 +300,9 @@ Index aligned(const Mask& mask, Index most) {
   return most;
 }
 
-// The blocks of fewest words: those that were fitted to rows in their order, or to rows that are
-// clustered for these, or for what came of it; or such blocks with whole runs of the mask. And the
-// same with some rows that stay.
+// Returns the blocks with the fewest words. It tries blocks fitted to queries in their own order.
+// It also tries blocks fitted to queries clustered for the size of such blocks. Each candidate is
+// also tried with whole runs of the mask, and with some resident queries.
 Blocks fewest_ordered(const Kernel& of, const Problem& live, const Memory& memory,
                       const Blocks& in_order) {
   const std::string_view rows = row_block_of(in_order);
@@ -314,7 +317,7 @@ Blocks fewest_ordered(const Kernel& of, const Problem& live, const Memory& memor
   }
   Blocks best;
   Words fewest;
-  // Returns the aligned row block.
+  // Tries blocks, and returns the aligned row block.
   const auto consider = [&](const Blocks& blocks) {
     const Problem problem = kernel_problem(live, blocks);
     Blocks whole = blocks;
@@ -375,7 +378,7 @@ std::string_view row_block_of(const Blocks& blocks) {
   return {};
 }
 
-// g needs some pair.
+// g is dead only if no pair is live.
 Ranges dead_rows(const Signature& operand, const Problem& problem) {
   const Range rows{0, operand.rows_of(problem.shape)};
   if (problem.mask.full()) {
@@ -409,7 +412,7 @@ void add_dead_cost(std::vector<PhaseCost>& phases, const Signature& result, cons
 }
 
 std::vector<Range> picked(const Ranges& rows, const std::vector<Range>& numbers) {
-  std::vector<Index> ends;  // numbers
+  std::vector<Index> ends;  // positions after each range
   for (const Range range : rows) {
     ends.push_back(range.size() + (ends.empty() ? 0 : ends.back()));
   }
@@ -426,11 +429,11 @@ std::vector<Range> picked(const Ranges& rows, const std::vector<Range>& numbers)
   return picked;
 }
 
-// Without a mask everything is as it was: a problem is its own live part.
+// Without a mask, this changes no result: the problem is its own live part.
 Kernel with_masks(Kernel kernel) {
   kernel.takes_masks = true;
-  // What all of these are made of: shared, for a copy in each, and in each copy of each, is
-  // megabytes.
+  // All functions below share this kernel. A copy in each of them, and in each of their copies,
+  // would take megabytes.
   const auto of = std::make_shared<const Kernel>(kernel);
   kernel.of_live = of;
   kernel.schedule.code = [of](Machine& machine, const Plan& plan, const Operands& io,
@@ -481,7 +484,7 @@ Kernel with_masks(Kernel kernel) {
   };
   kernel.fitting.fit = [of](const Problem& problem, const Memory& memory, Objective objective) {
     Problem live = problem.live_part();
-    if (none_live(problem)) {  // any blocks do
+    if (none_live(problem)) {  // any blocks are valid
       live.shape.n = live.shape.m = 1;
       live.mask = {};
     }

@@ -1,12 +1,13 @@
 #pragma once
-// Kernels under masks. A kernel that asks its problem which keys its queries meet becomes one that
-// takes every mask. It works on live queries and keys alone, as if there were no others: dead ones
-// are not read. Their results are written in a phase `dead`: 0, and minus infinity for L.
+// Turns kernels into kernels that take masks. The given kernel must ask its problem which keys its
+// queries meet. The new kernel works on live queries and keys only, as if there were no others, and
+// reads no dead rows. It writes the results of dead rows in a phase `dead`: minus infinity for L, 0
+// otherwise.
 //
-// Queries of irregular masks may be clustered: the kernel works on them in another order, in which
-// a block of them meets fewer keys (Mask::clustered). The order is a block of the plan. So is the
-// number of queries that stay through all blocks of the others, in a kernel that lets them: those
-// that meet most keys, so that no block of queries passes all keys for them.
+// Queries of irregular masks may be clustered: the kernel takes them in another order, in which
+// each block of queries meets fewer keys (Mask::clustered). The plan stores this as a block. In
+// some kernels a plan may also keep queries that meet most keys resident while all blocks of the
+// others pass. Then no block of queries must pass all keys because of a few queries.
 
 #include <optional>
 #include <string_view>
@@ -16,41 +17,43 @@
 namespace redblue {
 
 Kernel with_masks(Kernel kernel);
-// One that takes the causal mask alone.
+// For a kernel that takes the causal mask only.
 Kernel with_causal_mask(Kernel kernel);
 
-// In the plan of a kernel under a mask: the queries of a group for which their order was made. In a
-// plan without it, and for groups of one, they are in their own. Fitted where fewer words move so.
+// In the plan of a kernel under a mask: the group size for which queries were reordered. Default,
+// and for groups of one: their own order. A fitted plan uses it if it saves words.
 inline constexpr std::string_view kClustered = "clustered";
 inline bool is_clustered(const Blocks& blocks) {
   return blocks.contains(kClustered) && blocks[kClustered] > 1;
 }
-// And the queries that stay. In a plan without it none do.
+// In such a plan: the number of resident queries. Default: 0.
 inline constexpr std::string_view kStaying = "staying";
-// Whether all queries are in their own order.
+// Returns whether all queries are in their own order.
 inline bool is_in_order(const Blocks& blocks) {
   return !is_clustered(blocks) && !blocks.contains(kStaying);
 }
-// What the kernel of live queries and keys works on (Kernel::of_live). Requires: some pair lives.
+// Returns the plan of the kernel that works on live queries and keys (Kernel::of_live). Requires:
+// at least one live pair.
 Plan live_plan(const Plan& plan);
-// The name of the block of queries that a kernel works on together, which decide which keys pass,
-// so that its rows may be clustered; empty where there is none.
+// Returns the name of the block of queries that a kernel works on together. These queries decide
+// which keys pass, so clustering them helps. Empty if the plan has no such block.
 std::string_view row_block_of(const Blocks& blocks);
 inline bool has_row_block(const Blocks& blocks) {
   return !row_block_of(blocks).empty();
 }
-// The rows of a matrix that no pair needs; and those of a result are written, of L as minus
-// infinity, else as 0, a row at a time: there is room for one in every M.
+// dead_rows() returns the rows of a matrix that no live pair needs. write_dead() writes such rows
+// of a result: minus infinity for L, otherwise 0. It holds one row at once, which fits in every M.
 Ranges dead_rows(const Signature& matrix, const Problem& problem);
 void write_dead(Machine& machine, const Signature& result, SlowMatrix& matrix, Range rows);
-// So many of them, in the phase `dead` at the end.
+// Adds the cost of `rows` such rows, in the phase `dead` at the end.
 void add_dead_cost(std::vector<PhaseCost>& phases, const Signature& result, const Problem& problem,
                    Index rows);
-// The rows of some numbers among those of `rows`, which are in their order.
+// Returns the elements of `rows` at these positions.
 std::vector<Range> picked(const Ranges& rows, const std::vector<Range>& numbers);
 
-// A pattern is regrouped once for many calls, which does not count among their words: for each
-// grouping of a plan all pairs are read, as rows of keys, and what the groups read is written.
+// The words that regroup a pattern, once for many calls. They do not count as words of a call. For
+// each grouping of a plan, all pairs are read as rows of keys, and the words that the groups read
+// are written.
 struct Regrouping {
   Words reads, writes;
 };

@@ -1,7 +1,7 @@
 #pragma once
-// The loop nest of a plan as data: lines with what stays in fast memory while a loop runs, and with
-// the words that a step moves in all passes of the loops around it. A kernel writes its nest in the
-// shape of its code, from loops and tiles. The words follow from these:
+// Describes the loop nest of a plan as data. A line of a nest says which tiles are resident during
+// a loop, or how many words a step moves in all passes of the loops around it. A kernel writes its
+// nest in the shape of its code, from loops and tiles, and the words follow from these:
 //
 //   const NestLoop I("I", "queries", n, Br);
 //   const NestLoop J("J", "keys", m, Bc);
@@ -15,7 +15,7 @@
 //     nest.write({O});
 //   });
 //
-// Formulas do not use nests: a test holds the sums of both equal, phase by phase.
+// Cost formulas do not use nests. A test checks that both give the same sums for each phase.
 
 #include <array>
 #include <cstdint>
@@ -34,41 +34,44 @@ struct NestLine {
   enum class Kind : std::uint8_t { loop, step };
   struct Stay {
     std::string name;
-    Words words;  // of its largest block
+    Words words;  // words of its largest block
   };
 
-  std::string phase;  // the phase that counts its words; empty: a loop around several phases
-  Index depth = 0;    // the number of loops around it
+  std::string phase;  // phase that counts its words; empty: a loop around several phases
+  Index depth = 0;    // number of loops around it
   Kind kind = Kind::step;
   std::string text;
-  // Of a loop: the passes from its begin to its end, the largest block, and the tiles that stay
-  // meanwhile, without those that stay while a loop around it runs.
+  // For a loop: the number of passes, the largest block, and the resident tiles. Tiles that are
+  // resident in an outer loop are not repeated.
   Index trips = 0;
   Index block = 0;
   std::vector<Stay> stays;
-  // Of a step: in all passes of the loops around it.
+  // For a step: words moved in all passes of the loops around it.
   Words reads, writes;
 };
 using Nest = std::vector<NestLine>;
 
-// "for J in keys": a loop over blocks, of which the last may be shorter.
+// A loop over blocks, as in "for J in keys". The last block may be shorter.
 struct NestLoop {
   NestLoop(std::string_view variable, std::string_view over, Index extent, Index block);
-  // "for P in I": a loop over pieces of one block of this one. Each move inside it is of a piece.
+  // Returns a loop over pieces of one block of this loop, as in "for P in I". Each move inside it
+  // moves one piece.
   [[nodiscard]] NestLoop pieces(std::string_view variable, Index piece) const;
-  // "for J in keys": over what each block of this loop meets: `all` for all of them, of which the
-  // longest is cut into blocks.
+  // Returns a loop over the others that each block of this loop meets, as in "for J in keys". `all`
+  // is their number for all blocks together. The longest range, of `longest`, is cut into blocks.
   [[nodiscard]] NestLoop met(std::string_view variable, std::string_view over, Index all,
                              Index longest, Index block) const;
 
   std::string variable, over;
-  Index extent;       // of all blocks; of pieces, or what is met: of all blocks of the other loop
-  Index block;        // the largest
-  Index trips;        // of pieces: of a largest block
-  std::string whole;  // the variable of the loop whose blocks are cut, or meet these; empty: none
+  // Total length of all blocks. For pieces() and met(): over all blocks of the outer loop.
+  Index extent;
+  Index block;  // largest block
+  Index trips;  // passes; for pieces(): in a largest block
+  // For pieces() and met(): the variable of the outer loop. Otherwise empty.
+  std::string whole;
 };
 
-// A number of rows or columns: all that there are, or those that a loop chooses.
+// A number of rows or columns: a constant, or chosen by a loop.
 struct NestExtent {
   NestExtent(Index size) : all(size), largest(size) {}
   NestExtent(const NestLoop& loop);
@@ -78,30 +81,30 @@ struct NestExtent {
   }
 
   Index all, largest;
-  std::string variable, whole;  // of the loop; empty: none
+  std::string variable, whole;  // of the loop; empty: no loop
 };
 
-// A block of a matrix, or of a column of as many words as it has rows.
+// A block of a matrix. A column is a block with as many words as rows.
 class NestTile {
  public:
   NestTile(std::string_view name, NestExtent rows, NestExtent cols = 1)
       : name_(name), rows_(std::move(rows)), cols_(std::move(cols)) {}
 
-  // The same tile in one pass of the loop, or in all passes but one. Where the loop chooses the
-  // tile: its first block, or all other blocks.
+  // Return this tile as it moves in one pass of the loop, and in all other passes. If the loop
+  // chooses the tile: its first block, and all other blocks.
   [[nodiscard]] NestTile once(const NestLoop& loop) const;
   [[nodiscard]] NestTile but_once(const NestLoop& loop) const;
 
-  // The same tile, of which so many words move in all passes together.
+  // Returns this tile with a given number of words moved in all passes together.
   [[nodiscard]] NestTile of_words(Words all) const;
 
-  // "S_IJ".
+  // Returns for example "S_IJ".
   [[nodiscard]] std::string text() const;
-  // Whether it has no columns, as what rows have of a softmax where there is none.
+  // Returns whether the tile has no columns, such as softmax sums without a softmax.
   [[nodiscard]] bool none() const { return cols_.largest == 0; }
   [[nodiscard]] Words largest() const { return Words(rows_.largest) * cols_.largest; }
-  // The words of all its moves inside these loops.
-  // Throws: ShapeMismatch where one of these has pieces and the tile is none of them.
+  // Returns the words of all its moves inside these loops. Throws: ShapeMismatch if a loop has
+  // pieces and the tile is not one of them.
   [[nodiscard]] Words moved(const std::vector<NestLoop>& around) const;
 
  private:
@@ -109,11 +112,13 @@ class NestTile {
 
   std::string name_;
   NestExtent rows_, cols_;
-  std::vector<std::pair<std::string, Index>> trips_;  // of loops that it does not follow throughout
-  std::optional<Words> words_;                        // of all passes, where they do not follow
+  // Loops that move the tile in only some passes.
+  std::vector<std::pair<std::string, Index>> trips_;
+  // Words of all passes, if the extents do not determine them.
+  std::optional<Words> words_;
 };
 
-// The columns of these names, up to two, for the rows of a loop.
+// Returns one-column tiles with these names (up to two) for the rows of a loop.
 using ColumnNames = std::array<std::string_view, 2>;
 std::vector<NestTile> columns_of(const ColumnNames& names, const NestLoop& rows);
 
@@ -122,13 +127,13 @@ class NestWriter {
   using Tiles = std::vector<NestTile>;
   using Body = std::function<void()>;
 
-  // Lines that the body writes are of this phase. Phases nest as those of a machine.
+  // Assigns the lines that `body` writes to this phase. Phases nest as on a machine.
   void phase(std::string_view name, const Body& body);
-  // A loop without a pass is left out; so is a tile without words that stays.
+  // Writes a loop. It leaves out a loop without passes and resident tiles without words.
   void loop(const NestLoop& over, const Tiles& stays, const Body& body);
   void loop(const NestLoop& over, const Body& body) { loop(over, {}, body); }
   void step(std::string text, const Tiles& reads = {}, const Tiles& writes = {});
-  // The steps "read S_I, L_I" and "write O_I, L_I", of the tiles that are not none().
+  // Write the steps "read S_I, L_I" and "write O_I, L_I", without tiles that are none().
   void read(const Tiles& tiles);
   void write(const Tiles& tiles);
 

@@ -12,7 +12,7 @@
 namespace redblue {
 namespace {
 
-// The edge for a query that comes so many queries later.
+// Returns the edge as seen from a numbering that begins `queries` queries earlier.
 MaskEdge later(MaskEdge edge, Index queries) {
   return {edge.moves ? edge.at - queries : edge.at, edge.moves};
 }
@@ -55,7 +55,7 @@ std::string Wanted::text() const {
 
 Problem Problem::with_stacked(Index heads) const {
   require(heads > 0 && stacked == 1, "at least one head, of a problem of one");
-  constexpr Index kMostQueries = Index{1} << 60;  // of masks: their edges are negative, too
+  constexpr Index kMostQueries = Index{1} << 60;  // for masks, in which edges may be negative
   constexpr Index kMostRuns = Index{1} << 22;
   Problem all = *this;
   all.stacked = heads;

@@ -1,5 +1,6 @@
 #pragma once
-// The mathematics that is asked for: how large, of which operands, and which of them are one.
+// Describes a problem: its results, the sizes of its operands, and the operands that are the same
+// matrix.
 
 #include <algorithm>
 #include <cmath>
@@ -23,36 +24,46 @@
 
 namespace redblue {
 
-// n queries, m keys, width d. Values, and sums of values, have width dv, which is d where there are
-// weights or values are keys.
+// The extents of a problem: n queries, m keys, width d. Values and sums of values have width dv,
+// which equals d if there are weights or if values are keys.
 struct Shape {
   Index n = 1;
   Index m = 1;
   Index d = 1;
   Index dv = d;
-  // The words of their values where A1, X and A2 are sparse, and those of S = A1 X; at least one
-  // each.
+  // Words of the stored values of sparse A1, X and A2, and of S = A1 X. At least 1 each for sparse
+  // operands.
   Index A1_stored = 0, X_stored = 0, A2_stored = 0, S_stored = 0;
 
   friend bool operator==(const Shape&, const Shape&) = default;
 };
-// For [n, m, d] = shape.
+// Allows `const auto [n, m, d] = shape`.
 template <std::size_t k>
 Index get(const Shape& shape) {
   return k == 0 ? shape.n : k == 1 ? shape.m : shape.d;
 }
 
-// kv: A3 is A2, or V is K: rows are keys and values at once. self: A1 is A2 as well, or Q is K, and
-// n = m; bounds use it, a kernel reads queries and keys apart.
+// The operands that are the same matrix. kv: A3 is A2, or V is K; each row is a key and a value.
+// self: also A1 is A2, or Q is K, and n = m. Bounds use `self`; a kernel still reads queries and
+// keys separately.
 enum class Sharing : std::uint8_t { none, kv, self };
 
-// What scores and values are made of: s = (A1 X) A2^T and A3 Y; or s = c Q K^T and V, with a scale
-// c of the softmax.
+// The formula of scores and values. weighted: scores (A1 X) A2^T, values A3 Y. plain: scores c Q
+// K^T, values V, with the scale c of the softmax.
 enum class Inputs : std::uint8_t { weighted, plain };
 
-// What is computed: C = A B; L of A1, X, A2; O and L of A1, A2, A3, X, Y; g of these and dO; O and
-// L of Q, K, V; dQ, dK, dV of these and dO; of A1, A2, A3, X, Y and dO the gradients of all but dO.
-// And without an activation O of A1, A2, A3, X, Y; g of A1, A2, A3, Y and dO.
+// The results of a kernel and its operands. Some kernels of backward, gradients and layer need O
+// and L as well (Kernel::needs_forward).
+//
+//    product          C = A B
+//    logsumexp        L from A1, X, A2
+//    forward          O and L from A1, A2, A3, X, Y
+//    backward         g from A1, A2, A3, X, Y, dO
+//    attention        O and L from Q, K, V
+//    gradients        dQ, dK, dV from Q, K, V, dO
+//    layer            dA1, dA2, dA3, dX, dY from A1, A2, A3, X, Y, dO
+//    linear           O from A1, A2, A3, X, Y, without an activation
+//    linear_gradient  g from A1, A2, A3, Y, dO, without an activation
 enum class Pass : std::uint8_t {
   product,
   logsumexp,
@@ -69,11 +80,11 @@ std::string_view to_string(Pass pass);
 constexpr Inputs inputs_of(Pass pass) {
   return pass == Pass::attention || pass == Pass::gradients ? Inputs::plain : Inputs::weighted;
 }
-// The pass that makes O and L for this one.
+// Returns the pass that computes O and L for this pass.
 constexpr Pass forward_of(Pass pass) {
   return inputs_of(pass) == Inputs::plain ? Pass::attention : Pass::forward;
 }
-// Passes that start from O and L, or make them.
+// Returns whether the pass starts from O and L, or computes them first.
 constexpr bool is_backward(Pass pass) {
   return pass == Pass::backward || pass == Pass::gradients || pass == Pass::layer;
 }
@@ -82,7 +93,7 @@ constexpr bool is_linear(Pass pass) {
   return pass == Pass::linear || pass == Pass::linear_gradient;
 }
 
-// The results that are asked for: all that there are, or some.
+// The wanted results of a problem: all of them, or some by name.
 class Wanted {
  public:
   Wanted() = default;
@@ -91,12 +102,12 @@ class Wanted {
   void add(std::string_view name);
   [[nodiscard]] bool all() const { return which_ == 0; }
   [[nodiscard]] bool contains(std::string_view name) const;
-  // "dQ,dK"; empty: all.
+  // Returns for example "dQ,dK". Empty: all.
   [[nodiscard]] std::string text() const;
   friend bool operator==(const Wanted&, const Wanted&) = default;
 
  private:
-  std::uint32_t which_ = 0;  // a bit for each; 0: all
+  std::uint32_t which_ = 0;  // one bit for each result; 0: all
 };
 
 struct Problem {
@@ -106,33 +117,36 @@ struct Problem {
 
   Shape shape;
   Sharing sharing = Sharing::none;
-  Inputs inputs = Inputs::weighted;    // a kernel has one of the two, and plans with it
-  std::optional<float> softmax_scale;  // of plain inputs, where it is not 1 / sqrt(d)
+  // A kernel takes one kind of inputs and sets it in its plans.
+  Inputs inputs = Inputs::weighted;
+  // For plain inputs, if the scale is not 1 / sqrt(d).
+  std::optional<float> softmax_scale;
   Activation activation = Activation::softmax;
-  Mask mask = {};          // full(), or of n queries and m keys
-  Sparsity sparsity = {};  // dense(), or of A1, X and A2 of this shape; then no mask
-  // The heads of queries that share these keys, as grouped-query attention has them: their queries
-  // are stacked, head after head, and n is the number of all. Each head has the same mask.
+  Mask mask = {};  // full(), or a mask of n queries and m keys
+  // dense(), or the entries of A1, X and A2 of this shape. Sparse operands take no mask.
+  Sparsity sparsity = {};
+  // Number of query heads that share these keys (grouped-query attention). The queries of all heads
+  // are stacked, and n counts all of them. Each head has the same mask.
   Index stacked = 1;
-  // In what a kernel works on: so many queries, the last ones, stay through all blocks of the
-  // others.
+  // For the kernel of live queries and keys (Kernel::of_live): the number of queries, at the end,
+  // that are resident while all blocks of the other queries pass.
   Index staying = 0;
-  // What is not wanted is neither computed nor written.
+  // Results that are not wanted are neither computed nor written.
   Wanted wanted = {};
-  // The bytes of a word, where they are asked for: kernels count words. Else a word is a float32.
+  // Bytes of a word, if the caller gives them; otherwise a word is a float32. Kernels count words.
   std::optional<Index> word_bytes = std::nullopt;
-  // What a word of Holds::sums weighs, in words: more than one where sums are wider than operands.
+  // Words in memory for each word of Holds::sums. More than 1 if sums are wider than operands.
   Index sum_words = 1;
 
-  // What a word of this kind weighs.
+  // Returns the words in memory for each word of this kind.
   [[nodiscard]] Index weight(Holds holds) const { return holds == Holds::sums ? sum_words : 1; }
-  // The queries of one head.
+  // Returns the number of queries of one head.
   [[nodiscard]] Index queries() const { return shape.n / stacked; }
-  // Those that are cut into blocks, and those that stay.
+  // The queries that pass in blocks, and the queries that stay resident.
   [[nodiscard]] Range passing_queries() const { return {0, shape.n - staying}; }
   [[nodiscard]] Range staying_queries() const { return {shape.n - staying, shape.n}; }
-  // The problem of so many such heads of queries. Requires: a problem of one head. Throws:
-  // CountOverflow.
+  // Returns the problem with the queries of `heads` heads stacked. Requires: a problem of one
+  // head. Throws: CountOverflow.
   [[nodiscard]] Problem with_stacked(Index heads) const;
   [[nodiscard]] bool wants(std::string_view result) const { return wanted.contains(result); }
   [[nodiscard]] Problem wanting_all() const {
@@ -140,24 +154,24 @@ struct Problem {
     all.wanted = {};
     return all;
   }
-  // The problem of each head alone, which meets all keys.
+  // Returns the problem of one head, with all its keys.
   [[nodiscard]] Problem one_head() const;
 
-  // Whether f is that of a softmax. Its rows have a maximum, a sum, L and v; those of another
-  // activation have none of these.
+  // Returns whether the activation is softmax. Only softmax has a maximum, a sum, L and v for each
+  // row.
   [[nodiscard]] bool normalised() const { return activation == Activation::softmax; }
-  // The columns of each of these, and the words of a row of it.
+  // Columns of each such row quantity (1 or 0), and the words of one row of it.
   [[nodiscard]] Index row_columns() const { return normalised() ? 1 : 0; }
   [[nodiscard]] Index row_words() const { return row_columns() * sum_words; }
 
-  // The factor c of the scores.
+  // Returns the factor c of the scores.
   [[nodiscard]] float scale() const {
     return inputs == Inputs::weighted ? 1.0F
                                       : softmax_scale.value_or(static_cast<float>(
                                             1 / std::sqrt(static_cast<double>(shape.d))));
   }
 
-  // The words of a key with its value: of A2 and A3, or of one for both.
+  // Returns the words of a key with its value. If values are keys, they count once.
   [[nodiscard]] Words key_words() const {
     return sharing == Sharing::none ? Words(shape.d) + shape.dv : Words(shape.d);
   }
@@ -167,7 +181,8 @@ struct Problem {
     same.mask = std::move(other);
     return same;
   }
-  // The same extents with these entries of A1, X and A2, or of A and B.
+  // Returns the problem of the same extents with these sparse entries of A1, X and A2, or of A and
+  // B.
   [[nodiscard]] Problem with_sparsity(Sparsity other) const {
     Problem same = *this;
     same.shape.A1_stored = std::max<Index>(other.A1().stored(), 1);
@@ -177,11 +192,11 @@ struct Problem {
     same.sparsity = std::move(other);
     return same;
   }
-  // The problem of dense operands that has the same results: dead pairs are dead by a mask, where
-  // there are any, and where it is no product. The mask has every live pair.
+  // Returns the problem with dense operands that has the same results. If some pairs are dead, its
+  // mask holds the live pairs. A product gets no mask.
   [[nodiscard]] Problem densified() const;
-  // What a kernel asks of its mask. The keys that some queries meet, and the live pairs of some
-  // queries and some keys: none of them, all, or some.
+  // Return the keys that some of the queries meet, and the number of live pairs of the queries and
+  // keys, for every mask including full().
   [[nodiscard]] Ranges keys(Range queries) const {
     return mask.full() ? Ranges{{0, shape.m}} : mask.keys(queries);
   }
@@ -189,19 +204,19 @@ struct Problem {
     return mask.full() ? Words(queries.size()) * keys.size() : mask.pairs(queries, keys);
   }
   [[nodiscard]] Words pairs() const { return pairs({0, shape.n}, {0, shape.m}); }
-  // The most pieces of at most `step` keys in which queries meet their keys.
+  // Returns an upper bound for the pieces of at most `step` keys in which queries meet their keys.
   [[nodiscard]] Index key_pieces(Index step) const {
     const Index pieces = ceil_div(shape.m, step);
     return mask.full() ? pieces : std::min(shape.m, pieces + mask.most_ranges());
   }
-  // Queries that meet a key, and keys that one meets.
+  // The queries that meet a key, and the keys that a query meets.
   [[nodiscard]] Ranges live_queries() const {
     return mask.full() ? Ranges{{0, shape.n}} : mask.live_queries();
   }
   [[nodiscard]] Ranges live_keys() const {
     return mask.full() ? Ranges{{0, shape.m}} : mask.live_keys();
   }
-  // The problem of these alone, each by its number among them.
+  // Returns the problem of only the live queries and keys, renumbered from 0.
   [[nodiscard]] Problem live_part() const {
     Problem live = *this;
     if (!mask.full()) {
@@ -215,30 +230,35 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-// Where it is computed.
+// The memory of a machine.
 struct Memory {
   Memory(Index words, Index key_blocks = 1) : M(words), prefetch(key_blocks) {}  // NOLINT
 
-  Index M;         // words of the fast memory
-  Index prefetch;  // key blocks of each matrix that are in it at a time, for a store that fetches
-  // The words of inner levels, from the innermost out; and what a word costs at each level, the
-  // machine's last. Empty: as much as the level has words.
+  Index M;  // words of fast memory
+  // Key blocks of each streamed matrix that are in fast memory at once, for a store that
+  // prefetches.
+  Index prefetch;
+  // `inner`: the words of each inner level, innermost first. `word_costs`: the cost of a word at
+  // each level; the last one is for the machine's own fast memory. Empty: the cost equals the
+  // level's words.
   std::vector<Index> inner = {};
   std::vector<double> word_costs = {};
-  Index multiple = 1;  // that block sizes of a plan are, where an extent is as large
+  // Block sizes of a plan are multiples of this, unless the extent is smaller.
+  Index multiple = 1;
 
   [[nodiscard]] std::size_t levels() const { return inner.size() + 1; }
   [[nodiscard]] Index words(std::size_t level) const {
     return level < inner.size() ? inner[level] : M;
   }
-  // Without `word_costs` plans lose an equal share over the bound at each level.
+  // Returns the cost of a word at a level. With the default costs, exceeding a lower bound
+  // proportional to 1/M by 1% weighs the same at every level.
   [[nodiscard]] double word_cost(std::size_t level) const {
     return word_costs.empty() ? static_cast<double>(words(level)) : word_costs[level];
   }
-  // The words that are moved at each level, each at its cost: the sum that plans of several levels
-  // make least. Infinite beyond 63 bits. Requires: as many as there are levels.
+  // Returns the words moved at each level times their cost, summed. Plans for several levels
+  // minimise this sum. Infinite if a count exceeds 63 bits. Requires: one entry for each level.
   [[nodiscard]] double weighted(const std::vector<Words>& moved) const;
-  // The memory of one level alone.
+  // Returns a memory with only this level.
   [[nodiscard]] Memory alone(std::size_t level) const { return {words(level), prefetch}; }
 };
 

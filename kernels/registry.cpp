@@ -11,7 +11,7 @@ namespace redblue {
 
 namespace {
 
-// The same schedule for Q, K, V as they are in place of A1 X, A2 and A3 Y.
+// Returns a kernel with the same schedule for Q, K, V instead of A1 X, A2 and A3 Y.
 Kernel plain(Kernel kernel, std::string_view name, std::string_view summary) {
   kernel.kin = kernel.name;
   kernel.name = name;
@@ -48,7 +48,8 @@ Kernel rows_keys_gradients() {
                              Start::given);
 }
 
-// Each with its name, so that the others need not be made to find one. A test holds the names.
+// The kernels with their names, so that a search by name makes only one kernel. A test checks the
+// names.
 constexpr KernelList::Entry kDense[] = {
     {"matmul/blocked", [] { return matmul_blocked(); }},
     {"matmul/stationary-a", [] { return matmul_stationary_a(); }},

@@ -1,8 +1,9 @@
 #pragma once
-// What makes each kernel: a line here, and one in the list of registry.cpp. backward/rows-q is in
-// kernels/backward/rows_q.cpp. A variant without a file is in that of the name it extends: rows-w
-// in rows.cpp, stationary-a in stationary.cpp. The points of a family are lines of the list alone,
-// as are attention/NAME, gradients/flash and layer/NAME, which are made of other kernels.
+// Declares the functions that make the kernels. To add a kernel, add a line here and one to the
+// list in registry.cpp. backward/rows-q is in kernels/backward/rows_q.cpp. A variant without its
+// own file is in the file of the name it extends: rows-w in rows.cpp, stationary-a in
+// stationary.cpp. Only the list names the variants of a family, and the kernels made from other
+// kernels: attention/NAME, gradients/flash and layer/NAME.
 
 #include <cstdint>
 #include <string_view>
@@ -11,15 +12,15 @@
 
 namespace redblue {
 
-// The axes of the rows family: whether O and L are given; and whether A1_I^T W_I is added to g as
-// row blocks pass, or W is stored.
+// The axes of the family of row kernels. Start: whether O and L are given. Sink: whether A1_I^T W_I
+// is added to g while row blocks pass, or W is stored.
 enum class Start : std::uint8_t { given, nothing };
-// Where rows have neither L nor v, nothing that is missing has to be made up for.
+// Rows without L and v need no preparation, so every start counts as `given`.
 inline Start start_of(const Problem& problem, Start start) {
   return problem.normalised() ? start : Start::given;
 }
 enum class Sink : std::uint8_t { gradient, stored };
-// O of linear attention, or g.
+// The result of linear attention: O, or g.
 enum class LinearResult : std::uint8_t { output, gradient };
 
 Kernel matmul_blocked();
@@ -51,7 +52,7 @@ Kernel gradients_score_rows();
 Kernel gradients_tiles();
 Kernel matmul_sparse_stay();
 Kernel matmul_sparse_pass();
-// Of passes logsumexp, forward and backward.
+// For passes logsumexp, forward and backward.
 Kernel sparse_rows(Pass pass);
 Kernel sparse_x(Pass pass);
 Kernel logsumexp_sparse_tiles();
@@ -59,8 +60,8 @@ Kernel forward_sparse_tiles();
 Kernel backward_sparse_tiles();
 Kernel linear_rows(LinearResult of);
 Kernel linear_products(LinearResult of);
-// The same schedule between A1 X, A3 Y and the gradients of A1, X, A3 and Y. Requires: a kernel of
-// gradients that is not yet one with_masks().
+// Returns a kernel with the same schedule that also computes A1 X and A3 Y, and the gradients of
+// A1, X, A3 and Y. Requires: a kernel of gradients before with_masks().
 Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view summary);
 
 }  // namespace redblue

@@ -7,8 +7,8 @@
 namespace redblue {
 namespace {
 
-// A row of the product is gathered as bits: where rows of B are full, a word of these is 64
-// columns.
+// Returns the pattern of A B. It collects each row as bits, so that one word covers 64 columns of a
+// full row of B.
 BlockPattern product(const BlockPattern& A, const BlockPattern& B) {
   BlockPattern found{A.rows, B.cols, 1, 1, {0}, {}};
   const auto words = static_cast<std::size_t>(ceil_div(B.cols, Index{64}));
@@ -199,7 +199,7 @@ const Sparsity::PairSums& Sparsity::pair_sums() const {
     PairSums sums, row;
     for (Index query = 0; query < A1().rows; ++query) {
       const auto columns = S().row(query);
-      // Rows that are full, say, are many and alike.
+      // Equal consecutive rows, such as full rows, are counted only once.
       if (query == 0 || !std::ranges::equal(columns, S().row(query - 1))) {
         const KeyBits keys = keys_with(columns);
         const Index size = size_of(keys);

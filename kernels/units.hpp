@@ -1,13 +1,14 @@
 #pragma once
-// The groups in which rows are worked on: the queries of a problem that pass, `step` at a time, or
-// its keys where these stay; and what they meet under the problem's mask. Where that is data, a
-// pass over what a group meets reads which these are (kernels/mask_index.hpp):
+// Units: the groups of rows that a kernel works on together. A unit is a block of `step` streaming
+// queries, or of keys if keys are resident. This header counts which keys (or queries) the units
+// meet under the problem's mask. If the mask is data, each pass over them reads indices
+// (kernels/mask_index.hpp):
 //
 //   const Tile index = units.read_index(machine, I);     // before the pass, until its end
 //   with_index({.path = ..., .peak = ... + of.index_live}, of)    // in the formula
 //   index_nest(nest, of);                                          // in the loops
 //
-// Where the mask is a formula all three do nothing.
+// If the mask is a formula, all three do nothing.
 
 #include <optional>
 
@@ -25,33 +26,37 @@ class Machine;
 class Units : public BlockRanges {
  public:
   static Units of_queries(const Problem& problem, Index step);
-  // Of the rows of a mask, or of its columns, of which `others` are the other side.
+  // Units of the rows of a mask, or of its columns. `others` is the extent of the other side.
   static Units of_rows(const Mask& mask, Index rows, Index others, Index step);
   static Units of_columns(const Mask& mask, Index columns, Index others, Index step);
   static Units of_keys(const Problem& problem, Index step);
 
-  // What some rows meet, and what a unit meets.
+  // Returns the others (keys or queries) that some rows, or one unit, meet.
   [[nodiscard]] Ranges met(Range rows) const {
     return mask_.full() ? Ranges{{0, others_}} : mask_.keys(rows);
   }
   [[nodiscard]] Ranges met(Index which) const {
     return which < size() ? met((*this)[which]) : Ranges();
   }
-  // The same in whole blocks of so many: those with a live pair.
+  // Same, in whole blocks of `block` others. A block counts if it has a live pair.
   [[nodiscard]] Pieces met_blocks(Range rows, Index block) const {
     return {in_blocks(met(rows), others_, block), block};
   }
-  // Of the tiles of a unit and such a block that have a live pair: their rows, what they meet, and
-  // their words, each summed up; and the most that those of one unit meet.
+  // Sums over the live tiles, which are the tiles of a unit and a block with a live pair: rows,
+  // others met and words. `most` is the largest number of others that one unit meets.
   struct Tiles {
     Words rows, met, words;
     Index most = 0;
   };
   [[nodiscard]] Tiles live_tiles(Index block) const;
 
-  // Of some units: how many, their rows, and the most rows of one; the sum over them of what they
-  // meet, the longest range that one meets, and the most that one meets; the live pairs; the words
-  // that a pass over all of it reads to know it, and those of them that live at a time.
+  // Sums over some units.
+  // - units, rows: their numbers; `largest`: the most rows of one unit.
+  // - met: the others that each unit meets, summed up. `longest` is the longest range that one unit
+  //   meets, and `most` is the most that one unit meets.
+  // - pairs: the number of live pairs.
+  // - index: the words of the mask's indices that one pass over all of it reads. `index_live` of
+  //   them are live at once.
   struct Sum {
     Index units = 0, rows = 0, largest = 0;
     Words met;
@@ -60,21 +65,22 @@ class Units : public BlockRanges {
     Words index;
     Index index_live = 0;
     Grouping grouping = {};
-    bool regrouped = false;  // a pattern is kept for these groups
+    bool regrouped = false;  // true if the indices of a pattern are stored for these groups
   };
   [[nodiscard]] Sum sum(Range which) const;
   [[nodiscard]] Sum sum() const { return sum({0, size()}); }
-  // Of the queries that stay, as one unit.
+  // Returns the sums of the resident queries, as one unit.
   [[nodiscard]] Sum staying() const;
-  // The part of Sum::met from an index on.
+  // Returns the part of Sum::met with an index of at least `first`.
   [[nodiscard]] Words met_from(Index first, Range which) const;
   [[nodiscard]] Words met_from(Index first) const { return met_from(first, {0, size()}); }
-  // The first range that each of some units meets, but at most so much of each.
+  // Returns the sizes of the first range that each unit meets, each at most `most`, summed.
   [[nodiscard]] Words first_met(Index most, Range which) const;
-  // What each unit and the next both meet, but at most so much of each two.
+  // Returns the number of others that each unit and the next both meet, at most `most` for each
+  // two, summed.
   [[nodiscard]] Words shared(Index most) const;
 
-  // What a pass over what some rows meet reads to know it.
+  // Reads the indices that say which others the rows meet.
   [[nodiscard]] Tile read_index(Machine& machine, Range rows) const;
 
  private:
@@ -85,17 +91,19 @@ class Units : public BlockRanges {
   Index rows_, others_, step_;
 };
 
-// The same without units.
+// Same, without units.
 Tile read_index(Machine& machine, const Mask& mask, Range rows);
 
-// Of rows and others of which some pairs live, as those of queries and keys; all, where the mask is
-// full(): their number, and the sum over blocks of rows of what each meets.
+// For rows and others with some live pairs, such as queries and keys; all pairs are live if the
+// mask is full(). Return the number of live pairs, and the sum over blocks of rows of the others
+// that each block meets.
 Words all_pairs(const Mask& mask, Index rows, Index others);
 Words met_by_blocks(const Mask& mask, Index rows, Index block, Index others);
 
-// The cost with that of so many passes over what units meet, but for its peak, which knows best
-// what lives beside it; and the line of a nest, inside the loops over the units and passes, or its
-// tile alone, where there is any.
+// with_index() adds the indices of `passes` passes to a cost. The caller adds them to the peak,
+// because it knows which other tiles are live. index_nest() writes the line of a nest, inside the
+// loops over units and passes. index_tiles() returns only its tile, or no tile if there are no
+// indices.
 PhaseCost with_index(PhaseCost cost, const Units::Sum& of, Index passes = 1);
 void index_nest(NestWriter& nest, const Units::Sum& of, Index passes = 1);
 NestWriter::Tiles index_tiles(const Units::Sum& of, Index passes = 1);

@@ -1,5 +1,5 @@
 #pragma once
-// For the sources of arithmetic.hpp: checks of their tiles, and reports to listeners.
+// Checks of tiles and reports to listeners, for the source files of arithmetic.hpp.
 
 #include <initializer_list>
 #include <string_view>
@@ -15,25 +15,24 @@ inline bool same_shape(const ConstView& a, const ConstView& b) {
   return a.rows() == b.rows() && a.cols() == b.cols();
 }
 
-// A column of a wider panel has its words apart.
+// Returns whether the words are consecutive. In a column of a wider panel they are not.
 inline bool is_column_of(const ConstView& column, Index rows) {
   return column.cols() == 1 && Unchecked(column).stride(0) == 1 && column.rows() == rows;
 }
 
-// `there`: the rows, or columns, of the passing factor in fast memory. Throws unless registers hold
-// at most as many.
+// Throws if fewer rows or columns of the streaming factor are in fast memory than registers hold.
 inline void check_passing(Index there, Index in_registers) {
   require(there >= in_registers, "what passes is there in as many lines as registers hold");
 }
 
-// Throws unless c can be the product of a rows x depth and a depth x cols factor.
+// Throws unless c can be the product of a rows x depth factor and a depth x cols factor.
 inline void check_product(const ConstView& c, Index rows, Index depth, const ConstView& b,
                           const char* what) {
   require(depth == b.rows() && c.rows() == rows && c.cols() == b.cols(), what);
 }
 
-// Where every function of arithmetic.hpp ends: how many operations changed c; and in which steps,
-// which are put together only where somebody hears them.
+// The end of every function of arithmetic.hpp: counts the operations that changed c, and reports
+// the steps. It calls tell_steps() only if the machine has a listener.
 template <class Tell>
 inline void account(Operations operations, const View& c, const Tell& tell_steps) {
   c.machine().computed(operations);
@@ -48,7 +47,7 @@ inline void tell_all(std::initializer_list<ToldStep> steps) {
   }
 }
 
-// Steps. Their operands live until the end of the expression that names them.
+// Constructors of steps. Their operands live until the end of the full expression.
 inline constexpr Old kTaken = Old::taken;
 inline constexpr Old kOverwritten = Old::overwritten;
 inline ToldStep products(const ToldPart& c, Old old, std::initializer_list<ToldPart> factors) {

@@ -5,7 +5,7 @@
 #include "memsim/machine.hpp"
 
 // The lines between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE are compiled once for each
-// instruction set, the rest once.
+// instruction set, and the other lines once.
 #include "kernels/arithmetic/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -21,8 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace redblue::HWY_NAMESPACE {
 namespace {
 
-// sigmoid(s) and sigmoid(-s), by exp(-|s|). So the exponential never overflows, and no two numbers
-// of the same size are subtracted.
+// sigmoid(s) and sigmoid(-s), from exp(-|s|). The exponential never overflows, and no two nearly
+// equal numbers are subtracted.
 struct Sigmoids {
   Vector of_s, of_minus_s;
 };
@@ -35,7 +35,7 @@ HWY_INLINE Sigmoids sigmoids(Vector s) {
   return {hn::IfThenElse(negative, smaller, larger), hn::IfThenElse(negative, larger, smaller)};
 }
 
-// A function and its derivative. NaN stays NaN.
+// Functions and their derivatives. NaN stays NaN.
 struct Relu {
   static HWY_INLINE Vector value(Vector s) {
     return hn::IfThenZeroElse(hn::Le(s, hn::Zero(kLanes)), s);
@@ -82,7 +82,7 @@ HWY_INLINE void gradient_as(const ConstView& s, const ConstView& q, const View& 
   });
 }
 
-// Calls work with a value of the function's type.
+// Calls `work` with a value of the function's type.
 template <class Work>
 HWY_INLINE void with_function(Activation phi, const Work& work) {
   switch (phi) {

@@ -8,7 +8,7 @@
 #include "memsim/unchecked.hpp"
 
 // The lines between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE are compiled once for each
-// instruction set, the rest once.
+// instruction set, and the other lines once.
 #include "kernels/arithmetic/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -24,8 +24,8 @@ HWY_BEFORE_NAMESPACE();
 namespace redblue::HWY_NAMESPACE {
 namespace {
 
-// The largest of what came by. Max may lose a NaN, on some processors, in some places; all bits
-// of `nan` are set where there was one.
+// The largest value so far. On some processors Max may lose a NaN, so `nan` has all bits set if
+// there was one.
 struct Top {
   Vector largest, nan;
 };
@@ -64,7 +64,7 @@ void raise_maximum_transposed(const ConstView& s_t, const View& maximum) {
       });
 }
 
-// With a word of everything for each column; q_t is read where `kDots` says so.
+// Each column has one word of row, sum and dots. q_t and dots are used only if kDots.
 template <bool kDots>
 HWY_INLINE void exponentiate_columns(const View& s_t, const ConstView& row, const View& sum,
                                      const ConstView& q_t, const View& dots) {

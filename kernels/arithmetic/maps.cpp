@@ -6,7 +6,7 @@
 #include "memsim/unchecked.hpp"
 
 // The lines between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE are compiled once for each
-// instruction set, the rest once.
+// instruction set, and the other lines once.
 #include "kernels/arithmetic/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -29,7 +29,7 @@ void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
   });
 }
 
-// A factor of 1, which is most of them once the maxima have settled, costs nothing.
+// Rows with a factor of 1 are skipped. After the maxima have settled, most factors are 1.
 void scale_rows(const View& a, const ConstView& factor) {
   const float* const factors = words_of_column(factor);
   for (Index i = 0; i < a.rows(); ++i) {

@@ -3,7 +3,7 @@
 #include "memsim/machine.hpp"
 
 // The lines between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE are compiled once for each
-// instruction set, the rest once.
+// instruction set, and the other lines once.
 #include "kernels/arithmetic/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,5 +1,6 @@
-// Rows of panels, by vectors, for sources that are compiled once for each instruction set (see
-// Highway's foreach_target.h; the guard lets this header in once for each of them).
+// Loops over rows of panels by vectors, for source files that are compiled once for each
+// instruction set. The guard includes this header once for each set (see Highway's
+// foreach_target.h).
 #if defined(REDBLUE_KERNELS_PANELS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef REDBLUE_KERNELS_PANELS_INL_HPP
 #undef REDBLUE_KERNELS_PANELS_INL_HPP
@@ -14,7 +15,7 @@
 #include "memsim/tile.hpp"
 #include "memsim/unchecked.hpp"
 
-// Without vector instructions, unrolling makes more code and no speed.
+// Without vector instructions, unrolling makes more code but no more speed.
 #undef REDBLUE_UNROLL
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
 #define REDBLUE_UNROLL(times)
@@ -32,7 +33,7 @@ using Lanes = hn::CappedTag<float, kPanel>;
 using Vector = hn::Vec<Lanes>;
 constexpr Lanes kLanes;
 constexpr Index kWidth = hn::MaxLanes(kLanes);
-constexpr int kVectors = kPanel / kWidth;  // to a row of a panel
+constexpr int kVectors = kPanel / kWidth;  // in a row of a panel
 
 // The rows of one panel.
 template <class Word>
@@ -47,18 +48,18 @@ HWY_INLINE Lines<Word> lines(const BasicView<Word>& part, Index p) {
   return {Unchecked(part).at(0, p), Unchecked(part).stride(p)};
 }
 
-// The words of a column tile (r x 1) lie one after the other.
+// Returns the words of a column tile (r x 1), which are consecutive.
 template <class Word>
 HWY_INLINE Word* words_of_column(const BasicView<Word>& column) {
   return Unchecked(column).at(0, 0);
 }
 
-// The lanes of vector v in a row of a panel of `cols` columns, from 1 to all.
+// Returns the number of used lanes of vector v in a row of a panel with `cols` columns.
 HWY_INLINE Index lanes_in(Index cols, int v) {
   return std::min(cols - v * kWidth, kWidth);
 }
 
-// Words behind a narrow panel are read and never used. The end of an arena has slack for that.
+// May read words beyond a narrow panel, which are not used. The end of an arena has slack for that.
 HWY_INLINE Vector load(const float* row, int v) {
   return hn::LoadU(kLanes, row + v * kWidth);
 }
@@ -70,22 +71,22 @@ HWY_INLINE void store(Vector value, float* row, int v, Index lanes) {
     hn::BlendedStore(value, hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), kLanes,
                      row + v * kWidth);
   } else {
-    // ARM has no masked store: Highway reads the words behind and writes them back. They may belong
-    // to a thread that fetches ahead.
+    // ARM has no masked store: Highway would read the words beyond and write them back. They may
+    // belong to a thread that prefetches.
     float words[kWidth];
     hn::StoreU(value, kLanes, words);
     std::copy_n(words, lanes, row + v * kWidth);
   }
 }
 
-// The vector with `neutral` in the lanes that are not the panel's.
+// Returns the vector with `neutral` in the lanes outside the panel.
 HWY_INLINE Vector only(Vector value, Index lanes, Vector neutral) {
   return lanes == kWidth
              ? value
              : hn::IfThenElse(hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), value, neutral);
 }
 
-// c = map(i, v) for all vectors of all rows, panel after panel; each panel asks for its map.
+// c = map(i, v) for all vectors of all rows, panel after panel. Each panel requests its own map.
 template <class MapOfPanel>
 HWY_INLINE void for_vectors(const View& c, const MapOfPanel& map_of_panel) {
   for (Index p = 0; p < c.panels(); ++p) {
@@ -122,7 +123,8 @@ HWY_INLINE bool are_columns(const ConstView& a, const ConstView& b) {
   return Unchecked(a).stride(0) == 1 && Unchecked(b).stride(0) == 1;
 }
 
-// finish(i, fold over row i): lanes are folded here, and into one another there.
+// Calls finish(i, folded) for each row i. fold() combines vectors lane by lane, and finish() must
+// combine the lanes.
 template <class Folded, class Fold, class Finish>
 HWY_INLINE void for_rows(const ConstView& a, const Folded& neutral, const Fold& fold,
                          const Finish& finish) {
@@ -138,7 +140,7 @@ HWY_INLINE void for_rows(const ConstView& a, const Folded& neutral, const Fold& 
   }
 }
 
-// The same down the columns. Each lane is a column, so lanes need no sum at the end.
+// Same, down the columns. Each lane is a column, so finish() need not combine lanes.
 template <class Folded, class FoldOfPanel, class Finish>
 HWY_INLINE void for_columns(const ConstView& a, const Folded& neutral,
                             const FoldOfPanel& fold_of_panel, const Finish& finish) {

@@ -1,4 +1,4 @@
-// Products of tiles with their sums in registers, for sources that are compiled once for each
+// Products of tiles with their sums in registers, for source files that are compiled once for each
 // instruction set.
 #if defined(REDBLUE_KERNELS_PRODUCTS_INL_HPP) == defined(HWY_TARGET_TOGGLE)
 #ifdef REDBLUE_KERNELS_PRODUCTS_INL_HPP
@@ -23,18 +23,18 @@ HWY_BEFORE_NAMESPACE();
 namespace redblue::HWY_NAMESPACE {
 namespace {
 
-// The tile of a product that registers hold: rows_of(G) rows of G panels, which are at most
-// kPanels. A sanitizer checks each access of each unrolled shape, which takes minutes to compile:
-// its builds define REDBLUE_FEW_SHAPES. The bits of a result do not depend on the shape, in which
-// each sum has its terms in the same order.
+// The shape of the tile that registers hold: rows_of(G) rows of G panels, for G up to kPanels. With
+// a sanitizer, compiling every access of every unrolled shape takes minutes, so its builds define
+// REDBLUE_FEW_SHAPES. The shape does not change the bits of a result, because each sum has its
+// terms in the same order.
 #if defined(REDBLUE_FEW_SHAPES)
 constexpr int kPanels = 1;
 constexpr int rows_of(int) {
   return 2;
 }
 #else
-// AVX-512 and 64-bit ARM have 32 vector registers, in every version of them: on x86 a better
-// instruction set has a lower bit. Others count as 16.
+// AVX-512 and 64-bit ARM have 32 vector registers, in every version. On x86 a better instruction
+// set has a lower bit. All other sets count as 16 registers.
 constexpr bool kManyRegisters =
     HWY_ARCH_X86 ? HWY_TARGET <= HWY_AVX3 : HWY_ARCH_ARM_A64 && HWY_TARGET != HWY_EMU128;
 constexpr RegisterTile kTile{.registers = kManyRegisters ? 32 : 16, .vectors = kVectors};
@@ -47,7 +47,7 @@ constexpr int rows_of(int panels) {
 using One = std::integral_constant<Index, 1>;
 using Panel = std::integral_constant<Index, kPanel>;
 
-// R rows of the broadcast factor, each from a start on, so far apart.
+// R rows of the broadcast factor, at a fixed distance.
 template <class Distance>
 struct RowsApart {
   const float* first;
@@ -78,7 +78,8 @@ HWY_INLINE void accumulate(Vector (&sum)[R][G * kVectors], const Rows& row,
   }
 }
 
-// The broadcast factor, by its rows. A row runs through all panels; the last may be narrow.
+// The broadcast factor `a`, not transposed. A row runs through all panels, and the last panel may
+// be narrow.
 class Straight {
  public:
   explicit Straight(const ConstView& a)
@@ -87,7 +88,7 @@ class Straight {
         rest_(a.cols() % kPanel),
         next_(a.panels() > 1 ? Unchecked(a).at(0, 1) - Unchecked(a).at(0, 0) : 0) {}
   [[nodiscard]] Index rows() const { return a_.rows(); }
-  // The number of rows with the same distance between words; here all.
+  // Returns the number of rows that have the same distance between words: here all rows.
   [[nodiscard]] Index alike() const { return a_.rows(); }
   template <int R, int G, class Stride>
   HWY_INLINE void times(const float* const (&of_b)[G], Stride stride, Index i,
@@ -117,7 +118,7 @@ class Straight {
   Index next_;  // from a whole panel to the next
 };
 
-// By its columns, which lie side by side in a panel.
+// The broadcast factor a^T. Its rows are columns of `a`, which are side by side in a panel.
 class Turned {
  public:
   explicit Turned(const ConstView& a)
@@ -152,7 +153,7 @@ class Turned {
   Index alike_, next_;
 };
 
-// The map from the sums, and the old words of c, to the new words of c. Each panel asks for its
+// The map from the sums and the old words of c to the new words of c. Each panel requests its own
 // map.
 struct Keep {
   static constexpr bool kAdds = false;
@@ -160,12 +161,12 @@ struct Keep {
     return [](Vector sum, const float*, int) HWY_ATTR { return sum; };
   }
 };
-// The sums start with the words of c. So registers hold no second copy of c.
+// The sums start with the words of c, so registers hold no second copy of c.
 struct Accumulate : Keep {
   static constexpr bool kAdds = true;
 };
 
-// Panels p .. p + G of b and of c.
+// Panels p .. p + G of b and c.
 template <int G>
 struct Passed {
   Passed() = default;
@@ -185,7 +186,7 @@ struct Passed {
   bool wide = true;
 };
 
-// Rows i .. i + R of the panels: all sums stay in registers.
+// Computes rows i .. i + R of the panels. All sums stay in registers.
 template <int R, int G, class Left, class Finish>
 HWY_INLINE void register_tile(const Left& a, const Passed<G>& of, Index i, const Finish& finish) {
   Vector sum[R][G * kVectors];
@@ -242,8 +243,8 @@ HWY_INLINE void tiles_of_rows(const Left& a, std::span<const Passed<G>> groups, 
   }
 }
 
-// Some groups of panels for some rows. The panels of b stay in the nearest cache. Rows of a pass:
-// as many together as registers hold, then fewer.
+// Computes some groups of panels for some rows. The panels of b stay in the nearest cache while
+// rows of `a` stream: as many together as registers hold, then fewer.
 template <int G, class Left, class Finish>
 void panels(const Left& a, std::span<const Passed<G>> groups, Range rows, const Finish& finish) {
   constexpr int kRows = rows_of(G);
@@ -265,8 +266,8 @@ void panels(const Left& a, std::span<const Passed<G>> groups, Range rows, const 
   }
 }
 
-// The number of panels for the next step, if `left` remain and at most `most` fit. With more than
-// two panels the last step never has one panel alone.
+// Returns the number of panels for the next step, if `left` remain and at most `most` fit. With
+// `most` above two, the last step never has only one panel.
 constexpr Index together(Index left, Index most) {
   return left > most && left < 2 * most - 1 ? most - 1 : std::min(left, most);
 }
@@ -283,12 +284,13 @@ void panels_together(Index count, const Left& a, const ConstView& b, const View&
   panels<G>(a, std::span(&group, 1), rows, finish);
 }
 
-// The panels of the same stride: a narrow one, which is the last, has another.
+// Returns the number of panels with the usual stride. A narrow panel, always the last, has another
+// stride.
 HWY_INLINE Index wide_panels(const ConstView& b) {
   return b.panels() - (Unchecked(b).stride(b.panels() - 1) == kPanel ? 0 : 1);
 }
 
-// `most`: the panels of one step.
+// `most`: the largest number of panels in one step.
 template <class Left, class Finish>
 HWY_INLINE void product_of_rows(const Left& a, const ConstView& b, const View& c, Range rows,
                                 Index most, const Finish& finish) {
@@ -306,7 +308,8 @@ void product(const Left& a, const ConstView& b, const View& c, const Finish& fin
   product_of_rows(a, b, c, {0, a.rows()}, std::min<Index>(kPanels, columns / kPanel), finish);
 }
 
-// At most `rows` rows of a pass together, through all panels; or all rows, if one step takes them.
+// Streams `a` through all panels, at most `rows` rows together, or all rows if one step takes all
+// panels.
 template <class Finish>
 void product_of_passing(const ConstView& a, Index rows, const ConstView& b, const View& c,
                         const Finish& finish) {
@@ -315,7 +318,7 @@ void product_of_passing(const ConstView& a, Index rows, const ConstView& b, cons
     return product(Straight{a}, b, c, finish);
   }
   constexpr Index kFew = 4;
-  if (kPanels == 1 && b.panels() <= kFew) {  // known before rows come
+  if (kPanels == 1 && b.panels() <= kFew) {  // set up before rows stream
     std::array<Passed<1>, kFew> groups;
     for (Index p = 0; p < b.panels(); ++p) {
       groups[static_cast<std::size_t>(p)] = Passed<1>(b, c, p);

@@ -4,13 +4,15 @@
 #include <cstdint>
 
 #include "kernels/arithmetic/simd_targets.hpp"
-// With those of the arithmetic switched off, so that it lists what the arithmetic has.
+// simd_targets.hpp comes first. It disables sets, so that targets.h lists only the sets that the
+// arithmetic has.
 #include <hwy/targets.h>
 
 namespace redblue {
 namespace {
 
-// A better set has a lower bit. The processor is asked once, before anything is forced.
+// The sets of the processor; a better set has a lower bit. The processor is queried once, before a
+// caller selects a set.
 const std::vector<std::int64_t>& targets() {
   static const std::vector<std::int64_t> all = [] {
     std::vector<std::int64_t> found;

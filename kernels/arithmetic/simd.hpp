@@ -1,7 +1,7 @@
 #pragma once
-// The vector instructions that arithmetic on tiles uses. Every set that the compiler knows is
-// in the binary; the best one that the processor has is taken, unless another is asked for.
-// Bits of results may differ from set to set; counts do not.
+// Selects the vector instructions for arithmetic on tiles. The binary contains every set that the
+// compiler knows, and uses the best set of the processor unless a caller selects another. The bits
+// of results may depend on the set; counts do not.
 
 #include <string>
 #include <string_view>
@@ -11,12 +11,13 @@
 
 namespace redblue {
 
-// Of this binary and this processor, best first: "AVX3" (AVX-512), "AVX2", "SSE4", "NEON" ...
+// Returns the sets of this binary and this processor, best first: "AVX3" (AVX-512), "AVX2", "SSE4",
+// "NEON" ...
 std::vector<std::string> simd_targets();
-// The one in use.
+// Returns the set in use.
 std::string simd_target();
-// From now on, in all threads. False, and nothing changes, unless it is one of simd_targets().
-// Not while a kernel runs.
+// Selects a set for all threads. Returns false and changes no setting if the name is not in
+// simd_targets(). Requires: no kernel is running.
 bool use_simd_target(std::string_view name);
 
 }  // namespace redblue

@@ -1,7 +1,7 @@
 #pragma once
-// Which instruction sets are compiled: one for each width and register count that the
-// arithmetic has a tile shape for. Vectors of a length unknown to the compiler (SVE, RISC-V)
-// cannot be kept in arrays of accumulators; NEON is there for the former. To be included
+// Selects the instruction sets to compile: one for each width and register count for which the
+// arithmetic has a tile shape. Vectors with a length unknown to the compiler (SVE, RISC-V) cannot
+// be elements of arrays of accumulators. ARM processors with SVE use NEON. Include this header
 // before Highway.
 
 #define HWY_DISABLED_TARGETS \

@@ -1,5 +1,5 @@
 #pragma once
-// What listeners hear of a function of arithmetic.hpp: its steps, in views of tiles.
+// Reports the steps of a function of arithmetic.hpp to the machine's listeners, as views of tiles.
 
 #include <initializer_list>
 #include <string_view>
@@ -28,7 +28,7 @@ struct ToldPart {
   TilePart::Of of = TilePart::Of::words;
 };
 
-// A column, whose word i belongs to all of row i; and one whose word j belongs to column j.
+// of_rows: a column with one word for each row. of_columns: a column with one word for each column.
 inline ToldPart of_rows(ToldPart term) {
   term.of = TilePart::Of::rows;
   return term;
@@ -49,12 +49,12 @@ struct ToldStep {
   float constant = 0;
 };
 
-// Requires: somebody hears it. A step on no words is not told.
+// Reports a step, unless it has no words. Requires: the machine has a listener.
 void tell(const ToldStep& step);
 
-// A product whose sums stay in registers, for which a `home` is charged, and pass from there into
-// `changed` through the function `name`, with a word of `shift` for each column where there is one.
-// It is told a homeful at a time, of a column of the product.
+// A product with sums in registers, for which a tile `home` is charged. The function `name`
+// combines the sums with `changed`, and with one word of `shift` for each column if `shift` is set.
+// It is reported in parts that fill `home`, column by column of the product.
 struct Homefuls {
   std::string_view name;
   ConstView a, b, changed, home;

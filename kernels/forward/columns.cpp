@@ -1,13 +1,15 @@
-// O and L with blocks of keys in fast memory: K_J = X A2_J^T and h_J = A3_J Y stay, rows of A1
-// pass. Between two blocks the sums of e h are where O will be, the maxima where L will be, and the
-// sums of e in the workspace. For many queries and few keys:
+// Computes O and L with blocks of keys in fast memory: K_J = X A2_J^T and h_J = A3_J Y are resident
+// while rows of A1 stream. Between two blocks, the sums of e h are stored in O, the maxima in L,
+// and the sums of e in the workspace. For many queries and few keys:
 //
 //   reads    T (n d + 2 d^2) + 2 m d + (T - 1) (n d + 2 n),   T = ceil(m / Bc)
 //   writes   T (n d + n) + (T - 1) n
 //
-// attention/columns is the same for c K_J, V_J and rows of Q: without 2 d^2 T. Under a mask the
-// rows that meet a block pass with it, |R_J| of block J: n T is their sum, and n (T - 1) that sum
-// less n, for a row's sums begin with the first block that it meets, and end with the last.
+// attention/columns is the same for c K_J, V_J and rows of Q, without 2 d^2 T.
+//
+// Under a mask, block J streams only the |R_J| rows that meet it. With R the sum of all |R_J|, R
+// replaces n T, and R - n replaces n (T - 1). A row's sums begin with the first block that it meets
+// and end with the last.
 
 #include "kernels/parts/columns.hpp"
 
@@ -76,7 +78,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   return nest.lines();
 }
 
-// h_J = A3_J Y, or V_J.
+// Returns h_J = A3_J Y, or V_J.
 Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
   if (by.problem.inputs == Inputs::plain) {
     const Phase phase(machine, "V");
@@ -155,7 +157,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const ColumnPlan by(problem, blocks);
   const Passes of = by.passes();
   const Words dv = problem.shape.dv, one = problem.row_words();
-  const Words kept = dv * problem.sum_words + 2 * one;  // between two blocks of keys
+  const Words kept = dv * problem.sum_words + 2 * one;  // words stored between two blocks of keys
   const Words r = by.rows;
   const Words c = by.keys;
   const Units::Sum units = by.units().sum();
@@ -163,7 +165,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
       product_in_pieces_cost("K", by, d, 0),
       product_in_pieces_cost(problem.inputs == Inputs::weighted ? "h" : "V", by, problem.shape.dv,
                              d),
-      // K_J and h_J; the scores with A1, then with O, maximum, sum and rescale.
+      // K_J and h_J; the scores with A1, then with O, maximum, sum and rescaling factors.
       with_index(
           {.path = "core",
            .reads = of.all * d + of.again * kept,

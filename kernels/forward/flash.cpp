@@ -1,6 +1,7 @@
-// O and L in the manner of FlashAttention: S and h as in Algorithm 7, then a core in which a
-// row block (S_I, O_I, running maximum and sum) stays and column blocks (A2_J, then h_J)
-// pass; scores never leave the fast memory. Under a mask the columns pass that a row meets.
+// Computes O and L as FlashAttention does. First S and h as in Algorithm 7. Then, in the core, a
+// row block (S_I, O_I, running maximum and sum) is resident while column blocks (A2_J, then h_J)
+// stream. Scores never leave fast memory. Under a mask, a row block streams only the columns that
+// it meets.
 
 #include <algorithm>
 
@@ -77,7 +78,8 @@ void core(Machine& machine, const Plan& plan, const SlowMatrix& S, const SlowMat
   }
 }
 
-// S_I, O_I, maximum and sum, the scores, and a column block or the rescaling factors.
+// Words live at the peak: S_I, O_I, maximum and sum, the scores, and either a column block or the
+// rescaling factors.
 Words core_peak(const Problem& problem, Index r, Index c) {
   const Words d = problem.shape.d, of_rows = Words(r) * problem.row_words();
   return Words(r) * d * (1 + problem.sum_words) + 2 * of_rows + Words(r) * c +
@@ -102,7 +104,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   core(machine, plan, S, io.in("A2"), h, io);
 }
 
-// The words of the core depend on Br alone.
+// Only Br changes the words of the core, so Br is as large as possible.
 Blocks fit(const Problem& problem, Index M) {
   const auto [n, m, d] = problem.shape;
   const Words index = problem.mask.index().live();

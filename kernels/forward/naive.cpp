@@ -1,6 +1,6 @@
-// O and L with everything in fast memory at once, in the order of Algorithm 1's lines: the
-// least that any algorithm can move, where M is large enough. Under a mask the dead pairs of live
-// rows and columns have words in fast memory, too.
+// Computes O and L with everything in fast memory at once, in the order of the lines of Algorithm
+// 1. If M is large enough for it, no algorithm moves fewer words. Under a mask, dead pairs of live
+// rows and columns also take words in fast memory.
 
 #include "kernels/parts/naive.hpp"
 

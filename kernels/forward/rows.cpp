@@ -1,20 +1,20 @@
-// O and L with rows in fast memory: for a row block I, S_I = A1_I X and the sum Z_I = e_I A3
-// stay while keys pass (online softmax); then O_I = (Z_I / l_I) Y, so that h = A3 Y is never
-// made. Nothing goes to the slow store but O and L:
+// Computes O and L with rows in fast memory. For a row block I, S_I = A1_I X and the sum Z_I = e_I
+// A3 are resident while keys stream (online softmax). Then O_I = (Z_I / l_I) Y, so h = A3 Y is
+// never computed. Only O and L are written to slow memory:
 //
 //   reads and writes   2 m d T + 2 d^2 T + 2 n d + n,   T = ceil(n / Br)
 //
-// Under a mask each row block brings the keys that it meets.
+// Under a mask, each row block reads only the keys that it meets.
 //
-// Where row blocks are fewer than threads, keys may come in G groups: each row block and group
-// leaves Z / l and L of these keys, and the results of a row block are merged in the order of
-// groups. The keys pass as often as before; besides that moves, without weights,
+// If there are fewer row blocks than threads, keys may be split into G groups. Each row block and
+// group writes Z / l and L for its keys, and the results of a row block are merged in the order of
+// groups. The keys stream as often as before. Without weights, groups move these additional words:
 //
 //   reads and writes   (G - 1) n d + 2 G n (d + 1)
 //
-// words; with weights X, too, once more for each row block and further group.
+// With weights, X is also read once more for each row block and further group.
 //
-// attention/rows is the same for S = c Q, A2 = K, A3 = V and O = Z / l: without 2 d^2 T.
+// attention/rows is the same for S = c Q, A2 = K, A3 = V and O = Z / l, without 2 d^2 T.
 
 #include "kernels/parts/rows.hpp"
 
@@ -36,13 +36,13 @@ namespace redblue {
 namespace in_forward_rows {
 namespace {
 
-// O and L of the groups, one below the other.
+// O and L of the groups, stacked one below the other.
 constexpr Signature kPartOfO{"O of groups", &Shape::n, &Shape::dv, Holds::sums};
 constexpr Signature kPartOfL{"L of groups", &Shape::n, nullptr, Holds::sums, true};
 
 // ---- row blocks ----------------------------------------------------------------------------
 
-// Z_I = sum of e_j A3_j over some keys, e = exp(s - maximum).
+// Returns Z_I = sum of e_j A3_j over some keys, with e = exp(s - maximum).
 ValueSums::Sums core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
                      const Ranges& keys_met, Tile s_t) {
   const Phase phase(machine, "core");
@@ -64,7 +64,7 @@ void multiply_rows(Machine& machine, const RowPlan& by, const Tile& Z, const Til
       });
 }
 
-// O and L from the sums.
+// Computes O and L from the sums.
 void finish(Machine& machine, const RowPlan& by, const Operands& io, Range I,
             ValueSums::Sums sums) {
   auto& [Z, normaliser] = sums;
@@ -84,8 +84,8 @@ void finish(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   }
 }
 
-// What a row block leaves of one of several groups. A row that meets none of its keys leaves 0 and
-// minus infinity.
+// Writes the sums of a row block for one of several groups. A row that meets no key of the group
+// gets O = 0 and L = minus infinity.
 void leave(Machine& machine, const Operands& io, Range at, ValueSums::Sums sums) {
   auto& [Z, normaliser] = sums;
   const Phase phase(machine, "core");
@@ -112,7 +112,7 @@ void rows_part(Machine& machine, const Plan& plan, const Operands& io, Range uni
   }
 }
 
-// Z with maximum and sum; then with some of Y and of O.
+// Words live: Z with maximum and sum; then Z with some columns of Y and of O.
 PhaseCost finish_cost(const RowPlan& by, const Units::Sum& of) {
   const Words r = of.largest, d = by.problem.shape.d, dv = by.problem.shape.dv;
   const Words sum_words = by.problem.sum_words;
@@ -131,7 +131,7 @@ std::vector<PhaseCost> rows_cost(const Problem& problem, const Blocks& blocks, R
   const RowPlan& by = grouped.by;
   const Words d = problem.shape.d, dv = problem.shape.dv;
   const Words left = grouped.merges() ? dv * problem.sum_words + problem.row_words() : Words(0);
-  // S beside the sums; A2_J and A3_J.
+  // Words live: S and the sums; A2_J and A3_J.
   PhaseCost core{.path = "core", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
   grouped.each_sum(units, [&](const Units::Sum& of, Index keys) {
     const Words r = of.largest;
@@ -162,7 +162,7 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
   const PhaseCost queries =
       weighted ? level_rows_times_cost("S", in, of)
                : PhaseCost{.path = "Q", .reads = n * d, .writes = n * d, .peak = r * d, .flops = 0};
-  // Z / sum, then L of the maximum and the sum; then Z Y.
+  // Z / sum, then L from the maximum and the sum; then Z Y.
   PhaseCost last{.path = "O",
                  .reads = n * (dv + 3) * one,
                  .writes = n * (dv + 1) * one,
@@ -181,8 +181,9 @@ Index merge_units(const Problem& problem, const Blocks& blocks) {
   return grouped.merges() ? grouped.row_blocks.size() : 0;
 }
 
-// The L of groups are to their O what scores are to values; without L they are added up. A strip of
-// the rows after the other, so that this takes no more of M than the keys did.
+// Merges the groups of a row block. The L of groups weight their O, as scores weight values;
+// without L, the O are added. It works on strips of rows, so that it needs no more of M than the
+// keys did.
 ValueSums::Sums merged(Machine& machine, const GroupedRows& grouped, const Operands& io, Range I) {
   const Phase phase(machine, "merge");
   const Index strip = grouped.by.strip();
@@ -370,9 +371,9 @@ Words rescales(const Problem& problem, const Blocks& blocks) {
   return std::min(keys, ceil_div(keys, blocks["Bc"]) + ranges) - 1 + grouped.groups - 1;
 }
 
-// Row blocks are work for as many threads. Where they are few, groups of keys are units, too: each
-// of several whole key blocks, so that registers stay busy, and so few that keys are nearly all
-// that moves.
+// Adds key groups to a plan if it has too few row blocks to occupy threads. Each group has several
+// whole key blocks, so that registers stay busy. The groups are few enough that they add at most
+// 1/16 to the words moved.
 Blocks with_groups(const Problem& problem, Blocks blocks, Index M) {
   constexpr Index kEnoughRowBlocks = 8;
   constexpr Index kUnits = 64;

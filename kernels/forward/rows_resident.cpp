@@ -1,11 +1,11 @@
-// O and L in a fast memory that holds X, Y and most of the keys: queries pass in row blocks. The
-// sums are those of forward/rows.
+// Computes O and L in a fast memory that holds X, Y and most keys, while row blocks of queries
+// stream. It sums in the same way as forward/rows.
 //
 //   reads and writes   2 n d + n + 2 m d + 2 d^2 + 2 (m - resident) d (T - 1),   T = ceil(n / Br)
 //
-// With all keys resident, or T = 1, that is each word once. Of a window it is so with room for
-// the keys that two row blocks next to each other both meet. Queries that meet far more keys than
-// others may stay, too (kernels/parts/resident.hpp). attention/rows-resident is the same
+// If all keys are resident, or T = 1, each word moves once. For a window mask, this needs only room
+// for the keys that two consecutive row blocks both meet. Queries that meet far more keys than
+// others may also be resident (kernels/parts/resident.hpp). attention/rows-resident is the same
 // without 2 d^2.
 
 #include <algorithm>
@@ -61,7 +61,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   return nest.lines();
 }
 
-// S_I^T, with X in fast memory; or c Q_I^T.
+// Returns S_I^T, with X resident; or c Q_I^T.
 Tile rows(Machine& machine, const ResidentPlan& by, const Resident& resident, const Operands& io,
           Range I) {
   if (by.problem.inputs == Inputs::plain) {
@@ -74,7 +74,7 @@ Tile rows(Machine& machine, const ResidentPlan& by, const Resident& resident, co
   return s_t;
 }
 
-// Z_I = sum of e_j A3_j over the keys so far, e = exp(s - maximum).
+// Adds up Z_I = sum of e_j A3_j over the keys so far, with e = exp(s - maximum).
 struct RowBlock {
   RowBlock(Machine& machine, const ResidentPlan& by, Tile S_t, Range queries)
       : I(queries), s_t(std::move(S_t)), sums(machine, by, I.size()) {}
@@ -105,7 +105,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const Units units = by.units();
   const Range R = plan.problem.staying_queries();
   std::optional<RowBlock> of_R;
-  Tile index;  // which keys these meet
+  Tile index;  // the keys that the resident queries meet
   if (R.size() > 0) {
     Tile s_t = rows(machine, by, resident, io, R);
     const Phase phase(machine, "core");
@@ -145,7 +145,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Units::Sum of = by.units().sum();
   const Units::Sum of_R = by.units().staying();
   const Words nd = Words(n) * d;
-  // S beside the sums.
+  // Words of S and the sums for r rows.
   const auto block = [&](Words r) { return r * d + ValueSums::words(by, r); };
   const Words resident = by.resident_words();
   const Words beside = resident + block(of_R.largest) + of_R.index_live;
@@ -161,7 +161,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
        .writes = 0,
        .peak = peak((weighted ? 2 : 1) * d),
        .flops = weighted ? 2 * nd * d : 0},
-      // A2_J and A3_J of the keys that pass, or come at last.
+      // A2_J and A3_J of the keys that stream, in blocks or in the last block.
       with_index(with_index({.path = "core",
                              .reads = (by.passing_keys() + size_of(by.last)) * problem.key_words(),
                              .writes = 0,

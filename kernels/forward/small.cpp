@@ -1,6 +1,6 @@
-// O and L for a fast memory too small to hold rows: square blocks, B = floor(sqrt(M / 4)),
-// scores and probabilities in the slow store. The forward half of Algorithms 2 and 3. Under a mask
-// blocks of scores without a live pair are passed over.
+// Computes O and L for a fast memory too small to hold rows. It works on square blocks with B =
+// floor(sqrt(M / 4)), and stores scores and probabilities in slow memory. This is the forward half
+// of Algorithms 2 and 3. Under a mask, it skips blocks of scores without a live pair.
 
 #include <algorithm>
 #include <iterator>
@@ -83,7 +83,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return phases;
 }
 
-// f with S and s, then f with h. Of another activation, f where s was.
+// First f with S and s, then f with h. For an activation other than softmax, f overwrites s.
 Words workspace_words(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
   const Words nm = Words(n) * m;

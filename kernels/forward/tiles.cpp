@@ -1,9 +1,11 @@
-// O and L with raw scores in the slow store, for caches below d^2: rows of S, or tiles of scores,
-// stay while A2 passes, and L is made along the way; then O = exp(s - L) h is a product that takes
-// the exponentials of what it reads. In units of n^2, with x = d / sqrt(M) and n = m >> d:
-// (x + 1)^2 for x < 2, 4 x + 1 beyond. attention/tiles is the same without the products S and h.
-// Of another activation than softmax f is stored, and O = f h a product as others are.
-// Under a mask the scores are those of live pairs, and dead tiles do not move.
+// Computes O and L with raw scores in slow memory, for caches below d^2. First, rows of S or tiles
+// of scores are resident while A2 streams, and L is computed along the way. Then O = exp(s - L) h
+// is a product that exponentiates the scores it reads. Words in units of n^2, with x = d / sqrt(M)
+// and n = m >> d: (x + 1)^2 for x < 2, 4 x + 1 beyond.
+//
+// attention/tiles is the same without the products S and h. With an activation other than softmax,
+// f is stored, and O = f h is an ordinary product. Under a mask, only scores of live pairs exist,
+// and dead tiles are not moved.
 
 #include <algorithm>
 #include <optional>
@@ -21,7 +23,7 @@ namespace redblue {
 namespace in_forward_tiles {
 namespace {
 
-// exp(s - L): L of a block's rows stays with it.
+// exp(s - L). L of the rows stays in fast memory with their block.
 constexpr FactorCost kFactor{.columns = 1,
                              .reads = 1,
                              .row_reads = 1,

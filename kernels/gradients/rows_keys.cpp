@@ -1,46 +1,47 @@
-// dQ, dK and dV in two passes, so that no sum leaves fast memory before it is whole: rows of Q, dO
-// and dQ stay while keys pass; then keys, values and their gradients stay while queries pass, with
-// v by the first pass. Scores are made twice: 14 products of n m d for 10.
+// Computes dQ, dK and dV in two passes, so that no incomplete sum leaves fast memory. In the first
+// pass, rows of Q, dO and dQ are resident while keys stream. In the second, keys, values and their
+// gradients are resident while queries stream, with the v of the first pass. Scores are computed
+// twice, which costs 14 products of n m d instead of 10.
 //
 //   dQ    reads 3 n d + n + 2 m d T,   T = ceil(n / Br);   writes n d + n
 //   dKV   reads 2 m d + C (2 n d + 2 n),   C = ceil(m / Bc);   writes 2 m d
 //
-// rows-keys is given O and L, and its first pass makes v = rowsum(dO * O). rows-keys-onepass is
-// given neither. Its first pass keeps q relative to its running mean, and two sums, as
-// backward/rows-onepass does; v is the last mean:
+// rows-keys gets O and L, and its first pass computes v = rowsum(dO * O). rows-keys-onepass does
+// not get them. Its first pass holds q relative to its running mean, and two sums, as
+// backward/rows-onepass does; the last mean is v:
 //
 //   dQ    reads 2 n d + 2 m d T;   writes n d + 2 n
 //
-// Where values are keys they come once, and one sum dK + dV stays: in each line 2 m d is m d, and
-// with T and C for the M that is left.
+// If values are keys, they are read once, and one sum dK + dV is resident. Each 2 m d then becomes
+// m d, and T and C are smaller because more of M is free.
 //
-// Under a mask each block brings what it meets. The first pass is there for dQ and for v, which dK
-// takes; the second for dK and dV: what is not wanted is left out.
+// Under a mask, each block streams only the rows that it meets. The first pass computes dQ, and v
+// for dK. The second pass computes dK and dV. A pass without wanted results is left out.
 //
-// In units of n^2, with x = d / sqrt(M) and n = m >> d: 14 x^2, and 16 x^2 from nothing.
+// Words in units of n^2, with x = d / sqrt(M) and n = m >> d: 14 x^2, and 16 x^2 without O and L.
 //
-// Inner levels of fast memory: of rows that stay in the first pass (kernels/parts/rows.hpp), of
-// keys that stay in the second (kernels/parts/key_gradients.hpp). Of a level with b rows, where c
-// keys of the next level are a block, without what is of n d or m d words,
+// Inner levels of fast memory hold resident rows in the first pass (kernels/parts/rows.hpp) and
+// resident keys in the second (kernels/parts/key_gradients.hpp). Take a level with b rows, and c
+// keys in a block of the next level. Up to terms of n d or m d words:
 //
 //   dQ    reads  C (3 n d + 2 n) + 2 m d T;   writes  C n d        C = ceil(m / c), T = ceil(n / b)
-//         reads  C (4 n d + 3 n) + 2 m d T;   writes  C (2 n d + 3 n)   from nothing
-//   dKV   as there
+//         reads  C (4 n d + 3 n) + 2 m d T;   writes  C (2 n d + 3 n)   without O and L
+//   dKV   as above
 //
-// Keys may come in G groups in the first pass, and queries in H groups in the second, so that
-// several machines may work on one row block, or on one key. Each group leaves a sum of its keys,
-// or of its queries, and these are added up in the order of groups. A group of queries is some row
-// blocks of the first pass: there are at most as many groups. What passes a block passes it once,
-// as before. Given O and L, of whatever is in groups a phase v comes first:
+// Keys may be split into G groups in the first pass, and queries into H groups in the second. Then
+// several machines may work on one row block, or on one key. Each group writes a sum over its keys
+// or queries, and these are added in the order of groups. A group of queries consists of row blocks
+// of the first pass, so there are at most as many groups. Each block still streams everything once.
+// With O and L given, and with any groups, a phase v comes first:
 //
 //   v         reads 2 n d;   writes n
 //   dQ        reads G (2 n d + 2 n) + 2 m d T;   writes G n d
 //   dKV       reads H 2 m d + C (2 n d + 2 n);   writes H 2 m d   (C: within groups of keys)
-//   sum/dQ    reads G n d;   writes n d         where G > 1
-//   sum/dKV   reads H 2 m d;   writes 2 m d     where H > 1
+//   sum/dQ    reads G n d;   writes n d         if G > 1
+//   sum/dKV   reads H 2 m d;   writes 2 m d     if H > 1
 //
-// From nothing groups of keys leave what kernels/parts/group_means.hpp says, and in place of v and
-// dQ, where G > 1, there are
+// Without O and L, key groups write the sums that kernels/parts/group_means.hpp describes. If
+// G > 1, these phases replace v and dQ:
 //
 //   core      reads G 2 n d + 2 m d T;   writes G (2 n d + 3 n)
 //   merge     reads 3 G n;   writes 2 n
@@ -71,12 +72,12 @@ namespace redblue {
 namespace in_gradients_rows_keys {
 namespace {
 
-// Sums of groups, one below the other.
+// Sums of groups, stacked one below the other.
 constexpr Signature kPartOfdQ{"dQ of groups", &Shape::n, &Shape::d, Holds::sums};
 constexpr Signature kPartOfdK{"dK of groups", &Shape::m, &Shape::d, Holds::sums};
 constexpr Signature kPartOfdV{"dV of groups", &Shape::m, &Shape::dv, Holds::sums};
 
-// The first pass, of all keys; and in groups of them.
+// The plans of the first pass: for all keys, and in key groups.
 RowPlan row_plan(const Problem& problem, const Blocks& blocks) {
   RowPlan plan(problem, blocks["dQ.Br"], blocks["dQ.Bc"], problem.shape.d);
   plan.inner = level_blocks(blocks, "dQ.");
@@ -86,8 +87,8 @@ GroupedRows row_groups(const Problem& problem, const Blocks& blocks) {
   return {row_plan(problem, blocks), blocks};
 }
 
-// Whether there are several groups, perhaps elsewhere. Of a part of the queries, too, which may
-// have fewer row blocks than groups in all.
+// Whether there are several groups, perhaps on other ranks. This also holds for a part of the
+// queries, which may have fewer row blocks than there are groups.
 bool merges_keys(const Problem& problem, const Blocks& blocks) {
   return std::min(key_groups_of(blocks), problem.shape.m) > 1 || blocks.contains(kSomeGroups);
 }
@@ -96,9 +97,9 @@ bool merges_queries(const Blocks& blocks) {
          blocks.contains(kSomeQueryGroups);
 }
 
-// The second pass in groups: for each group of queries, whole row blocks of the first pass, and
-// each group of keys a pass of its queries through its keys alone, which is the same whatever
-// others there are. Without groups it is one pass.
+// The second pass in groups. Each group of queries (whole row blocks of the first pass) and each
+// group of keys form an independent pass of the queries past the keys. Without groups, there is
+// one pass.
 struct GroupedKeys {
   GroupedKeys(const Problem& of, const Blocks& blocks)
       : problem(of),
@@ -125,8 +126,9 @@ struct GroupedKeys {
   [[nodiscard]] Range keys(Index group) const {
     return keys_of_group(problem.shape.m, key_groups, group);
   }
-  // The blocks of keys, for each group of queries; those of a group of keys; and the first key of
-  // one, or m.
+  // key_blocks() returns the number of key blocks for each group of queries; key_blocks(group)
+  // returns the number in one group of keys. first_key() returns the first key of a block, or m
+  // after the last block.
   [[nodiscard]] Index key_blocks() const {
     const Index more = problem.shape.m % key_groups;
     return more * key_blocks(0) + (key_groups - more) * key_blocks(key_groups - 1);
@@ -147,7 +149,7 @@ struct GroupedKeys {
     return keys(group).begin + (block - before) * by.keys;
   }
   [[nodiscard]] Index units() const { return (Words(key_blocks()) * groups).value(); }
-  // Of a group of queries and one of keys: what there is of no others.
+  // Returns the problem of one group of queries and one group of keys.
   [[nodiscard]] Problem of_groups(Index of_queries, Index of_keys) const {
     Problem part = problem;
     part.shape.n = queries(of_queries).size();
@@ -196,8 +198,9 @@ KeySums sums_of_keys(const Problem& problem, bool of_parts = false) {
   return sums;
 }
 
-// Whether a pass needs v. The first pass leaves it; given O and L it is made before that where
-// groups of keys or queries, or the second pass alone, read it.
+// needs_v(): whether a pass needs v. makes_v_first(): whether v is computed before the first pass.
+// This happens if O and L are given, and groups, or the second pass without the first, read v.
+// leaves_v(): whether v is written; usually the first pass does that.
 bool needs_v(const Problem& problem, Start start) {
   return problem.normalised() &&
          (start == Start::nothing || problem.wants("dQ") || problem.wants("dK"));
@@ -211,12 +214,13 @@ bool leaves_v(const Problem& problem, const Blocks& blocks, Start start) {
          (start == Start::nothing || problem.wants("dK") || makes_v_first(problem, blocks, start));
 }
 
-// Whether groups of keys leave sums of which dQ comes when all have.
+// Returns whether key groups write sums from which dQ is computed after the last group.
 bool leaves_sums(const Problem& problem, const Blocks& blocks, Start start) {
   return start_of(problem, start) == Start::nothing && merges_keys(problem, blocks);
 }
 
-// L of all queries, which the first pass leaves for the second; given O and L, it is an operand.
+// Returns L of all queries. It is an operand if O and L are given; otherwise the first pass writes
+// it for the second.
 const SlowMatrix* L_of(const Problem& problem, const Operands& io, Start start) {
   return !problem.normalised() ? nullptr : start == Start::given ? &io.in("L") : &io.out("L");
 }
@@ -231,7 +235,7 @@ void over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   }
 }
 
-// v_I, made and left where that was not done before.
+// Returns v_I. If it is not yet computed, this computes it and writes it for later stages.
 Tile v_of_rows(Machine& machine, const RowPlan& by, const Blocks& blocks, const Operands& io,
                Range I, const Tile& do_t) {
   const Problem& problem = by.problem;
@@ -249,8 +253,8 @@ Tile v_of_rows(Machine& machine, const RowPlan& by, const Blocks& blocks, const 
   return v;
 }
 
-// dQ_I = c p_I K; or, of one of several groups of keys, p_I K, or what it comes of. And v_I; and
-// L_I where it is not given.
+// Computes dQ_I = c p_I K. If there are several key groups, it writes the group's p_I K, or the
+// sums that p_I K is computed from. It also computes v_I, and L_I if it is not given.
 void row_pass(Machine& machine, const GroupedRows& grouped, const Blocks& blocks,
               const Operands& io, Start start, Index unit) {
   const Index group = grouped.group(unit);
@@ -303,8 +307,8 @@ void row_part(Machine& machine, const Plan& plan, const Operands& io, Start star
   }
 }
 
-// Q, dO and O with v, where O is given and v was not made before; then Q and dO beside the sums,
-// and keys.
+// Peak: Q, dO and O with v, if O is given and v is not yet computed; then Q, dO, the sums and the
+// keys.
 PhaseCost row_pass_cost(const Problem& problem, const Blocks& blocks, Start start, Range units) {
   const GroupedRows grouped = row_groups(problem, blocks);
   const RowPlan& by = grouped.by;
@@ -348,20 +352,21 @@ PhaseCost row_pass_level_cost(const Problem& problem, const Blocks& blocks, Star
   PhaseCost cost = level_core_cost(
       "dQ", in, units,
       given ? KnownGradientSums::in_level(by, of.largest) : GradientSums::in_level(by, of.largest));
-  // c Q before, c dQ at last.
+  // Scaling Q at the start and dQ at the end.
   cost.reads += 2 * of.rows * d;
   cost.writes += 2 * of.rows * d;
   if (given && problem.normalised() && !makes_v_first(problem, blocks, start)) {
     add(cost, level_row_dots_cost("dQ", in, of));
   }
-  if (!given) {  // U is divided by its sums, and L made of these
+  // U is divided by its sums, and L is computed from them.
+  if (!given) {
     cost.reads += of.rows * (d + 3);
     cost.writes += of.rows * (d + 1);
   }
   return cost;
 }
 
-// Of what groups left.
+// Computes each group's part of dQ from the sums that the group wrote.
 void sums_part(Machine& machine, const Plan& plan, const Operands& io, Range units) {
   const Phase phase(machine, "dQ");
   const GroupedRows by = row_groups(plan.problem, plan.blocks);
@@ -381,7 +386,7 @@ PhaseCost sums_cost(const Problem& problem, const Blocks& blocks, Range units) {
 
 // ---- dK and dV -------------------------------------------------------------------------------
 
-// Some rows of a matrix; nothing of none.
+// Returns some rows of a matrix, or nullopt if the matrix is null.
 std::optional<SlowMatrix> rows_of(const SlowMatrix* matrix, Range rows) {
   return matrix == nullptr ? std::nullopt : std::optional(selected_rows(*matrix, {rows}));
 }
@@ -389,8 +394,8 @@ std::optional<SlowMatrix> rows_of(SlowMatrix* matrix, Range rows) {
   return matrix == nullptr ? std::nullopt : std::optional(selected_rows(*matrix, {rows}));
 }
 
-// A group of queries passes some blocks of a group of keys. Their sums go to rows of dK and dV from
-// `first_row` on.
+// Streams a group of queries past some blocks of a group of keys. Writes their sums to rows of dK
+// and dV from `first_row` on.
 void pass_group(Machine& machine, const Problem& part, const KeyBlocks& by, const KeyGradients& x,
                 Range queries, Range keys, Index first_row, Range blocks) {
   const Range written{first_row + keys.begin, first_row + keys.end};
@@ -463,7 +468,7 @@ PhaseCost key_pass_cost(const Problem& problem, const Blocks& blocks, Range unit
 
 // ---- sums of groups --------------------------------------------------------------------------
 
-// Some rows: what all groups left of these, in their order.
+// Returns the sum, in the order of groups, of the rows that all groups wrote.
 Tile sum_of_groups(Machine& machine, const SlowMatrix& parts, Index groups, Index rows, Range I) {
   Tile sum = machine.read(parts.row_block(I));
   for (Index group = 1; group < groups; ++group) {
@@ -473,7 +478,7 @@ Tile sum_of_groups(Machine& machine, const SlowMatrix& parts, Index groups, Inde
   return sum;
 }
 
-// The rows of some blocks, and the most of one.
+// The number of rows of some blocks, and the largest block.
 struct BlockRows {
   Index rows, largest;
 };
@@ -511,7 +516,7 @@ PhaseCost sum_rows_cost(const Problem& problem, const Blocks& blocks, Range unit
                   problem.sum_words);
 }
 
-// Where values are keys, c met Q.
+// If values are keys, Q already includes the factor c.
 void sum_keys(Machine& machine, const Plan& plan, const Operands& io, Range units) {
   const Phase sum(machine, "sum");
   const Phase phase(machine, "dKV");
@@ -547,7 +552,7 @@ PhaseCost sum_keys_cost(const Problem& problem, const Blocks& blocks, Range unit
                   std::max(of_K, of_V), problem.sum_words);
 }
 
-// ---- all of it -------------------------------------------------------------------------------
+// ---- the kernel ------------------------------------------------------------------------------
 
 // The units of each stage.
 Index v_units(const Problem& problem, const Blocks& blocks, Start start) {
@@ -641,7 +646,8 @@ Words words_left(const Problem& problem, const Blocks& blocks, Start start) {
   return words;
 }
 
-// What stages leave: the rows that are there after some of the units of one, and the copies.
+// Returns a matrix that stages write: its rows after some units, and its copies. `before` is the
+// number of units before the stage, and `units` is its number of units.
 Left left_by(const Signature& matrix, const UnitsOfStage& before, const UnitsOfStage& units,
              const UnitsOfStage& copies) {
   const bool of_keys = matrix.rows == &Shape::m;
@@ -662,8 +668,8 @@ Left left_by(const Signature& matrix, const UnitsOfStage& before, const UnitsOfS
 }
 
 Split split(Start start) {
-  // v is left by the first stage that has units, or by the merge where groups leave sums; dQ of
-  // groups by the first stage after v's.
+  // v is written by the first stage that has units, or by the merge if groups write sums. The
+  // groups' parts of dQ are written by the first stage after that.
   const auto before_v = [start](const Problem& problem, const Blocks& blocks) -> Index {
     return leaves_sums(problem, blocks, start) ? row_units(problem, blocks) : 0;
   };
@@ -709,7 +715,7 @@ Split split(Start start) {
   return split;
 }
 
-// The sums of what groups left.
+// Writes the nest of the sums over groups.
 void sums_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks) {
   const Index d = problem.shape.d;
   const GroupedRows grouped = row_groups(problem, blocks);
@@ -868,7 +874,7 @@ Blocks blocks_of(const RowPlan& rows, const KeyBlocks& keys) {
   return blocks;
 }
 
-// What comes before the second pass, of these stages.
+// Returns the costs of some stages, which come before the second pass.
 template <class CostOf>
 std::vector<PhaseCost> first_pass(const std::vector<SplitStage>& stages, const Problem& problem,
                                   const Blocks& blocks, const CostOf& cost_of) {
@@ -886,7 +892,7 @@ std::vector<PhaseCost> first_pass(const std::vector<SplitStage>& stages, const P
 // Each pass has the whole of M.
 Blocks fit(const Problem& problem, const Memory& memory, Objective objective, Start start) {
   std::vector<SplitStage> before = stages(start);
-  before.resize(2);  // v and dQ; or dQ, and nothing that is merged
+  before.resize(2);  // v and dQ; or dQ, with no merge
   const CostOfBlocks cost = [&before](const Problem& of, const Blocks& blocks) {
     return first_pass(before, of, blocks,
                       [&](const SplitStage& stage, const Blocks& all, Range units) {

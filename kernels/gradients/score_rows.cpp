@@ -1,23 +1,24 @@
-// dQ, dK and dV from nothing in five products: for a row block I the scores of all keys stay, e
-// and q, so that each is made once; only then are the sums of a row known, and dQ_I, dK and dV
-// follow while keys pass again. For M far above m, a large cache; gradients/rows-keys-onepass
-// moves fewer words where less fits, with three more products.
+// Computes dQ, dK and dV without O and L, in five products. For a row block I, the scores of all
+// keys (e and q) are resident, so each score is computed once. Only then are the sums of a row
+// complete. dQ_I, dK and dV follow while keys stream again. This is for M far above m, as in a
+// large cache. If less fits, gradients/rows-keys-onepass moves fewer words with three more
+// products.
 //
-// Where values are keys, these come once for s and q together, and dK + dV is one sum: K passes
-// twice,
+// If values are keys, they stream once for s and q together, and dK + dV is one sum. K then streams
+// twice:
 //
 //   reads and writes   3 n d + 2 kept d + (4 T - 1) (m - kept) d
 //
-// The first `kept` keys, if any, stay, with their values and the gradients of both. Of the others K
-// passes twice and V once for each row block, dK and dV are read and written:
+// The first `kept` keys, if any, are resident, with their values and both gradients. For each row
+// block, the other keys stream twice in K and once in V, and their dK and dV are read and written:
 //
 //   reads and writes   3 n d + 4 kept d + (7 T - 2) (m - kept) d,   T = ceil(n / Br)
 //
-// Rows come in groups that know nothing of each other, for several machines. Each of several groups
-// has its own dK and dV, which are added in the order of groups at last. Of G > 1 groups that is
-// 4 (G - 1) kept d + 2 (G + 1) m d words more, and 2 (G - 1) (m - kept) d less. These are the words
-// where dv = d and all pairs live; under a mask each block of rows brings the keys that it meets,
-// and each group leaves sums of those that stay and those that it meets.
+// Row blocks form independent groups, for several machines. With several groups, each has its own
+// dK and dV, which are added at the end in the order of groups. G > 1 groups move 4 (G - 1) kept d
+// + 2 (G + 1) m d words more, and 2 (G - 1) (m - kept) d words less. These formulas are for dv = d
+// and no mask. Under a mask, each row block streams only the keys that it meets. Each group then
+// writes sums for the resident keys and for the keys that it meets.
 
 #include "kernels/gradients/score_rows.hpp"
 
@@ -36,7 +37,7 @@ namespace redblue {
 namespace in_gradients_score_rows {
 namespace {
 
-// Rows of a matrix: of a tile where they stay, or of one that was read for them.
+// Rows of a matrix: a part of a tile if they are resident, otherwise a tile that is read for them.
 class KeyRows {
  public:
   KeyRows(Machine& machine, const Tile& staying, const SlowMatrix& matrix, Range J, Index kept)
@@ -55,11 +56,11 @@ class KeyRows {
   Tile own_;
 };
 
-// The keys that stay, and where sums go: of dV none where values are keys.
+// The resident keys of a group, and the matrices for its sums. If values are keys, there is no dV.
 struct GroupState {
   SlowMatrix& all_dK;
   SlowMatrix* all_dV;
-  Index first_row;  // of the group's own dK and dV in these
+  Index first_row;  // first row of the group's dK and dV in these matrices
   Tile K = {}, V = {}, dK = {}, dV = {};
 
   [[nodiscard]] Range rows_of(Range J) const { return {first_row + J.begin, first_row + J.end}; }
@@ -117,7 +118,7 @@ ScoreRows score_rows(Machine& machine, const ScoreRowPlan& by, const Operands& i
   return {std::move(e_t), std::move(q_t), std::move(sum), std::move(v), std::move(do_t)};
 }
 
-// The same where values are keys, which come once for s and q. Dead scores have no weight.
+// Same, if values are keys: they stream once for s and q. Dead scores have no weight.
 ScoreRows shared_score_rows(Machine& machine, const ScoreRowPlan& by, const Operands& io,
                             const GroupState& group, const Tile& queries_t, Range I,
                             const std::vector<KeyPiece>& pieces) {
@@ -156,7 +157,7 @@ ScoreRows shared_score_rows(Machine& machine, const ScoreRowPlan& by, const Oper
   return {std::move(e_t), std::move(q_t), std::move(sum), std::move(v), std::move(do_t)};
 }
 
-// a / sum, from a^T.
+// Returns a / sum, from a^T.
 Tile divided(Machine& machine, std::string_view name, Tile a_t, const Tile& sum) {
   Tile a = machine.initialize(name, a_t.cols(), a_t.rows(), Holds::operands);
   transpose(a_t, a);
@@ -165,13 +166,13 @@ Tile divided(Machine& machine, std::string_view name, Tile a_t, const Tile& sum)
   return a;
 }
 
-// Rows of a^T, of keys, which meet rows of queries.
+// Rows of a^T (keys), to be multiplied with rows of queries.
 struct Addend {
   const Tile& a_t;
   const Tile& rows;
 };
 
-// Adds a^T rows, of some keys, to dK or dV: to what stays, or to what passes.
+// Adds a^T rows, for some keys, to dK or dV: to resident sums, or to sums in slow memory.
 void add_to_sums(Machine& machine, const ScoreRowPlan& by, const GroupState& group,
                  const KeyPiece& piece, Tile& staying, SlowMatrix& all,
                  std::initializer_list<Addend> addends) {
@@ -196,7 +197,7 @@ void add_to_sums(Machine& machine, const ScoreRowPlan& by, const GroupState& gro
   write_sums(machine, sums, all, at, later);
 }
 
-// p^T Q and f^T dO: to dK and to dV, or to the one sum of both.
+// Adds p^T Q to dK and f^T dO to dV, or both to their one sum.
 void add_to_dK_and_dV(Machine& machine, const ScoreRowPlan& by, GroupState& group,
                       const KeyPiece& piece, const Addend& of_dK, const Addend& of_dV) {
   if (group.all_dV == nullptr) {
@@ -207,8 +208,8 @@ void add_to_dK_and_dV(Machine& machine, const ScoreRowPlan& by, GroupState& grou
   add_to_sums(machine, by, group, piece, group.dV, *group.all_dV, {of_dV});
 }
 
-// dQ_I, and what I adds to dK and dV. With Q_I and dO_I divided by the sums of e, e and
-// e (q - v) are f and p.
+// Computes dQ_I, and adds the contributions of I to dK and dV. Q_I and dO_I are divided by the sums
+// of e, so that e and e (q - v) act as f and p.
 void row_block(Machine& machine, const ScoreRowPlan& by, const Operands& io, GroupState& group,
                Range I, const std::vector<KeyPiece>& pieces) {
   const float c = by.problem.scale();
@@ -237,8 +238,8 @@ void row_block(Machine& machine, const ScoreRowPlan& by, const Operands& io, Gro
   machine.write(dQ, io.out("dQ").row_block(I));
 }
 
-// The same of another activation than softmax: no sums are waited for, and each block of keys
-// comes once.
+// Same, for an activation other than softmax. No row sums are needed, so each block of keys streams
+// once.
 void activated_row_block(Machine& machine, const ScoreRowPlan& by, const Operands& io,
                          GroupState& group, Range I, const std::vector<KeyPiece>& pieces) {
   const float c = by.problem.scale();

@@ -1,6 +1,6 @@
 #pragma once
-// The plan of gradients/score-rows: row blocks in groups, the keys that stay and those that pass,
-// and what that costs.
+// The plan of gradients/score-rows: groups of row blocks, resident keys and streaming keys, and
+// their cost.
 
 #include <algorithm>
 #include <vector>
@@ -12,10 +12,10 @@
 
 namespace redblue {
 
-// Queries of a product with keys.
+// Queries in one product with keys.
 inline constexpr Index kStrip = 3 * kPanel;
 
-// dK and dV of the groups, one below the other.
+// dK and dV of the groups, stacked one below the other.
 inline constexpr Signature kPartOfdK{"dK of groups", &Shape::m, &Shape::d, Holds::sums};
 inline constexpr Signature kPartOfdV{"dV of groups", &Shape::m, &Shape::dv, Holds::sums};
 
@@ -36,10 +36,10 @@ struct ScoreRowPlan {
   Units row_blocks;
   BlockRanges of_groups;  // row blocks
 
-  // Whether values are keys, with one sum for dK + dV.
+  // Returns whether values are keys, with one sum for dK + dV.
   [[nodiscard]] bool shares_keys() const { return problem.sharing != Sharing::none; }
   [[nodiscard]] Index groups() const { return of_groups.size(); }
-  // The keys that pass of which a group leaves sums.
+  // Returns the streaming keys for which a group writes sums.
   [[nodiscard]] Ranges passing(Index group) const {
     const Range mine = of_groups[group];
     const Range queries{row_blocks[mine.begin].begin, row_blocks[mine.end - 1].end};
@@ -54,8 +54,10 @@ struct ScoreRowPlan {
   }
 };
 
-// Some of the keys that a row block meets: in these rows of its scores. No row block of the group
-// has met them before where they are the first time here; and those that later ones meet.
+// Some of the keys that a row block meets, and their rows in its scores.
+//
+// `first`: whether no earlier row block of the group has met these keys. `later`: the keys among
+// them that later row blocks meet.
 struct KeyPiece {
   Range J, at;
   bool first;
@@ -63,11 +65,12 @@ struct KeyPiece {
 };
 std::vector<KeyPiece> key_pieces(const ScoreRowPlan& by, Range group, Index block);
 
-// Of the sums of groups: keys, and of some of them those of which a group left sums.
+// sum_blocks() returns the blocks of keys in which the sums of groups are added. summed() returns
+// the keys in J for which a group wrote sums.
 BlockRanges sum_blocks(const Problem& problem, const Blocks& blocks);
 Ranges summed(const ScoreRowPlan& by, Index group, Range J);
 
-// Of these groups; of these blocks of keys; of all.
+// The costs of some groups, of some blocks of keys, and of the whole kernel.
 PhaseCost score_rows_core_cost(const Problem& problem, const Blocks& blocks, Range groups);
 PhaseCost score_rows_sum_cost(const Problem& problem, const Blocks& blocks, Range units);
 std::vector<PhaseCost> score_rows_cost(const Problem& problem, const Blocks& blocks);

@@ -37,7 +37,7 @@ BlockRanges sum_blocks(const Problem& problem, const Blocks& blocks) {
   return {ScoreRowPlan(problem, blocks).groups() > 1 ? problem.shape.m : 0, blocks["sum.Bc"]};
 }
 
-// Of some keys, those of which a group left sums.
+// Returns the keys in J for which a group wrote sums.
 Ranges summed(const ScoreRowPlan& by, Index group, Range J) {
   const Ranges others = without({J}, {{0, by.kept}});
   return without({J}, without(others, by.passing(group)));
@@ -57,12 +57,11 @@ Words core_peak(const ScoreRowPlan& by) {
   const Words of_piece = c * (d + std::max(d, dv) * sum_words);  // K_J, and dK_J or dV_J
   const Words staying = (1 + sum_words) * by.problem.key_words() * by.kept;
   if (!by.problem.normalised()) {
-    // Q_I and dO_I, each of them twice, and dQ_I, with f and p of a block of keys; K_J, and V_J or
-    // dK_J or dV_J
+    // Q_I and dO_I, each twice; dQ_I, f and p of a block of keys, K_J, and V_J, dK_J or dV_J.
     return staying + r * 2 * (d + dv) + of_dQ + 2 * r * Words(std::min(by.keys, of.most)) +
            of_piece + index;
   }
-  // Q_I and dO_I, one of them twice
+  // Q_I and dO_I, one of them twice.
   const Words row = r * sum_words;
   const Words divided = r * (d + dv + std::max(d, dv)) + 2 * scores + 2 * row;
   // Q_I, dO_I and dQ_I, p and e with sum and v
@@ -97,9 +96,11 @@ PhaseCost score_rows_core_cost(const Problem& problem, const Blocks& blocks, Ran
     first += size_of(by.passing(g));
   }
   const Words again = passing.overflowed() ? passing : Words(passing.value() - first.value());
-  // K, V, and K with what is added to; or all at once. K and V are one where they are shared.
+  // Words of a key in all passes: K, then V, then K while sums are added. Without softmax, one pass
+  // needs each of them once. If values are keys, K and V count once.
   const Words key = problem.key_words(), sum_words = problem.sum_words;
-  const Words whole = by.groups() > 1 ? sum_words : Words(1);  // of a word of a group's sums
+  // Words in memory for each word of a group's sums.
+  const Words whole = by.groups() > 1 ? sum_words : Words(1);
   const Index passes = !problem.normalised() ? 1 : by.shares_keys() ? 2 : 3;
   const Words of_key = problem.normalised() ? d + key : key;
   return with_index(
@@ -150,7 +151,8 @@ Blocks blocks_of(const ScoreRowPlan& by, Index M) {
   return blocks;
 }
 
-// The most rows, or keys that stay, for which words are fewest; one group.
+// One group, with the numbers of rows and resident keys that move the fewest words, as large as
+// they fit.
 Blocks fewest(const Problem& problem, Index M) {
   const Index n = problem.shape.n, m = problem.shape.m;
   const auto plan = [&](Index r, Index c, Index k) { return ScoreRowPlan(problem, r, c, k, 1); };
@@ -169,13 +171,13 @@ Blocks fewest(const Problem& problem, Index M) {
   return blocks_of(plan(r, c, k), M);
 }
 
-// All keys stay beside enough rows to keep the registers busy; or none do.
+// Either all keys are resident, with enough rows to keep the registers busy, or no keys are.
 Blocks fastest(const Problem& problem, Index M) {
   constexpr Index kBusyRows = kStrip;
   constexpr Index kMostRows = 6 * kPanel;
   constexpr Index kGroups = 4;
-  // Two workers share ten alike, and the last three with the first seven where, under a causal
-  // mask, each group has more pairs than the one before.
+  // Two workers can share ten groups evenly. Under a causal mask, each group has more pairs than
+  // the one before, and the last three groups have about as many as the first seven.
   constexpr Index kGroupsOfMask = 10;
   constexpr Index kKeys = 96;
   const Index n = problem.shape.n, m = problem.shape.m;

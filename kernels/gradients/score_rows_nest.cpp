@@ -19,7 +19,8 @@ Nest score_rows_nest(const Problem& problem, const Blocks& blocks) {
   const NestTile Q("Q", I, d), dO("dO", I, dv), dQ("dQ", I, d), e("e", I, met.most),
       q("q", I, met.most);
   const NestTile maximum("max", I), sum("sum", I), v("v", I);
-  Words left, passed;  // keys of which groups leave sums, and those of them that pass
+  // Keys for which groups write sums, and the streaming keys among them.
+  Words left, passed;
   for (Index g = 0; g < G; ++g) {
     passed += size_of(by.passing(g));
     left += size_of(summed(by, g, {0, m}));

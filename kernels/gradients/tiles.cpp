@@ -1,15 +1,17 @@
-// dQ, dK and dV with tiles of scores in fast memory, for caches below d^2: f = exp(s - L) goes to
-// the slow store, then c p = c f (q - v) in its place, and what is left are products with a block
-// that stays. In units of n^2, with x = d / sqrt(M) and n = m >> d:
+// Computes dQ, dK and dV with tiles of scores in fast memory, for caches below d^2. First, f =
+// exp(s - L) is written to slow memory. Then c p = c f (q - v) overwrites it. The other steps are
+// products with a resident block. Words in units of n^2, with x = d / sqrt(M) and n = m >> d:
 //
 //   5 x^2 + 6 for x < 1,   2 x^2 + 6 x + 3 for 1 < x < 2,   10 x + 3 beyond
 //
-// Of another activation than softmax s goes there, f is made as dV reads it, and p = phi'(s) q.
+// With an activation other than softmax, s is written instead of f. The product dV computes f when
+// it reads s, and p is phi'(s) q.
 //
-// Where values are keys f stays there beside p, and one block of dK + dV = p^T Q + f^T dO stays
-// while both products are added to it: 2 m d words fewer than two sums, or one that is read back.
+// If values are keys, f stays in slow memory together with p. One block of dK + dV = p^T Q + f^T dO
+// is resident while both products are added to it. This moves 2 m d words fewer than two sums, or
+// than one sum that is read again.
 //
-// Under a mask f and p are those of live pairs, and dead tiles do not move.
+// Under a mask, f and p exist only for live pairs, and dead tiles are not moved.
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/attention.hpp"
@@ -24,7 +26,7 @@ namespace redblue {
 namespace in_gradients_tiles {
 namespace {
 
-// c p, in place of q.
+// Returns the cost of the epilogue that overwrites q with c p.
 EpilogueCost gradient_cost(const Problem& problem) {
   EpilogueCost cost = ScoreGradient::cost(problem);
   cost.names.text = text_for(problem, "read f; p = c f (p - v)", "read s; p = c phi'(s) p");
@@ -35,7 +37,7 @@ Mask transposed(const Mask& mask) {
   return mask.full() ? mask : mask.transposed();
 }
 
-// f^T of an activation, as s is read.
+// f^T of an activation, computed when s is read.
 constexpr FactorCost kActivated{.reads = 1, .text = "f = phi(s)", .near = Activated::kCost.near};
 
 void activate_near(Machine& machine, const ProductLevels& levels, Activation phi,
@@ -50,7 +52,7 @@ void activate_near(Machine& machine, const ProductLevels& levels, Activation phi
       });
 }
 
-// With keys for queries, and the other way round.
+// Returns the plan with queries and keys swapped.
 Plan transposed(Plan plan) {
   std::swap(plan.problem.shape.n, plan.problem.shape.m);
   plan.problem.mask = transposed(plan.problem.mask);
@@ -117,7 +119,8 @@ Stage joined_stage(const Problem& problem) {
       live_t);
 }
 
-// dK + dV, with keys for the queries of the plan. Of another activation than softmax f comes as s.
+// Computes dK + dV. In `of_keys`, queries and keys are swapped. With an activation other than
+// softmax, `f` holds s.
 void joined_product(Machine& machine, const Plan& of_keys, const Operands& io, const SlowMatrix& f,
                     const SlowMatrix& p) {
   const Phase phase(machine, "dK");

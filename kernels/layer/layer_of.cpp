@@ -1,7 +1,7 @@
-// Kernels of a whole layer out of those of dQ, dK and dV. Q = A1 X and V = A3 Y are made in phases
-// Q and V, and go to the slow store, with K = A2 the kernel makes dQ, dA2 and dV, and of dQ and dV
-// come the gradients of what they were made of, in phases dX and dY (kernels/parts/projection.hpp):
-// stages, of which those of the kernel between split where it does.
+// Builds the kernel of a whole layer from a kernel of dQ, dK and dV, the inner kernel. The phases Q
+// and V write Q = A1 X and V = A3 Y to slow memory. The inner kernel computes dQ, dA2 and dV, with
+// K = A2. The phases dX and dY then compute the gradients of A1, X, A3 and Y from dQ and dV
+// (kernels/parts/projection.hpp). If the inner kernel splits into stages, so does the layer.
 
 #include <algorithm>
 #include <cctype>
@@ -23,7 +23,8 @@ namespace {
 constexpr Projection kProjections[] = {{"Q", "A1", "X", "dQ", "dA1", "dX", &Shape::n},
                                        {"V", "A3", "Y", "dV", "dA3", "dY", &Shape::m}};
 
-// Of Q, K = A2 and V as they are: scores have no factor.
+// Returns the problem of the inner kernel: plain inputs Q, K = A2 and V, and scores without a
+// scale.
 Problem inner(Problem problem) {
   problem.inputs = Inputs::plain;
   problem.softmax_scale = 1;
@@ -42,13 +43,13 @@ Problem inner(Problem problem) {
   return problem;
 }
 
-// Whether V is needed: for q, of which dQ and dK are made.
+// Returns whether V is needed. Only q needs it, and only dQ and dK need q.
 bool needs_V(const Problem& problem) {
   const Problem plain = inner(problem);
   return plain.wants(kdQ.name) || plain.wants(kdK.name);
 }
 
-// O and L, where the kernel is given these.
+// Returns O and L if the kernel takes them as operands.
 std::vector<Signature> made_before(const Kernel& gradients,
                                    Activation activation = Activation::softmax) {
   return gradients.needs_forward(activation) ? std::vector<Signature>{kO, kL}
@@ -61,7 +62,7 @@ Plan inner(const Plan& plan) {
   return of_plain;
 }
 
-// What the kernel between finds.
+// Returns the operands of the inner kernel.
 Operands inner(const Plan& plan, const Operands& io, const Kernel& gradients) {
   Operands plain({&io.out("Q"), &io.out("V"), &io.in("dO")}, {&io.out("dQ"), &io.out("dV")});
   plain.give("K", io.in("A2"));
@@ -76,7 +77,7 @@ Operands inner(const Plan& plan, const Operands& io, const Kernel& gradients) {
 
 // ---- in stages ------------------------------------------------------------------------------
 
-// A stage of the kernel between.
+// Returns a stage of the inner kernel as a stage of the layer.
 SplitStage stage_between(const SplitStage& stage, const Kernel& gradients) {
   return {
       .units = [stage](const Problem& problem,
@@ -96,7 +97,7 @@ SplitStage stage_between(const SplitStage& stage, const Kernel& gradients) {
                            bool) { return stage.part_cost(inner(problem), blocks, units, false); }};
 }
 
-// All of the kernel between, where it does not split.
+// Returns one stage for the whole inner kernel, if it does not split.
 SplitStage all_between(const Kernel& gradients, Workspace& workspace) {
   return {.units = [](const Problem&, const Blocks&) -> Index { return 1; },
           .part =
@@ -107,7 +108,8 @@ SplitStage all_between(const Kernel& gradients, Workspace& workspace) {
           .part_cost = nullptr};
 }
 
-// The stages of a layer around those between.
+// Returns the stages of a layer: projections, the inner kernel's stages `between`, gradients of the
+// projections.
 Split around(const std::vector<SplitStage>& between) {
   Split split{.stages = {projection_stage(kProjections[0], [](const Problem&) { return true; }),
                          projection_stage(kProjections[1], needs_V)},
@@ -153,9 +155,9 @@ KernelSchedule schedule(const Kernel& gradients) {
   }};
 }
 
-// ---- what it costs --------------------------------------------------------------------------
+// ---- cost -----------------------------------------------------------------------------------
 
-// What is made before the kernel runs, and after it.
+// The projections before the inner kernel runs, and the ones with gradients after it.
 std::vector<Projection> made_first(const Problem& problem) {
   return {std::begin(kProjections), needs_V(problem) ? std::end(kProjections) : kProjections + 1};
 }
@@ -180,7 +182,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, const 
   return phases;
 }
 
-// K is A2 here, and dK is dA2.
+// Renames K to A2 and dK to dA2.
 std::string with_own_names(const std::string& text) {
   const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
   std::string renamed;
@@ -229,7 +231,7 @@ Blocks fit(const Problem& problem, const Memory& memory, Objective objective,
   return blocks;
 }
 
-// Of what the kernel between writes, its own.
+// For results that the inner kernel writes, returns the rows of its writes.
 Index written(const Signature& result, const Problem& problem, const Blocks& blocks,
               const Kernel& gradients) {
   const bool between =

@@ -1,14 +1,15 @@
-// Linear attention as products of its matrices two by two, each with the whole fast memory. Which
-// come first, the plan says by the names of its blocks: those of fewest words.
+// Computes linear attention as a chain of products of two matrices, each with the whole fast
+// memory. The names of the plan's blocks select the chain; a fitted plan has the chain with the
+// fewest words.
 //
-//   linear            S = A2^T A3, T = S Y, P = X T, O = A1 P;  or H = A3 Y, T = A2^T H, or
-//                     Q = A1 X, O = Q T, where there are few keys, or queries;
-//                     or Q = A1 X, R = Q S, O = R Y for fewer queries still
-//   linear-gradient   S, T or H, T as there;  U = A1^T dO, g = U T^T, or W = dO T^T, g = A1^T W;
-//                     or G = dO Y^T, W = G S^T, g = A1^T W
+//   linear            S = A2^T A3, T = S Y, P = X T, O = A1 P.
+//                     Few keys: H = A3 Y, T = A2^T H. Few queries: Q = A1 X, O = Q T.
+//                     Fewer queries still: Q = A1 X, R = Q S, O = R Y.
+//   linear-gradient   S and T, or H and T, as above. U = A1^T dO, g = U T^T, or
+//                     W = dO T^T, g = A1^T W, or G = dO Y^T, W = G S^T, g = A1^T W.
 //
-// Where keys are met up to a query's own, S is another for each query, a running sum. A block of it
-// stays while queries and keys pass, `piece` at a time:
+// Under the causal mask, S is a running sum with a different value for each query. A block of S is
+// resident while queries and keys stream in blocks of `piece`:
 //
 //   linear            Q = A1 X, R_i = Q_i S_i, O = R Y
 //   linear-gradient   G = dO Y^T, W_i = G_i S_i^T, g = A1^T W
@@ -16,9 +17,10 @@
 //   R   reads    (n + m) d ceil(d / cols) + m d ceil(d / rows) + n d (ceil(d / rows) - 1)
 //       writes   n d ceil(d / rows)
 //
-// Queries and keys may be dealt out in groups, so that workers share them: rows of a product are
-// made group by group; of a sum over rows each group leaves a part, and parts are added up in the
-// order of the groups. What products leave for each other is one matrix, each below the one before.
+// Queries and keys may be split into groups, so that workers share them. If a product has a row for
+// each query or key, each group computes its rows. If a product sums over rows, each group writes a
+// partial sum, and the partial sums are added in the order of the groups. One matrix, `made`, holds
+// all intermediate results, stacked one below the other.
 
 #include <algorithm>
 #include <array>
@@ -48,34 +50,34 @@ constexpr Signature kMade{"made", &Shape::d, &Shape::d};
 
 // ---- steps -----------------------------------------------------------------------------------
 
-// A product, or what adds up the parts that its groups left. What it makes is a result of the
-// kernel, or lies in `made` from a row on. Units are groups of the rows that are left in the
-// product; of a running sum they are blocks of its columns.
+// A product, or the addition of the partial sums that its groups wrote. The result is a result of
+// the kernel, or rows of `made` from a row on. Units are groups of rows of the product's left
+// factor; for a running sum, they are blocks of its columns.
 struct Step {
   Product product;
-  Index rows = 0;    // of what is left in the product
-  Index extent = 0;  // of rows, or columns, that units divide
-  Index unit = 0;    // so many of them
+  Index rows = 0;    // rows of the left factor as stored: of A2 for A2^T
+  Index extent = 0;  // rows or columns that units divide
+  Index unit = 0;    // rows or columns of one unit
   std::optional<Index> from = std::nullopt;
-  Index parts = 0;  // that are added up; else 0
+  Index parts = 0;  // number of partial sums to add; otherwise 0
 
   [[nodiscard]] bool adds_up() const { return parts > 0; }
   [[nodiscard]] bool runs() const { return !product.values.empty(); }
   [[nodiscard]] bool sums_rows() const { return is_transposed(product.left); }
   [[nodiscard]] Index units() const { return ceil_div(extent, unit); }
   [[nodiscard]] bool in_parts() const { return sums_rows() && units() > 1; }
-  // What it leaves: parts of a sum, or all of it.
+  // Returns what the step writes: partial sums, or a complete result.
   [[nodiscard]] Holds holds() const { return in_parts() ? Holds::sums : Holds::operands; }
   [[nodiscard]] ProductShape shape(Index of_rows, const Problem& problem) const {
     return extents(product, of_rows, problem.shape.d).weighing(problem.sum_words, holds());
   }
-  // Of some units together.
+  // Returns the rows or columns of some consecutive units.
   [[nodiscard]] Range part(Range units) const {
     const Index begin = units.begin * unit;
     return {begin, units.end == this->units() ? extent : units.end * unit};
   }
   [[nodiscard]] Range part(Index which) const { return part({which, which + 1}); }
-  // The rows of `made` that so many units leave.
+  // Returns the number of rows of `made` that the first `units` units write.
   [[nodiscard]] Index leaves(Index units, Index d) const {
     return !from ? 0 : sums_rows() ? units * d : runs() ? rows : part({0, units}).end;
   }
@@ -113,9 +115,9 @@ struct Steps {
     }
   }
 
-  // That hold them all.
+  // Returns the number of d x d matrices that hold all rows of `made`.
   [[nodiscard]] Index squares() const { return ceil_div(made.value(), d); }
-  // The rows of a matrix that was made.
+  // Returns the rows of an intermediate result in `made`.
   [[nodiscard]] Range find(std::string_view name) const {
     for (const Step& step : steps) {
       if (step.product.result == name && step.from && !step.in_parts()) {
@@ -133,12 +135,12 @@ struct Steps {
   }
 };
 
-// The matrices of a product, some of which are rows of `made`.
+// The matrices of a product. Some of them are rows of `made`.
 class Matrices {
  public:
   Matrices(const Steps& steps, const Operands& io) : steps_(steps), io_(io) {}
 
-  // The rows `some` of a factor, or all of a square one.
+  // Returns some rows of a factor, or all of a square factor.
   [[nodiscard]] SlowMatrix factor(std::string_view name, Range some) const {
     const bool is_made = rows_in_made(name);
     const SlowMatrix& all = is_made ? std::as_const(io_.out(kMade.name)) : io_.in(name);
@@ -167,7 +169,8 @@ std::string path_of(const Step& step) {
   return (step.adds_up() ? "sum " : "") + std::string(step.product.result);
 }
 
-// The words of a row that are added up at a time: two such pieces take no more than the product.
+// Returns the number of words of a row that are added together. Two such pieces take no more words
+// than the product did.
 Index width_of_sums(const Step& step, const Problem& problem, const Blocks& blocks) {
   const Index d = problem.shape.d;
   const auto by = StationaryBlocks::get(step.product.result, blocks);
@@ -322,7 +325,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, LinearResult of) {
   return nest.lines();
 }
 
-// The blocks of products, of which chains have many in common.
+// Returns the blocks of products and remembers them, because many chains share products.
 class ProductFits {
  public:
   ProductFits(Index M, Objective objective) : M_(M), objective_(objective) {}
@@ -359,7 +362,8 @@ Blocks fit_chain(const Chain& chain, const Problem& problem, Index M, Objective 
   return blocks;
 }
 
-// For least time groups that workers can share, with enough rows to outweigh the parts of sums.
+// Returns the number of groups for least time. Workers can share the groups, and each has enough
+// rows that partial sums cost little.
 Index groups_of(const Shape& shape) {
   constexpr Index kMost = 24;
   constexpr Index kBusy = 96;
@@ -435,7 +439,8 @@ Split split(LinearResult of) {
   return split;
 }
 
-// The roundings in which parts are added up, and in which blocks of a running sum bring scores.
+// Returns the additional roundings: one for each partial sum, and the ones in which blocks of a
+// running sum add scores.
 Words further_roundings(const Problem& problem, const Blocks& blocks, LinearResult of) {
   const std::string running = of == LinearResult::output ? "R" : "W";
   if (!blocks.contains(running + ".piece")) {

@@ -1,14 +1,14 @@
-// Linear attention in a fast memory that holds two d x d matrices: each word moves once. Keys pass
-// into S = A2^T A3, Y makes T = S Y of it, and then queries pass:
+// Computes linear attention in a fast memory that holds two d x d matrices, so each word moves
+// once. Keys stream into S = A2^T A3, then Y turns it into T = S Y, and then queries stream:
 //
 //   linear            O = A1 W with W = X T
 //   linear-gradient   g = U T^T with U = A1^T dO
 //
 //   reads and writes   2 n d + 2 m d + 2 d^2;   peak   2 d^2 + d, and 2 d^2 + 2 d
 //
-// with one row at a time. Where keys are met up to a query's own, S is the sum of the keys so far
-// and stays with the weights, and with g. In a block of queries and of the keys that they meet
-// first, scores of both say what it adds; they never leave:
+// The peak is for one row in each block. Under the causal mask, S is the sum of the keys so far. It
+// is resident together with the weights, and with g. For a block of queries and the keys that
+// it is the first to meet, the kernel also computes scores, which never leave fast memory:
 //
 //   linear            Q_I = A1_I X, R_I = Q_I S + (live Q_I A2_I^T) A3_I, O_I = R_I Y
 //   linear-gradient   G_I = dO_I Y^T, W_I = G_I S^T + (live G_I A3_I^T) A2_I, g += A1_I^T W_I
@@ -30,7 +30,7 @@ namespace redblue {
 namespace in_linear_rows {
 namespace {
 
-// Rows of queries, keys and weights that pass.
+// Streamed block sizes: rows of queries, keys and weights.
 struct Passing {
   explicit Passing(const Blocks& blocks)
       : rows(blocks["Br"]), keys(blocks["Bc"]), weights(blocks["Bw"]) {}
@@ -39,7 +39,7 @@ struct Passing {
 
 // ---- all keys --------------------------------------------------------------------------------
 
-// S^T, of which rows meet rows of Y.
+// Returns S^T. Its rows are multiplied with rows of Y.
 Tile sum_of_keys(Machine& machine, const Operands& io, Index step) {
   const Phase phase(machine, "S");
   const SlowMatrix& A2 = io.in("A2");
@@ -53,7 +53,7 @@ Tile sum_of_keys(Machine& machine, const Operands& io, Index step) {
   return s_t;
 }
 
-// T, or T^T for the gradient.
+// Returns T, or T^T for the gradient.
 Tile with_Y(Machine& machine, LinearResult of, const Operands& io, const Tile& s_t, Index step) {
   const Phase phase(machine, "T");
   const SlowMatrix& Y = io.in("Y");
@@ -182,7 +182,7 @@ void nest_of_all(NestWriter& nest, const Problem& problem, const Passing& by, Li
   });
 }
 
-// ---- keys up to a query's own ----------------------------------------------------------------
+// ---- the causal mask -------------------------------------------------------------------------
 
 struct Names {
   std::string_view rows, weight, made, keys, values, sums, result;
@@ -368,8 +368,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, LinearResult of) {
   return nest.lines();
 }
 
-// All blocks move the same words. More rows keep registers busy; of causal queries many take more
-// products of scores.
+// All blocks move the same words. More rows keep registers busy, but under the causal mask many
+// rows need more products of scores.
 Blocks fit(const Problem& problem, Index M, LinearResult of) {
   constexpr Index kBusy = 256;
   constexpr Index kBusyScores = 32;

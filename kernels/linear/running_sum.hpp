@@ -1,6 +1,6 @@
 #pragma once
-// Queries that meet the keys up to their own: a running sum of keys and values, and a product with
-// it.
+// A running sum of keys and values, and a product with it, for queries that meet the keys up to
+// their own (causal mask).
 
 #include <string>
 #include <string_view>
@@ -14,31 +14,32 @@ namespace redblue {
 
 class Machine;
 
-// R_i = P_i S_i with S_i = the sum of K_j^T V_j over the keys that query i meets: the first
-// `before`, which all meet, and one for each query up to its own. A block of S, whose rows are
-// columns of P and K and whose columns are those of V and R, stays while queries pass.
+// A running product R_i = P_i S_i, where S_i is the sum of K_j^T V_j over the keys that query i
+// meets. These are the first `before` keys, which all queries meet, and one more for each query up
+// to query i. A block of S is resident while queries stream. Its rows are columns of P and K, and
+// its columns are columns of V and R.
 struct RunningSum {
   Machine& machine;
   const SlowMatrix& K;
   const SlowMatrix& V;
   Index before;
 
-  // The keys that all meet, `step` at a time.
+  // Adds the keys that all queries meet, in blocks of `step`.
   void add_first(Range rows, Range cols, Index step, Tile& sum) const;
-  // The queries I, and with them as many keys: R_I += P_I S + (live P_I K_I^T) V_I, and then
-  // S += K_I^T V_I. P_I is given back when scores are made.
+  // Processes queries I and the same number of keys: R_I += P_I S + (live P_I K_I^T) V_I, and then
+  // S += K_I^T V_I. It frees P_I after the scores are computed.
   void add(Tile p, Range I, Range rows, Range cols, Tile& sum, Tile& r) const;
 };
-// The scores that such blocks make of n queries.
+// Returns the number of scores in such blocks of n queries.
 Words pairs_of_blocks(Index n, Index step);
 
-// Some columns of R, in whole blocks, with a block of S of so many rows and columns that stays
-// while queries pass, `piece` at a time, once for each block. With D blocks along its rows and J
-// along its columns all of R is
+// Block sizes of running_product(), which computes some columns of R, in whole blocks. A block of S
+// with `rows` rows and `cols` columns is resident while queries stream in blocks of `piece`, once
+// for each block of S. With D blocks along the rows of S and J along its columns, all of R costs
 //
 //   reads    (n + m) d J + m d D + n d (D - 1);   writes   n d D
 //
-// where sums weigh one word: R is a sum until the last block, and S is one.
+// if sums take one word each. S is a sum, and R is a sum until the last block.
 struct RunningBlocks {
   Index rows = 1, cols = 1, piece = 1;
 
@@ -61,8 +62,8 @@ struct RunningNames {
 };
 void running_nest(NestWriter& nest, const RunningNames& names, const Shape& shape,
                   const RunningBlocks& by);
-// The block of S for which the fewest words move; pieces are what is left, and for least time
-// such that scores in them cost little beside S.
+// Returns the block of S with the fewest words moved. Pieces take the rest of M. For least time,
+// pieces are large enough that scores cost little compared with S.
 RunningBlocks fit_running(const Problem& problem, Index M, Objective objective);
 
 }  // namespace redblue

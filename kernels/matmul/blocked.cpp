@@ -1,9 +1,9 @@
-// C = A B with three B x B blocks in fast memory, B = floor(sqrt(M / 3)), or sqrt(M / 4) where a
-// sum weighs two words.
+// Computes C = A B with three B x B blocks in fast memory: B = floor(sqrt(M / 3)), or sqrt(M / 4)
+// if a sum takes two words.
 //
-// Inner levels of fast memory (kernels/parts/product_levels.hpp) have three square blocks each, of
-// which C's stays while the others pass. A multiply-add costs 2 / B words of a level, and 2 / B'
-// for the sums, where B' is the block of the next level.
+// Each inner level of fast memory (kernels/parts/product_levels.hpp) holds three square blocks,
+// too. The block of C is resident while the others stream. In a level, a multiply-add costs 2 / B
+// words, and 2 / B' for the sums, where B' is the block of the next level.
 
 #include <algorithm>
 #include <cstddef>
@@ -27,7 +27,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   return nest.lines();
 }
 
-// Of inner levels, from the innermost out, and of the machine.
+// Returns the blocks of the inner levels, innermost first, then the machine's.
 ProductLevels squares(const Blocks& blocks) {
   ProductLevels all;
   for (std::size_t level = 0; blocks.contains(level_block(level, "B")); ++level) {

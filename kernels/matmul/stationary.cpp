@@ -1,5 +1,5 @@
-// C = A B with one block of one of the three matrices in fast memory while the others pass it:
-// kernels/parts/stationary.hpp has the words.
+// Computes C = A B with a block of one matrix resident while the other two matrices stream.
+// kernels/parts/stationary.hpp lists the words moved.
 
 #include "kernels/parts/stationary.hpp"
 
