@@ -142,7 +142,7 @@ TEST_F(Walk, ThroughTheTutorial) {
     }
   }
   EXPECT_EQ(of_any_machine(actual), of_any_machine(expected));
-  EXPECT_EQ(commands, 9);
+  EXPECT_EQ(commands, 10);
 }
 
 using Readme = Cli;

@@ -163,10 +163,14 @@ std::string cell(std::string_view text) {
   return escaped;
 }
 
+bool of_all_commands(const CommandOption& option) {
+  return option.names.back() == "--help" || option.names.back() == "--version";
+}
+
 std::string markdown_options(const CommandTree& tree) {
   std::vector<std::string> groups;
   for (const CommandOption& option : tree.options) {
-    if (std::ranges::find(groups, option.group) == groups.end()) {
+    if (!of_all_commands(option) && std::ranges::find(groups, option.group) == groups.end()) {
       groups.push_back(option.group);
     }
   }
@@ -174,7 +178,7 @@ std::string markdown_options(const CommandTree& tree) {
   for (const std::string& group : groups) {
     text += fmt::format("\n| {} | |\n|---|---|\n", group);
     for (const CommandOption& option : tree.options) {
-      if (option.group == group) {
+      if (option.group == group && !of_all_commands(option)) {
         const std::string value = option.type.empty() ? "" : " " + option.type;
         text += fmt::format("| {} | {}{} |\n",
                             cell(code(fmt::format("{}", fmt::join(option.names, ", ")) + value)),

@@ -287,8 +287,9 @@ std::vector<Value> values_of(const Json& json, const Parameter& parameter,
 
 // Whether a size or one of several is in bytes, such as "64KiB".
 bool in_bytes(const Json& sizes) {
-  return sizes.is_string() ? sizes.get<std::string>().find('B') != std::string::npos
-                           : std::ranges::any_of(sizes, in_bytes);
+  return sizes.is_string()
+             ? sizes.get<std::string>().find('B') != std::string::npos
+             : (sizes.is_array() || sizes.is_object()) && std::ranges::any_of(sizes, in_bytes);
 }
 
 constexpr std::string_view kAtMost = "at_most";
