@@ -37,7 +37,7 @@ Action dag(CLI::App& app) {
           graph(command),
           to(command, "--to", "file format (default: by the name of --out, or text)",
              "text|hdag|dot|mtx"),
-          out(command, "-o,--out", "-: standard output; -", "FILE") {}
+          out(command, "-o,--out", "file to write (default: standard output)", "FILE") {}
     Argument problem;
     GraphOptions graph;
     TextOption to, out;
