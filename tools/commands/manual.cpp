@@ -49,9 +49,8 @@ std::string type_text(const std::string& type) {
   return text + "\\fR";
 }
 
-// "the words that ..., from its formulas" as a sentence.
+// "count the words" as a sentence.
 std::string as_sentence(std::string text) {
-  text = troff(text);
   if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') {
     text.front() = static_cast<char>(text.front() - 'a' + 'A');
   }
@@ -115,8 +114,8 @@ constexpr std::string_view kExample =
     "  --in V=V.npy --in dO=dO.npy --out dQ=dQ.npy --verify";
 constexpr std::string_view kExitStatus =
     ".TP\n0\nDone.\n"
-    ".TP\n1\nFailed: what the inputs hold, a file, the memory, or a verification.\n"
-    ".TP\n2\nUsage: the command line asks for what there is not.\n"
+    ".TP\n1\nFailed: bad content of an input, a file, too little memory, or a wrong result.\n"
+    ".TP\n2\nUsage: an unknown kernel or option, or a bad value.\n"
     ".TP\n3\nA difference from a baseline.\n";
 
 std::string page_name(const CommandTree& tree) {
@@ -142,19 +141,23 @@ std::string subcommand_list(const CommandTree& tree, bool have_pages) {
     if (have_pages) {
       text += ".TP\n" + bold(page_name(inner)) + "(1)\n" + troff(inner.help) + "\n";
     } else {
-      text += ".SS " + bold(joined_path(inner)) + "\n" + as_sentence(inner.help) + ".PP\n" +
+      text += ".SS " + bold(joined_path(inner)) + "\n" + as_sentence(troff(inner.help)) + ".PP\n" +
               synopsis(inner) + argument_list(inner) + option_list(inner);
     }
   }
   return text;
 }
 
-// In Markdown.
+// In Markdown. A bar would end the cell of a table, and a long list of words may break after one.
 std::string code(std::string_view text) {
-  return fmt::format("`{}`", text);
+  std::string escaped;
+  for (const char c : text) {
+    escaped += c == '|' ? std::string("&#124;<wbr>") : std::string(1, c);
+  }
+  return fmt::format("<code>{}</code>", escaped);
 }
 
-// A cell of a table, where a bar would end the cell.
+// The same outside code.
 std::string cell(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -181,7 +184,7 @@ std::string markdown_options(const CommandTree& tree) {
       if (option.group == group && !of_all_commands(option)) {
         const std::string value = option.type.empty() ? "" : " " + option.type;
         text += fmt::format("| {} | {}{} |\n",
-                            cell(code(fmt::format("{}", fmt::join(option.names, ", ")) + value)),
+                            code(fmt::format("{}", fmt::join(option.names, ", ")) + value),
                             cell(option.help), option.repeats ? "; may be repeated" : "");
       }
     }
@@ -193,8 +196,8 @@ std::string markdown(const CommandTree& tree) {
   std::string usage = joined_path(tree), text;
   if (!tree.subcommands.empty()) {
     for (const CommandTree& inner : tree.subcommands) {
-      text += fmt::format("{}### {}\n\n{}: {}.\n\n{}", text.empty() ? "" : "\n", joined_path(inner),
-                          code(joined_path(inner)), inner.help, markdown(inner));
+      text += fmt::format("{}### {}\n\n{}\n{}", text.empty() ? "" : "\n", joined_path(inner),
+                          as_sentence(inner.help), markdown(inner));
     }
     return text;
   }
@@ -227,7 +230,7 @@ std::vector<ManualPage> manual_pages(const CommandTree& root) {
             root.path.front(), title, root.path.front(), build_info::kVersion, root.path.front()) +
         page_section("NAME", fmt::format("{} \\- {}\n", page_name(tree), troff(tree.help))) +
         page_section("SYNOPSIS", synopsis(tree)) +
-        page_section("DESCRIPTION", as_sentence(tree.help)) +
+        page_section("DESCRIPTION", as_sentence(troff(tree.help))) +
         page_section("ARGUMENTS", argument_list(tree)) +
         page_section("SUBCOMMANDS", subcommand_list(tree, is_root)) +
         page_section("OPTIONS", option_list(tree)) +
