@@ -31,7 +31,8 @@ install(TARGETS ${targets} EXPORT redblue_targets
 # Left out: headers for the sources of kernels/ alone.
 install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
   FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE
-  PATTERN "sparse" EXCLUDE PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE ${no_store})
+  PATTERN "sparse" EXCLUDE PATTERN "parts" EXCLUDE PATTERN "gradients" EXCLUDE
+  PATTERN "linear" EXCLUDE PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE ${no_store})
 if(REDBLUE_BUILD_TOOLS)
   install(TARGETS redblue COMPONENT command)
   if(REDBLUE_WITH_MPI)
