@@ -19,10 +19,11 @@ constexpr int kWordsTag = 2;
 constexpr int kFactTag = 3;
 constexpr int kFailedTag = 4;
 
-// What one command line makes all ranks find, they find at the same time.
+// How long a failed rank waits for the others to fail. An error in the common command line appears
+// on all ranks at about the same time.
 constexpr std::chrono::seconds kUntilOthersFail{5};
 
-// More words came than were asked for.
+// A message has more words than were requested.
 class TooLong : public TransportError {
  public:
   using TransportError::TransportError;
@@ -43,7 +44,8 @@ void check(int code, const std::string& text) {
   throw TransportError(text + ": " + std::string(why.data(), static_cast<std::size_t>(length)));
 }
 
-// Lets others have the core between looks at what came: there may be more ranks than cores.
+// Paces a polling loop. It yields the core between polls, because there may be more ranks than
+// cores.
 class Waiting {
  public:
   explicit Waiting(std::chrono::milliseconds patience) : patience_(patience) {}
@@ -66,7 +68,7 @@ class Waiting {
 struct Requests {
   explicit Requests(std::size_t count) : under_way(count, MPI_REQUEST_NULL), ended(count) {}
 
-  // Whether all have ended; `ended` then says how.
+  // Returns whether all requests have ended; `ended` then has their statuses.
   bool test(const std::string& text) {
     if (all_ended) {
       return true;
@@ -111,14 +113,14 @@ class MpiTransport final : public Transport {
   [[nodiscard]] Index rank() const override { return rank_; }
   [[nodiscard]] Index size() const override { return size_; }
 
-  // Open MPI moves words while it is called.
+  // Open MPI moves words only during calls of MPI.
   void progress() override {
     int any = 0;
     check(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &any, MPI_STATUS_IGNORE),
           "rank " + std::to_string(rank_) + " looks for messages");
   }
 
-  // To each other rank, so that each knows which is silent.
+  // Sends to each other rank separately, so that each rank knows which ranks are silent.
   std::vector<std::string> gather(const std::string& fact) override {
     begun_ = true;
     std::vector<std::string> facts(static_cast<std::size_t>(size_));
@@ -145,9 +147,10 @@ class MpiTransport final : public Transport {
     sends.await(patience(), "rank " + std::to_string(rank_) + " tells all others");
     return facts;
   }
-  void abandon(const std::string&) noexcept override {}  // the process ends them all
+  void abandon(const std::string&) noexcept override {}  // MpiJob::abandon() ends all ranks
 
-  // Of a rank that failed: whether all others say that they did, before any message.
+  // Called by a rank that failed. Returns whether all other ranks report a failure before any
+  // message.
   bool all_failed_at_start() {
     if (begun_) {
       return false;
@@ -203,7 +206,7 @@ class MpiTransport final : public Transport {
   }
 
  private:
-  // The two requests of a message.
+  // The two requests of a message: its header and its words.
   class Message : public Fetch {
    public:
     Message(Requests requests, std::chrono::milliseconds patience, std::string text)
@@ -211,7 +214,7 @@ class MpiTransport final : public Transport {
     void wait() noexcept override {
       try {
         finish();
-      } catch (const std::exception&) {  // the caller's finish() says so
+      } catch (const std::exception&) {  // finish() reports the failure
       }
     }
     void finish() override {
@@ -220,7 +223,7 @@ class MpiTransport final : public Transport {
       }
       try {
         ended();
-      } catch (...) {  // wait() tells nobody, so that finish() says it again
+      } catch (...) {  // wait() does not report it, so finish() throws it again
         failed_ = std::current_exception();
         throw;
       }
@@ -236,7 +239,7 @@ class MpiTransport final : public Transport {
     }
 
    protected:
-    // Waits for both.
+    // Waits for both requests and returns their statuses.
     std::vector<MPI_Status> statuses() {
       if (failed_) {
         std::rethrow_exception(failed_);
@@ -252,7 +255,7 @@ class MpiTransport final : public Transport {
     std::chrono::milliseconds patience_;
     std::string text_;
     bool done_ = false;
-    std::exception_ptr failed_;  // as is_over() or finish() found it
+    std::exception_ptr failed_;  // found by is_over() or finish()
   };
 
   class Sending final : public Message {
@@ -264,11 +267,12 @@ class MpiTransport final : public Transport {
    private:
     void ended() override { statuses(); }
 
-    std::unique_ptr<MessageHeader> header_;  // until it is sent
+    std::unique_ptr<MessageHeader> header_;  // kept until it is sent
   };
 
-  // MPI takes less than what was asked for as all of it. Where a header announces other words than
-  // these, it says better what came.
+  // Receives a message. MPI accepts a message that is shorter than requested, so the header then
+  // gets the number of words received. For a message that is too long, a header with another number
+  // of words already shows the mismatch.
   class Receiving final : public Message {
    public:
     Receiving(Requests requests, MessageHeader& header, std::size_t words,
@@ -330,7 +334,7 @@ class MpiTransport final : public Transport {
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
-  bool begun_ = false;  // a message, or something that all say
+  bool begun_ = false;  // a message or a gather() has begun
   std::map<Index, std::uint64_t> received_;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Ranks that are processes of one MPI job (redblue-mpi alone links it).
+// Connects ranks that are processes of one MPI job. Only redblue-mpi links it.
 
 #include <memory>
 
@@ -9,19 +9,19 @@ namespace redblue {
 
 class MpiTransport;
 
-// MPI from here to the end of this value; a process has one.
+// Initializes MPI and finalizes it at the end of its life. A process has at most one MpiJob.
 class MpiJob {
  public:
   MpiJob();
   MpiJob(const MpiJob&) = delete;
   MpiJob& operator=(const MpiJob&) = delete;
-  // Waits for all ranks; not after an error: then the caller abandons the job.
+  // Waits for all ranks. After an error, call abandon() instead.
   ~MpiJob();
 
   [[nodiscard]] Transport& transport();
-  // Called by a rank that failed. Whether all ranks did before their first messages: then none
-  // waits for another, and each ends this value as after a success. Waits some seconds at most for
-  // what the others do.
+  // Called by a rank that failed. Returns whether all ranks failed before their first messages.
+  // Then no rank waits for another, and each destroys its MpiJob as after a success. Waits at most
+  // a few seconds for the other ranks.
   [[nodiscard]] bool all_failed_at_start();
   // Ends all processes of the job with this exit code.
   [[noreturn]] void abandon(int code) noexcept;

@@ -23,8 +23,9 @@
 namespace redblue {
 namespace {
 
-// Highway's library looks at its clock by this instruction when it is loaded, whatever the
-// processor says of itself. Valgrind knows only instructions of which it says that it has them.
+// Returns whether the processor hides the instruction RDTSCP. Highway's library executes it when it
+// is loaded, without asking the processor. Valgrind refuses instructions that the processor does
+// not report.
 bool hides_rdtscp() {
 #ifdef __x86_64__
   constexpr unsigned kExtended = 0x80000001, kRdtscp = 1U << 27U;
@@ -40,7 +41,7 @@ bool hides_rdtscp() {
 #ifdef REDBLUE_WITH_VALGRIND
 namespace {
 
-// The cache is empty when instrumentation starts.
+// The simulated cache is empty when instrumentation starts.
 void start() {
   CALLGRIND_START_INSTRUMENTATION;
 }
@@ -96,7 +97,7 @@ CallgrindPhases::~CallgrindPhases() {
   toggle();
   attempt([&] { dump(phase_.path()); });
   toggle();
-  // With least recently used replacement these lines replace all others.
+  // With least-recently-used replacement these lines replace all others.
   constexpr std::size_t kShortestLine = 16;
   const volatile char* const at = other_bytes_.data();
   for (std::size_t i = 0; i < other_bytes_.size(); i += kShortestLine) {
@@ -108,7 +109,7 @@ CallgrindPhases::~CallgrindPhases() {
 
 void CallgrindPhases::follow(const Event& event) {
   if (PhasePath::changes(event)) {
-    toggle();  // the listener's work belongs to no phase
+    toggle();  // do not count the listener's own work
     dump(phase_.path());
     phase_.follow(event);
     toggle();
@@ -128,7 +129,8 @@ SimulatedCache simulated(const Cache& cache) {
   const auto bytes = static_cast<Index>(cache.bytes);
   const Index lines = bytes / line;
   const Index ways = std::clamp(cache.ways.value_or(8), Index{1}, lines);
-  // The most sets that divide the lines, and no more than the machine's.
+  // The largest power of two that divides the lines and is not more than the machine's number of
+  // sets.
   auto sets = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(lines / ways)));
   while (lines % sets != 0) {
     sets /= 2;
@@ -167,7 +169,7 @@ CallgrindProfile parse_callgrind(std::string_view text) {
   constexpr std::string_view kTrigger = "desc: Trigger: Client Request: ";
   constexpr std::string_view kEvents = "events: ";
   constexpr std::string_view kTotals = "totals: ";
-  constexpr std::int64_t kMost = std::int64_t{1} << 50;  // times the bytes of a line it is a number
+  constexpr std::int64_t kMost = std::int64_t{1} << 50;  // times a line's bytes it still fits
   std::istringstream lines{std::string(text)};
   bool labelled = false;
   bool any = false;
@@ -184,7 +186,7 @@ CallgrindProfile parse_callgrind(std::string_view text) {
       std::istringstream words(line.substr(kEvents.size()));
       names.assign(std::istream_iterator<std::string>(words), {});
     } else if (line.starts_with(kTotals) && labelled) {
-      // Callgrind omits zeros at the end.
+      // Callgrind omits trailing zeros.
       CallgrindEvents& events = profile[kernel][phase];
       std::istringstream words(line.substr(kTotals.size()));
       for (const std::string& name : names) {
@@ -226,8 +228,8 @@ Index words_of(const CallgrindEvents& events, Index line,
 }  // namespace
 
 LineTraffic traffic(const CallgrindEvents& events, Index line) {
-  // m: misses; dm: misses that put a written line out. Of instructions only the latter count,
-  // because the line that goes out is data.
+  // m: misses. dm: misses that evict a modified line. For instructions only dm counts, because the
+  // evicted line is data.
   return {words_of(events, line, {"DLmr", "DLmw"}),
           words_of(events, line, {"ILdmr", "DLdmr", "DLdmw"})};
 }

@@ -1,10 +1,10 @@
 #pragma once
-// The simulation of a real cache under a kernel, by Valgrind's callgrind. The same binary runs
-// again under valgrind, with the caches of a topology. Only the code between two machine events
-// inside a kernel is collected, phase by phase.
+// Simulates a real cache under a kernel, with Valgrind's callgrind. The same binary runs again
+// under valgrind, with the caches of a topology. Only code between two machine events inside a
+// kernel is counted, by phase.
 //
-// The simulated cache is empty when a kernel starts. It is set-associative with least recently
-// used replacement, allocates on writes (a line that is written comes in first) and writes back.
+// The simulated cache is empty when a kernel starts. It is set-associative with least-recently-used
+// replacement. It allocates on writes (a write miss reads the line first) and writes back.
 
 #include <cstdint>
 #include <filesystem>
@@ -22,17 +22,17 @@
 
 namespace redblue {
 
-// The version of the header that this was built with, or nothing. The reason why this binary cannot
-// be simulated here, or an empty string.
+// valgrind_version() returns the version of the valgrind header in this build, or nullopt.
+// callgrind_unavailable() returns the reason why this binary cannot be simulated here, or "".
 std::optional<std::string> valgrind_version();
 std::string callgrind_unavailable();
 
-// Runs inside the simulation. Dumps the counts of each phase of one kernel and then empties the
-// cache, so that every written line is written back. Listens while it lives; does nothing without
-// valgrind.
+// Runs inside the simulation and follows one machine while it lives. It dumps the counts of each
+// phase of one kernel. At the end it empties the cache, so that every modified line is written
+// back. Has no effect without valgrind.
 class CallgrindPhases final : public Follower {
  public:
-  // `kernel` labels the dumps; `cache_bytes` is the size of the simulated cache.
+  // `kernel` labels the dumps. `cache_bytes` is the size of the simulated cache.
   CallgrindPhases(Machine& machine, std::string kernel, std::uint64_t cache_bytes);
   ~CallgrindPhases() override;
 
@@ -44,7 +44,7 @@ class CallgrindPhases final : public Follower {
   PhasePath phase_;
 };
 
-// A cache as valgrind takes it: the number of sets is a power of two.
+// A cache in the form that valgrind accepts: the number of sets is a power of two.
 struct SimulatedCache {
   Index bytes = 0;
   Index ways = 0;
@@ -53,40 +53,43 @@ struct SimulatedCache {
   [[nodiscard]] std::string text() const;  // "32768,8,64"
   friend bool operator==(const SimulatedCache&, const SimulatedCache&) = default;
 };
-// A cache of the same size. The number of ways differs where the machine's gives no power of two of
-// sets; unknown ways are 8, and unknown lines have 64 bytes. Requires: bytes of at least two lines.
+// Returns a simulated cache of the same size. If the machine's number of sets is not a power of
+// two, the number of ways is changed. Unknown ways become 8, and unknown lines 64 bytes. Requires:
+// bytes of at least two lines.
 SimulatedCache simulated(const Cache& cache);
 
-// The two caches of a simulation. Traffic is that of the outer one, the only one from which
-// callgrind writes back. Of the inner one the lines are known that come in.
+// The two caches of a simulation. Callgrind writes back only from the outer cache, and traffic()
+// measures that one. For the inner cache only incoming lines are known.
 struct Simulation {
   CacheLevel level = CacheLevel::L1;
   SimulatedCache inner, outer;
-  std::optional<CacheLevel> inner_level = {};  // set where the inner one is looked at, too
+  std::optional<CacheLevel> inner_level = {};  // set if the inner cache is reported, too
 };
-// The cache of that level behind the machine's L1. Where the level is L1, the inner cache is the
-// smallest that valgrind allows: two lines. Nothing if the size is unknown.
+// Returns the cache of that level behind the machine's L1. If the level is L1, the inner cache is
+// the smallest that valgrind allows, with two lines. Returns nullopt if the size is unknown.
 std::optional<Simulation> simulation(const Topology& topology, CacheLevel level);
-// Two caches of the machine. Nothing if a size is unknown.
+// Returns two caches of the machine, or nullopt if a size is unknown.
 std::optional<Simulation> simulation(const Topology& topology, CacheLevel inner, CacheLevel outer);
 
-// Callgrind's counts, by kernel and phase. "" is outside of all phases; kLeft has the lines written
-// back when the cache was emptied.
+// Callgrind's counts by kernel and phase. Phase "" is outside all phases. Phase kLeft has the lines
+// that were written back when the cache was emptied.
 inline constexpr std::string_view kLeft = "(left)";
 using CallgrindEvents = std::map<std::string, std::int64_t, std::less<>>;  // DLmr, DLdmw, ...
 using CallgrindProfile =
     std::map<std::string, std::map<std::string, CallgrindEvents, std::less<>>, std::less<>>;
-// Parses the text of a file of several dumps; equal labels are added. Throws: std::runtime_error.
+// Parses the text of a file with several dumps. Counts of equal labels are added. Throws:
+// std::runtime_error.
 CallgrindProfile parse_callgrind(std::string_view text);
 
-// The words of whole lines that came in, for a read or a write, and that were written back.
+// The words of all lines that came into the outer cache by a read or a write (`in`), and that were
+// written back (`out`).
 struct LineTraffic {
   Index in = 0;
   Index out = 0;
   [[nodiscard]] Index io() const { return in + out; }
 };
 LineTraffic traffic(const CallgrindEvents& events, Index line);
-// The words of whole lines that came into the inner cache, of which a line has so many bytes.
+// Returns the words of all lines that came into the inner cache. `line` is the bytes of one line.
 Index inner_traffic(const CallgrindEvents& events, Index line);
 
 struct Simulated {
@@ -95,7 +98,8 @@ struct Simulated {
   std::string version;    // "callgrind-3.19.0"
   CallgrindProfile profile;
 };
-// Runs a command that uses CallgrindPhases. Throws: std::system_error, std::runtime_error.
+// Runs a command that uses CallgrindPhases under valgrind. Throws: std::system_error,
+// std::runtime_error.
 Simulated simulate(const std::filesystem::path& valgrind, const Simulation& caches,
                    const std::vector<std::string>& command,
                    const std::vector<std::string>& variables,

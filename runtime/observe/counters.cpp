@@ -20,7 +20,7 @@ namespace redblue {
 #ifdef REDBLUE_WITH_PAPI
 namespace {
 
-// What is used of PAPI.
+// The functions of PAPI that this file uses.
 struct Papi {
   LoadedLibrary library{REDBLUE_PAPI_FILE};
   decltype(PAPI_library_init)* library_init = library["PAPI_library_init"];
@@ -44,11 +44,12 @@ const Papi& papi() {
   return functions;
 }
 
-// Events that count the lines a cache takes in. The first that is present and believed is used.
+// Events that count the lines that come into a cache. The first one that exists and passes the
+// self-test is used.
 struct Candidates {
   CacheLevel level;
   std::vector<std::string> names;
-  std::uint64_t usual_bytes;  // of the cache, if the topology does not know it
+  std::uint64_t usual_bytes;  // of the cache, if the topology has no size
 };
 const std::vector<Candidates>& candidates() {
   static const std::vector<Candidates> all = {
@@ -58,7 +59,7 @@ const std::vector<Candidates>& candidates() {
   return all;
 }
 
-// A set of PAPI's events. Errors come back as text; an empty text means success.
+// Returns the text of a PAPI error, or "" for success.
 std::string complaint(int error) {
   return error == PAPI_OK ? "" : papi().strerror(error);
 }
@@ -106,7 +107,7 @@ std::string start_library() {
   return "";
 }
 
-// The reason why not even cycles can be counted; else empty.
+// Returns the reason why the processor's cycles cannot be counted; else "".
 std::string why_no_hardware_counters() {
   if (EventSet().add("perf::CYCLES").empty()) {
     return "";
@@ -132,8 +133,8 @@ std::string why_no_hardware_counters() {
   return "PAPI finds no hardware counters in this processor";
 }
 
-// Reads one byte of each line of a buffer of that size, after a pass that is not counted. Returns
-// the lines touched and the count of the running event.
+// Reads one byte of each line of a buffer with this size. A first pass is not counted. Returns the
+// number of lines touched and the count of the running event.
 std::pair<Index, Index> count_reads(int set, std::uint64_t bytes, Index line, int passes) {
   const std::vector<char> buffer(bytes, 1);
   const volatile char* const at = buffer.data();
@@ -154,7 +155,7 @@ std::pair<Index, Index> count_reads(int set, std::uint64_t bytes, Index line, in
   return {passes * lines, after - before};
 }
 
-// Empty if the event is present and counts the lines into that cache; else the problem.
+// Returns "" if the event exists and counts the lines into that cache; else the problem.
 std::string try_event(const std::string& name, const Candidates& cache, const Topology& topology) {
   const EventSet alone;
   std::string problem = alone.add(name);
@@ -324,7 +325,7 @@ void PhaseCounters::follow(const Event& event) {
   counts.resize(now.size());
   add_difference(counts, now, last_);
   phase_.follow(event);
-  last_ = counters_.read();  // the listener's work belongs to no phase
+  last_ = counters_.read();  // do not count the listener's own work
 }
 
 }  // namespace redblue

@@ -24,10 +24,10 @@ constexpr std::array<std::string_view, 7> kLevelKeys = {
     "name",      "bytes", "line_bytes", "bandwidth_bytes_per_second", "joules_per_word",
     "shared_by", "source"};
 
-// An object of a file. `place` begins its messages: "a.json, level 2".
+// A JSON object of a device file. `place` begins its messages: "a.json, level 2".
 class ReadObject {
  public:
-  // Throws: InputError, as all members.
+  // All functions throw InputError.
   ReadObject(const Json& json, std::string place, std::span<const std::string_view> keys)
       : json_(json), place_(std::move(place)) {
     if (!json.is_object()) {

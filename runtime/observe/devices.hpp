@@ -1,8 +1,7 @@
 #pragma once
-// Devices with documented memories: the levels of fast memory of each, and what a word that one of
-// them moves costs. A device is a JSON file that a person writes (docs/schemas/device.schema.json);
-// those that are known by name are such files too, in runtime/observe/devices. All types are
-// values.
+// Describes devices by the levels of their documented fast memories and the cost of a moved word. A
+// device is a JSON file written by hand (docs/schemas/device.schema.json). The devices known by
+// name are such files in runtime/observe/devices. All types are values.
 
 #include <optional>
 #include <string>
@@ -15,18 +14,18 @@
 
 namespace redblue {
 
-// A fast memory of one worker: of an SM, a compute unit, a core. What it moves, it moves between
-// itself and the next level out. A figure that no document has is absent.
+// A fast memory of one worker, such as an SM, a compute unit or a core. Words move between it and
+// the next level out. Figures that no document has are absent.
 struct DeviceLevel {
   std::string name;
   Index bytes = 0;                              // a whole number of words
-  std::optional<Index> line_bytes = {};         // that move together
+  std::optional<Index> line_bytes = {};         // bytes that move together
   std::optional<double> bytes_per_second = {};  // to and from the next level
-  std::optional<double> joules_per_word = {};   // that moves to or from the next level
+  std::optional<double> joules_per_word = {};   // for a word to or from the next level
   std::optional<Index> shared_by = {};          // workers that share these bytes
-  std::string source = {};                      // of its figures, where the device's is another
+  std::string source = {};                      // of its figures, if not the device's source
 
-  // The words of each of so many workers.
+  // Returns the words that each of `workers` workers has.
   [[nodiscard]] Index words(Index workers) const;
 };
 
@@ -34,29 +33,29 @@ struct Device {
   std::string name;
   std::string source;  // the memories and the document that describes them
   std::vector<DeviceLevel> levels =
-      {};                 // from the innermost out; each has more bytes than the one before
-  std::string file = {};  // from which it was read; empty: it is known by name, or hwloc's
+      {};                 // from the innermost out; each has more bytes than the level before
+  std::string file = {};  // the path of its file; "" for a device known by name or from hwloc
 
   [[nodiscard]] const std::string& source_of(const DeviceLevel& level) const {
     return level.source.empty() ? source : level.source;
   }
 };
 
-// From the text of a file, with `place` at the beginning of messages. Throws: InputError for what
-// is no device: a key that is missing or unknown, a value of another type or range, levels that do
-// not grow, a text that is no JSON.
+// Parses the text of a device file. `place` begins its messages. Throws: InputError for a text that
+// is not JSON, a missing or unknown key, a value of wrong type or range, or levels that do not
+// grow.
 Device parse_device(std::string_view text, const std::string& place);
-// Throws: as parse_device() and read_text().
+// Reads a device file. Throws: as parse_device() and read_text().
 Device read_device(const std::string& path);
 
-// The caches of the first core of a machine, from L1 out; main memory is none of them. Without
-// levels where the topology knows no caches. Throws: InputError if they do not grow.
+// Returns the caches of the first core of a machine, from L1 out, without main memory. Has no
+// levels if the topology has no caches. Throws: InputError if the caches do not grow.
 Device device_of(const Topology& topology);
 
-// The devices that are known by name, smallest first.
+// Returns the devices known by name, smallest first.
 const std::vector<Device>& devices();
 
-// Their files, as this program was built with them.
+// Returns their files, which are built into the program.
 const std::vector<KnownFile>& known_device_files();
 
 }  // namespace redblue

@@ -11,7 +11,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "runtime/observe/fma_peak.cpp"
 #include <hwy/foreach_target.h>
-// foreach_target.h comes first.
+// Highway requires foreach_target.h before this header.
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -20,13 +20,13 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Enough independent chains for two units of latency four, and few enough for 16 registers. Returns
-// the number of flops.
+// Has enough independent chains for two units with a latency of four cycles, and few enough for 16
+// registers. Returns the number of flops.
 double multiply_adds(Index rounds, float* sink) {
   constexpr hn::CappedTag<float, 16> kLanes;
   const auto factor = hn::Set(kLanes, 0.999F);
   const auto term = hn::Set(kLanes, 0.001F);
-  // Different starts, or the compiler makes one chain of them all.
+  // The starts differ, because the compiler would merge equal chains.
   const auto start = [&](float x) HWY_ATTR { return hn::Set(kLanes, x); };
   auto a = start(1), b = start(2), c = start(3), d = start(4), e = start(5), f = start(6);
   auto g = start(7), h = start(8), i = start(9), j = start(10), k = start(11), l = start(12);
@@ -66,7 +66,7 @@ HWY_EXPORT(multiply_adds);
 double fma_peak(Index threads, const Topology& topology) {
   using Clock = std::chrono::steady_clock;
   constexpr int kTries = 5;
-  constexpr Index kRounds = 100'000;  // some 0.2 ms
+  constexpr Index kRounds = 100'000;  // about 0.2 ms
   double best = 0;
   for (int attempt = 0; attempt < kTries; ++attempt) {
     std::vector<double> flops(static_cast<std::size_t>(threads));
@@ -75,7 +75,7 @@ double fma_peak(Index threads, const Topology& topology) {
     std::atomic<Index> waiting = threads;
     static_cast<void>(in_parallel(threads, topology, [&](Index worker) {
       const auto w = static_cast<std::size_t>(worker);
-      // All workers begin together if each has a core.
+      // Wait for the other workers, so that all begin together if each has a core.
       --waiting;
       const auto patience = Clock::now() + std::chrono::milliseconds(1);
       while (waiting > 0 && Clock::now() < patience) {
@@ -84,7 +84,7 @@ double fma_peak(Index threads, const Topology& topology) {
       starts[w] = Clock::now();
       flops[w] = HWY_DYNAMIC_DISPATCH(multiply_adds)(kRounds, &sink);
       ends[w] = Clock::now();
-      // This use of the result keeps the optimiser from removing the loop.
+      // This use of the result keeps the compiler from removing the loop.
       if (sink < 0) {
         flops[w] = 0;
       }

@@ -21,8 +21,9 @@ std::string in_parallel(Index workers, const Topology& topology,
   std::mutex mutex;
   cpu_set_t before;
   const bool known = sched_getaffinity(0, sizeof(before), &before) == 0;
-  // OpenMP ends the process where the system refuses a thread. So a larger team than any before is
-  // tried first, which throws. OpenMP keeps its threads for later teams.
+  // OpenMP ends the process if the system refuses a thread. So run_together(), which throws
+  // instead, first tries a team that is larger than any before. OpenMP keeps its threads for later
+  // teams.
   static std::atomic<Index> most_workers = 1;
   if (workers > most_workers) {
     run_together(workers, "worker", [](Index) {});

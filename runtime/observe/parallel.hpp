@@ -1,5 +1,5 @@
 #pragma once
-// Runs work on several threads, each pinned to one core. Each has an equal share of it
+// Runs work on several threads, each pinned to one core. Each thread has an equal share of the work
 // (memsim/share.hpp).
 
 #include <functional>
@@ -10,13 +10,14 @@
 
 namespace redblue {
 
-// More than any machine has; a typing error is refused.
+// An upper limit that is more than any machine has, to refuse typing errors.
 inline constexpr Index kMostWorkers = 4096;
 
-// Calls work(w) for each worker, at the same time. The first worker runs on the calling thread; its
-// CPU affinity is restored afterwards. One worker alone is not pinned. Returns the reason why
-// threads are not pinned; else an empty string. Throws: the first failure of a worker, when all
-// workers have ended; or as run_together(), and then no worker has begun.
+// Calls work(w) for each worker concurrently. The first worker runs on the calling thread, and its
+// CPU affinity is restored afterwards. A single worker is not pinned. Returns the reason why
+// threads are not pinned; else "".
+// Throws: the first failure of a worker, after all workers have ended. Or throws as run_together()
+// does, before any worker begins.
 std::string in_parallel(Index workers, const Topology& topology,
                         const std::function<void(Index worker)>& work);
 

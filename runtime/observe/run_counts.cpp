@@ -7,7 +7,7 @@ namespace redblue {
 
 namespace {
 
-// Adds what one level counted to sums of phases.
+// Adds the counts of one level to the sums of the phases.
 template <class Add>
 void add_phases(const PhaseNode& root, const Plan& plan, std::vector<PhaseCounts>& sums,
                 const Add& add) {

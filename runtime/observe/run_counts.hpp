@@ -1,5 +1,5 @@
 #pragma once
-// What machines counted, held against the phases of formulas.
+// Sums the counts of machines over the phases that the formulas name.
 
 #include <vector>
 
@@ -10,17 +10,19 @@
 
 namespace redblue {
 
-// Counts of 0 for each phase of the formulas, of a machine with so many inner levels.
+// Returns zero counts for each phase of the formulas, for a machine with `inner_levels` inner
+// levels.
 RunCounts no_counts(const std::vector<PhaseCost>& formula, std::size_t inner_levels = 0);
-// Adds the counts of one of `workers` machines that worked at the same time. Throws:
-// std::logic_error where it entered a phase that the formulas of the plan do not name.
+// Adds the counts of one of `workers` machines that worked concurrently. Throws: std::logic_error
+// if the machine entered a phase that the plan's formulas do not name.
 void add_counts(const Machine& machine, const PhaseClock& clock, const Plan& plan, Index workers,
                 RunCounts& counts);
-// Adds what one machine counted before. Requires: the same phases, and all of `before` known.
+// Adds the earlier counts of a machine. Requires: the same phases, and all counts of `before`
+// known.
 void add_counts(const RunCounts& before, RunCounts& counts);
-// Of a phase that is run so many times, perhaps never.
+// Returns the cost of a phase that runs `times` times. Zero is allowed.
 PhaseCost times(PhaseCost phase, Words times);
-// Adds sums of words and flops, and takes the larger peak, phase by phase.
+// Adds words and flops and takes the larger peak, phase by phase.
 void add_costs(std::vector<PhaseCost>& sums, const std::vector<PhaseCost>& phases);
 
 }  // namespace redblue

@@ -19,7 +19,7 @@ namespace redblue {
 #ifdef REDBLUE_WITH_HWLOC
 namespace {
 
-// What is used of hwloc.
+// The functions of hwloc that this file uses.
 struct Hwloc {
   LoadedLibrary library{REDBLUE_HWLOC_FILE};
   decltype(hwloc_topology_init)* topology_init = library["hwloc_topology_init"];
@@ -91,7 +91,7 @@ std::string source_of(hwloc_topology_t topology) {
   return fmt::format("hwloc {}, {}", info(root, "hwlocVersion"), from);
 }
 
-// The reason why a thread of this process cannot be pinned to every core; else empty.
+// Returns the reason why a thread of this process cannot be pinned to every core; else "".
 std::string unpinnable(hwloc_topology_t topology) {
   if (hwloc().is_thissystem(topology) == 0) {
     return "the topology is not of this system";
@@ -255,7 +255,8 @@ std::optional<FastMemoryPart> fast_memory(const Topology& topology, const CacheP
   const std::vector<Cache>& caches = topology.caches[static_cast<std::size_t>(part.level)];
   std::optional<FastMemoryPart> least;
   const auto consider = [&](const Cache& cache, std::size_t sharers) {
-    // The factor absorbs roundings: 0.29 of 100 words are 29, whatever 0.29 is in binary.
+    // The factor absorbs rounding errors: 0.29 of 100 words must be 29, although 0.29 is not exact
+    // in binary.
     constexpr double kRoundings = 1 + 4 * std::numeric_limits<double>::epsilon();
     const double words = static_cast<double>(cache.bytes) / sizeof(float) /
                          static_cast<double>(sharers) * part.share * kRoundings;

@@ -14,7 +14,8 @@ class Copies {
   explicit Copies(std::uint64_t bytes)
       : half_(bytes / 2), piece_(std::min(half_, kPiece)), bytes_(2 * half_, 1) {}
 
-  // Copies the next pieces. The source changes before each, or the compiler would make one of them.
+  // Copies the next pieces and returns the time. The source changes before each copy, so that the
+  // compiler does not merge copies.
   double nanoseconds(std::size_t pieces) {
     const auto begin = std::chrono::steady_clock::now();
     for (std::size_t k = 0; k < pieces; ++k) {
@@ -27,10 +28,10 @@ class Copies {
     const std::chrono::duration<double, std::nano> span = std::chrono::steady_clock::now() - begin;
     return span.count();
   }
-  // Those of as many pieces as the half has.
+  // The number of pieces in one half.
   [[nodiscard]] std::size_t pieces() const { return half_ / piece_; }
   [[nodiscard]] double words_of_piece() const {
-    return 2 * static_cast<double>(piece_) / sizeof(float);  // read, and written
+    return 2 * static_cast<double>(piece_) / sizeof(float);  // read and written
   }
 
  private:
@@ -43,9 +44,9 @@ class Copies {
 
 double nanoseconds_a_word(std::uint64_t bytes) {
   constexpr std::size_t kSamples = 99;
-  constexpr double kSample = 5e4;  // beside which reading the clock takes no time
+  constexpr double kSample = 5e4;  // long compared with reading the clock
   Copies copies(bytes);
-  static_cast<void>(copies.nanoseconds(copies.pieces()));  // brings all of them
+  static_cast<void>(copies.nanoseconds(copies.pieces()));  // brings all pieces into the cache
   std::size_t pieces = 1;
   while (copies.nanoseconds(pieces) < kSample) {
     pieces *= 2;

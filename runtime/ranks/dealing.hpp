@@ -1,6 +1,6 @@
 #pragma once
-// Things of different sizes, dealt out to ranks: row blocks and groups of keys that meet more
-// pairs, or fewer, under a mask.
+// Deals out row blocks or key groups to ranks. Under a mask these things have different sizes,
+// because they meet different numbers of pairs.
 
 #include <vector>
 
@@ -8,12 +8,14 @@
 
 namespace redblue {
 
-// The numbers of the things of each share, in their order. The first of these ways of which the
-// largest share is within a hundredth of the smallest that any of them has: in a row, so that a sum
-// which passes along them changes hands least often; as a zigzag, a run of things from the one end
-// and one from the other; or the largest thing to the smallest share, one after the other.
+// Returns the numbers of the things in each share, in rising order. It considers three ways, in
+// this order:
+// - Consecutive runs. A running sum along the things then changes ranks least often.
+// - A zigzag: each share has a run from the front and a run from the back.
+// - Greedy: the largest remaining thing goes to the smallest share.
+// It takes the first way with a largest share that is at most 1% above the best of the three.
 std::vector<std::vector<Index>> dealt_out(const std::vector<Words>& sizes, Index shares);
-// One to each share in turn.
+// Deals out one thing to each share in turn.
 std::vector<std::vector<Index>> dealt_in_turn(Index things, Index shares);
 
 }  // namespace redblue

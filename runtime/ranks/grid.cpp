@@ -14,12 +14,12 @@
 namespace redblue {
 namespace {
 
-// The keys of a block that stays.
+// The block size of resident keys.
 constexpr std::string_view kKeyBlock = "dKV.Bc";
 
 constexpr std::array kStageRows = {StageRows::place, StageRows::own_queries, StageRows::own_keys};
 
-// Appends a range to those before it.
+// Appends a range, and joins it with the last one if they are adjacent.
 void append(Ranges& ranges, Range next) {
   if (next.size() == 0) {
     return;
@@ -31,7 +31,7 @@ void append(Ranges& ranges, Range next) {
   }
 }
 
-// The numbers of some rows: of those that are among `rows`.
+// Returns the rows common to `rows` and `some`, by their numbers within `rows`.
 Ranges numbers_among(const Ranges& rows, const Ranges& some) {
   const NumbersWithin numbers(rows);
   Ranges found;
@@ -58,7 +58,7 @@ Index row_blocks_of(const Plan& plan) {
   return ceil_div(plan.problem.shape.n, plan.blocks[row_block_of(plan.blocks)]);
 }
 
-// Whether each block meets rows that follow each other.
+// Returns whether each block meets a single run of consecutive rows.
 bool meet_in_runs(const Units& units) {
   for (Index unit = 0; unit < units.size(); ++unit) {
     if (units.met(unit).size() > 1) {
@@ -68,8 +68,8 @@ bool meet_in_runs(const Units& units) {
   return true;
 }
 
-// Whether the queries that pass blocks of keys pass each in their order: kernels let those first
-// that no block before has met.
+// Returns whether queries stream past the blocks of keys in the order of queries. Kernels stream
+// the queries first that no earlier block has met.
 bool pass_in_order(const Units& keys) {
   Ranges before;
   for (Index unit = 0; unit < keys.size(); ++unit) {
@@ -183,7 +183,7 @@ GridPlan::GridPlan(const Kernel& kernel, const Plan& plan, const Grid& grid, Ind
   find_owners();
 }
 
-// Row blocks are dealt out by the pairs that they meet, whole groups where the plan has such.
+// Deals out row blocks by their numbers of pairs, in whole query groups if the plan has groups.
 void GridPlan::deal_row_blocks() {
   const Problem& problem = plan_.problem;
   const BlockRanges blocks(problem.shape.n, plan_.blocks[row_block_of(plan_.blocks)]);
@@ -201,7 +201,8 @@ void GridPlan::deal_row_blocks() {
     sizes.push_back(problem.mask.full() ? Words(1)
                                         : problem.pairs(queries_of(thing), {0, problem.shape.m}));
   }
-  // In a ring the running sum goes from each rank to the next: none between two is left out.
+  // In a ring the running sum goes from each rank to the next. So there must be no rank without row
+  // blocks between two that have some.
   const bool turns = grid_.ring && (!problem.mask.full() || things < grid_.rows);
   for (const std::vector<Index>& share :
        turns ? dealt_in_turn(things, grid_.rows) : dealt_out(sizes, grid_.rows)) {
@@ -243,7 +244,7 @@ void GridPlan::deal_key_groups() {
 
 void GridPlan::find_segments() {
   struct Local {
-    Index holder, number;  // of a row or a column, and the number there
+    Index holder, number;  // row or column of ranks, and the number there
   };
   const auto holders = [](const auto& all, const auto& of_one) {
     std::vector<Local> where;
@@ -310,7 +311,7 @@ Range GridPlan::own_queries(Index row, Index column) const {
   return share_of(queries_of_place(row), column, grid_.columns);
 }
 
-// In a ring where keys stay, whole blocks of them.
+// In a ring with resident keys, a rank has whole blocks of keys.
 Range GridPlan::own_keys(Index row, Index column) const {
   const Index keys = keys_of_place(column);
   const Index block = grid_.ring && plan_.blocks.contains(kKeyBlock) ? plan_.blocks[kKeyBlock] : 1;
@@ -318,7 +319,7 @@ Range GridPlan::own_keys(Index row, Index column) const {
   return {std::min(own.begin * block, keys), std::min(own.end * block, keys)};
 }
 
-// Of so many more keys than a block has there would be more units.
+// With resident keys, the number of units grows with the number of keys.
 bool GridPlan::keys_stay(const SplitStage& stage) const {
   if (!grid_.ring || !plan_.blocks.contains(kKeyBlock) || stage.of != StageRows::place) {
     return false;
@@ -329,7 +330,8 @@ bool GridPlan::keys_stay(const SplitStage& stage) const {
   return stage.units(more, plan_.blocks) > units;
 }
 
-// All of them where keys stay, block by block, while queries pass.
+// All keys of the place if the kernel has a stage with resident keys; else the keys that the
+// queries meet.
 Ranges GridPlan::needed_keys(Index row, Index column) const {
   return !computes(row)                         ? Ranges()
          : query_groups_of(*kernel_, plan_) > 0 ? Ranges{{0, keys_of_place(column)}}
@@ -395,7 +397,7 @@ const Plan& RankPart::plan_of_place() const {
   return plans_[static_cast<std::size_t>(StageRows::place)];
 }
 
-// Its own keys with all queries.
+// Returns the plan for the rank's own keys with all queries.
 Plan RankPart::made_plan_of_keys() const {
   Plan made = plan();
   made.phases.clear();

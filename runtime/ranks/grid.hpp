@@ -1,10 +1,12 @@
 #pragma once
-// Ranks in a grid of rows and columns. The ranks of a row have the same row blocks of the plan, and
-// those of a column the same groups of keys; each has a part of their queries, and of their keys,
-// from the first on. Neither blocks nor groups depend on the grid, and so no bit of a result does.
+// Divides a plan among ranks in a grid of rows and columns. All ranks of a row work on the same row
+// blocks, and all ranks of a column on the same key groups. Each rank owns a part of the queries of
+// its row and a part of the keys of its column. Blocks and groups do not depend on the grid, so all
+// grids give bit-identical results.
 //
-// The place of a rank is the queries of its row and the keys of its column, each numbered from 0 in
-// their order. Under a mask they are those that live.
+// A rank has its own rows of operands at the start, and its own rows of results at the end. The
+// place of a rank is the queries of its row and the keys of its column. Both are numbered from 0 in
+// their order. Under a mask, a place has only live queries and keys.
 
 #include <algorithm>
 #include <string>
@@ -19,25 +21,30 @@ namespace redblue {
 
 struct Grid {
   Index rows = 1, columns = 1;
-  bool ring = false;  // a rank sends to the next one alone (ring.hpp)
+  bool ring = false;  // each rank sends only to the next one (ring.hpp)
   [[nodiscard]] Index ranks() const { return rows * columns; }
   friend bool operator==(const Grid&, const Grid&) = default;
 };
 std::string to_string(const Grid& grid);  // "4x2"; "4x1 as a ring"
 
-// Whether ranks may work on this kernel.
+// Returns whether ranks can share this kernel.
 bool runs_on_grid(const Kernel& kernel);
-// Throws: ShapeMismatch for a kernel or a plan that does not run on this grid: more columns than
-// groups of keys, or more rows than groups of queries where the plan has such; a mask of which no
-// pair lives, or under which rows are clustered. A ring has one column, a plan without groups and
-// without a prefetch, and a mask under which each block meets rows that follow each other.
+// Throws: ShapeMismatch if the kernel or the plan does not run on this grid. The reasons are:
+// - The kernel does not run on ranks.
+// - The grid has more columns than key groups. Or it has more rows than query groups, for a kernel
+//   that takes query groups.
+// - The mask has no live pair, or the plan clusters the rows of the mask.
+// - A ring has several columns, or its plan has groups or a prefetch.
+// - In a ring, under the mask, some block meets rows that are not consecutive, or queries do not
+//   stream in their order.
 void check_grid(const Kernel& kernel, const Plan& plan, const Grid& grid);
 
-// The groups of keys of a plan.
+// Returns the number of key groups of a plan.
 inline Index key_groups_of(const Plan& plan) {
   return std::min(key_groups_of(plan.blocks), plan.problem.shape.m);
 }
-// Whether a kernel takes groups of row blocks; and those of a plan, 0 where it takes none.
+// takes_query_groups() returns whether a kernel can group its row blocks. query_groups_of() returns
+// the number of query groups of a plan, or 0 if the kernel takes none.
 bool takes_query_groups(const Kernel& kernel);
 Index query_groups_of(const Kernel& kernel, const Plan& plan);
 
@@ -48,22 +55,23 @@ inline bool of_keys(const Signature& matrix) {
   return matrix.rows == &Shape::m;
 }
 
-// Whether a stage names a matrix among those that it brings, or merges.
+// Returns whether a stage's list of matrices, such as `brings` or `merges`, has this name.
 inline bool is_among(const std::vector<std::string_view>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Partial sums of g that one rank adds, one after the other: units of its place. The running sum
-// passes from one to the next.
+// Consecutive partial sums of g that one rank adds: units of its place. The running sum passes from
+// segment to segment.
 struct Segment {
   Index rank;
   Range units;
 };
 
-// A plan on a grid: what each row, and each column, has of it.
+// A plan on a grid: the parts of each row and of each column of ranks.
 class GridPlan {
  public:
-  // Of ranks from `first` on. `kernel` and `plan` must outlive this. Throws: as check_grid().
+  // The ranks are numbered from `first` on. `kernel` and `plan` must outlive this. Throws: as
+  // check_grid().
   GridPlan(const Kernel& kernel, const Plan& plan, const Grid& grid, Index first = 0);
   GridPlan(const Kernel& kernel, Plan&& plan, const Grid& grid, Index first = 0) = delete;
 
@@ -76,21 +84,22 @@ class GridPlan {
   [[nodiscard]] Index row_of(Index rank) const { return (rank - first_) / grid_.columns; }
   [[nodiscard]] Index column_of(Index rank) const { return (rank - first_) % grid_.columns; }
   [[nodiscard]] Range ranks() const { return {first_, first_ + grid_.ranks()}; }
-  // In a ring: the rank from which a rank receives, and the one to which it sends.
+  // In a ring: the rank that sends to this one, and the rank that this one sends to.
   [[nodiscard]] Index before(Index rank) const {
     return rank_of((row_of(rank) + grid_.rows - 1) % grid_.rows, 0);
   }
   [[nodiscard]] Index after(Index rank) const {
     return rank_of((row_of(rank) + 1) % grid_.rows, 0);
   }
-  // Whether it is a ring and, in this stage, each rank has its own keys, and queries pass.
+  // Returns whether the grid is a ring and, in this stage, own keys are resident and queries
+  // stream.
   [[nodiscard]] bool keys_stay(const SplitStage& stage) const;
-  // Of what lives: the plan, and the kernel's stages.
+  // The plan of the live rows, and the kernel's stages for them.
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] const Split& split() const { return *live_->schedule.split; }
 
-  // The row blocks of a row of ranks, the groups of its queries, where the plan has such, and the
-  // groups of keys of a column; by their numbers in the plan, in their order.
+  // The row blocks and query groups of a row of ranks, and the key groups of a column. They have
+  // their numbers in the plan, in rising order. Query groups are empty if the plan has none.
   [[nodiscard]] const std::vector<Index>& row_blocks(Index row) const {
     return at(rows_, row).blocks;
   }
@@ -100,30 +109,30 @@ class GridPlan {
   [[nodiscard]] const std::vector<Index>& key_groups(Index column) const {
     return at(columns_, column).groups;
   }
-  // Their queries and keys, by their numbers among those that live.
+  // The queries of a row and the keys of a column, numbered among the live ones.
   [[nodiscard]] const Ranges& queries(Index row) const { return at(rows_, row).queries; }
   [[nodiscard]] const Ranges& keys(Index column) const { return at(columns_, column).keys; }
-  // A row without row blocks has keys, and computes nothing with them.
+  // Returns whether a row has row blocks. The ranks of a row without them only hold keys.
   [[nodiscard]] bool computes(Index row) const { return !row_blocks(row).empty(); }
-  // The pairs of a place.
+  // Returns the number of pairs of a place.
   [[nodiscard]] Words pairs(Index row, Index column) const;
 
-  // In a place: how many queries and keys; those that a rank of the row, or of the column, begins
-  // with; and the keys that the queries need.
+  // The size of a place, the own queries and keys of its rank, and the keys that its queries need.
+  // All ranges are numbered within the place.
   [[nodiscard]] Index queries_of_place(Index row) const { return at(rows_, row).size; }
   [[nodiscard]] Index keys_of_place(Index column) const { return at(columns_, column).size; }
   [[nodiscard]] Range own_queries(Index row, Index column) const;
   [[nodiscard]] Range own_keys(Index row, Index column) const;
   [[nodiscard]] Ranges needed_keys(Index row, Index column) const;
 
-  // By their numbers in the problem: the rows of a matrix that a rank begins with, or ends with;
-  // and those of a result that no pair needs and this rank writes. Of what has neither rows of
-  // queries nor of keys, all.
+  // Rows of a matrix, numbered as in the whole problem. own_rows() returns the rank's own rows, or
+  // all rows of a matrix that has neither rows of queries nor of keys. dead_rows() returns the rows
+  // of a result that no live pair needs and this rank writes.
   [[nodiscard]] Ranges own_rows(const Signature& matrix, Index rank) const;
   [[nodiscard]] Ranges dead_rows(const Signature& matrix, Index rank) const;
 
-  // The ranks that begin with some rows of queries, by their numbers in the problem, and which of
-  // them.
+  // Returns the ranks that own these queries, and the rows that each of them owns. Queries are
+  // numbered as in the whole problem.
   struct Owned {
     Range rows;
     Index rank;
@@ -131,8 +140,8 @@ class GridPlan {
   [[nodiscard]] std::vector<Owned> owners(const Ranges& queries) const;
 
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
-  // Whether stages of a place need rows of this matrix that other ranks begin with; and whether
-  // each rank merges what groups left of it.
+  // brings() returns whether a stage of a place needs rows of this matrix that other ranks own.
+  // merges() returns whether each rank merges the partial results of all groups for its own rows.
   [[nodiscard]] bool brings(std::string_view matrix) const;
   [[nodiscard]] bool merges(std::string_view matrix) const;
 
@@ -140,7 +149,7 @@ class GridPlan {
   struct Row {
     std::vector<Index> blocks, groups;
     Ranges queries;
-    Ranges met;  // keys, by their numbers among those that live
+    Ranges met;  // keys, numbered among the live ones
     Index size = 0;
   };
   struct Column {
@@ -166,10 +175,10 @@ class GridPlan {
   std::vector<Row> rows_;
   std::vector<Column> columns_;
   std::vector<Segment> segments_;
-  std::vector<Owned> owned_;  // all queries that live, in their order
+  std::vector<Owned> owned_;  // all live queries, in their order
 };
 
-// What one rank has of it.
+// The part of one rank in a GridPlan.
 class RankPart {
  public:
   // Requires: a rank of the grid; `of` outlives this.
@@ -186,13 +195,14 @@ class RankPart {
   [[nodiscard]] Index keys() const { return of_->keys_of_place(column_); }
   [[nodiscard]] Range own_queries() const { return of_->own_queries(row_, column_); }
   [[nodiscard]] Range own_keys() const { return of_->own_keys(row_, column_); }
-  // The keys that are in its home: those that its queries need, and those that it begins with.
+  // Returns the keys in the rank's home: its own keys and the keys that its queries need.
   [[nodiscard]] Ranges kept_keys() const;
 
-  // Whether it has something to do in such a stage; and the plan for it. Requires: it has.
+  // works_on() returns whether the rank has units in this stage. plan_of() returns the plan for
+  // them. plan_of() requires: works_on(stage).
   [[nodiscard]] bool works_on(const SplitStage& stage) const;
   [[nodiscard]] const Plan& plan_of(const SplitStage& stage) const;
-  // The plan of the stages of its place. Requires: it computes.
+  // Returns the plan for stages of the rank's place. Requires: computes().
   [[nodiscard]] const Plan& plan_of_place() const;
 
  private:
@@ -203,7 +213,7 @@ class RankPart {
   const GridPlan* of_;
   Index row_, column_;
   std::vector<Plan> plans_;
-  Plan plan_of_keys_;  // of stages in which its keys stay
+  Plan plan_of_keys_;  // for stages with resident keys
 };
 
 }  // namespace redblue

@@ -75,7 +75,7 @@ void HomeMessages::end(Piece& piece) {
       home.begin(Purpose::kernel);
     }
     buffered_ -= piece.words.size();
-    std::vector<float>().swap(piece.buffer);  // and its room
+    std::vector<float>().swap(piece.buffer);  // frees its memory
   }
   while (over_ < pieces_.size() && pieces_[over_].over) {
     ++over_;

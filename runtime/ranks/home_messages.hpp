@@ -1,15 +1,18 @@
 #pragma once
-// Messages between the homes of ranks, which are on their way while a rank computes.
+// Exchanges messages between the homes of ranks while the ranks compute.
 //
-// Of a home in memory they are its own words, all begun at once. Those of a home on disk pass
-// through buffers, of a few at a time: what is sent is read when it begins, and what has come is
-// written when it is over. A message has the same place at both ends: its order, its distance in
-// ranks, and its number among such. A rank has its messages in rounds, one for each place at which
-// it receives one, or sends one, or both, in the order of places. It begins those of two rounds,
-// and one more when the first is over, and waits for its messages in their order alone: what is
-// sent is over when the other rank has waited for it. At the first place that is not over
-// everywhere its ranks have all before it over: its messages are begun and waited for at both ends,
-// and no rank waits for ever.
+// With homes in memory, messages use the words of the homes directly, and all begin at once. With
+// homes on disk, messages use a few buffers. A sent message is read from disk when it begins, and a
+// received one is written to disk when it ends.
+//
+// No rank waits forever. A message has the same place at both ends: its order, its distance in
+// ranks, and its number among messages with the same order and distance. A rank has a round for
+// each place at which it sends or receives a message, in the order of places. It begins the
+// messages of two rounds at first, and of another round whenever the earliest round has ended. It
+// waits for messages only in this order. A sent message ends when its receiver has waited for it.
+//
+// Consider the first place with a message that has not ended. Its ranks have ended all earlier
+// messages, so both ends have begun this message and wait for it.
 
 #include <array>
 #include <cstddef>
@@ -22,9 +25,9 @@
 
 namespace redblue {
 
-// Rows of a matrix of a home, by their numbers among those that lie there, to another rank or from
-// it. Both ends name the same phase and order; the messages of a link come in the order of `order`,
-// those of one in the order of the list.
+// A message to or from another rank: rows of a matrix in a home, numbered among the rows stored
+// there. Both ends name the same phase and order. The messages of a link are sorted by `order`, and
+// messages of the same order are in the order of the list.
 struct HomeMessage {
   std::string phase;
   Index from, to;
@@ -32,34 +35,35 @@ struct HomeMessage {
   std::string matrix;
   Range rows;
   Index order = 0;
-  Index group = 0;  // of keys, of what comes
+  Index group = 0;  // of a received message: the key group that needs it
 };
 
 class HomeMessages {
  public:
-  // The most words in buffers at a time, of messages of so many.
+  // Returns the maximum number of buffered words, for messages of at most `words` words.
   static constexpr Index most_buffered(Index words = kMostWordsOfMessage) { return 4 * words; }
 
-  // Begins them: of homes that are all in memory, or all on disk, and do not move until they are
-  // over. A message has `most` words at most. Throw (all): TransportError; of homes on disk as
-  // their stores.
+  // Begins the messages. Requires: all homes are in memory, or all are on disk, and none moves in
+  // memory until all messages have ended. A message has at most `most` words. All functions throw
+  // TransportError, and for homes on disk the errors of their stores.
   HomeMessages(Transport& transport, std::vector<HomeMessage> all,
                Index most = kMostWordsOfMessage);
   HomeMessages(const HomeMessages&) = delete;
   HomeMessages& operator=(const HomeMessages&) = delete;
 
-  // Between pieces of work.
+  // Advances the messages. Call it between pieces of work.
   void progress();
-  // Waits for what has come to groups of keys, up to one of them; for all.
+  // finish_up_to() waits for messages received for key groups up to `group`. finish() waits for
+  // all.
   void finish_up_to(Index group);
   void finish();
-  // The most words in buffers so far.
+  // Returns the peak of buffered words so far.
   [[nodiscard]] Index buffered() const { return most_buffered_; }
 
  private:
   struct Piece {
     const HomeMessage* of;
-    Range words;  // by their numbers in the matrix
+    Range words;  // positions in the stored matrix
     std::array<Index, 3> place = {};
     Index round = 0;
     std::vector<float> buffer = {};
@@ -75,7 +79,7 @@ class HomeMessages {
   const std::vector<HomeMessage> all_;
   bool buffers_;
   std::vector<Piece> pieces_;
-  std::size_t over_ = 0, begun_ = 0;  // the first pieces, so many
+  std::size_t over_ = 0, begun_ = 0;  // numbers of leading pieces
   Index buffered_ = 0, most_buffered_ = 0;
 };
 

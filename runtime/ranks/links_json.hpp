@@ -1,5 +1,6 @@
 #pragma once
-// Counts of links as JSON for this program alone, as those of machines (counts_json.hpp).
+// Converts counts of links to and from JSON that only this program reads. counts_json.hpp does the
+// same for counts of machines.
 
 #include <string>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Words of another backing, with a note of the rows that are written.
+// A backing that passes all accesses to another one and reports the rows that are written.
 
 #include <functional>
 #include <memory>

@@ -14,7 +14,7 @@ namespace {
 constexpr int kRounds = 30;
 constexpr Index kFewWords = 1, kManyWords = Index{1} << 18;
 
-// The seconds of a message of so many words, one way.
+// Returns the seconds that a message of `words` words takes one way.
 double one_way(Transport& transport, Index words) {
   std::vector<float> message(static_cast<std::size_t>(words));
   const Index last = transport.size() - 1;

@@ -14,7 +14,7 @@
 namespace redblue {
 namespace {
 
-// What a rank receives in each phase.
+// Returns the words and messages that a rank receives in each phase.
 std::map<std::string, LinkCount> received_by_phase(const Links& links, Index rank) {
   std::map<std::string, LinkCount> phases;
   for (const auto& [link, count] : links) {
@@ -32,10 +32,12 @@ Index usual_groups(const Problem& problem, const Grid& grid) {
                   size_of(problem.live_keys()));
 }
 
-// Fitting is of one group, of which the peak is a little other than of several, and without the
-// mask, of which some words say what lives: then of less memory. Under a mask a row of ranks has at
-// least two row blocks, one that meets many pairs and one that meets few. In a ring it has as few
-// as there may be, for all rows pass for each.
+// Fits blocks for one group and without the mask. Several groups change the peak slightly, and the
+// mask's index takes some words. So it fits again for less memory until the whole plan fits.
+//
+// Under a mask, a row of ranks has at least two row blocks, one with many pairs and one with few.
+// In a ring, a rank has as few row blocks as possible, because all rows stream past it once for
+// each block.
 Blocks blocks_on_grid(const Kernel& kernel, const Problem& problem, const Memory& memory,
                       Objective objective, const Grid& grid, Index groups) {
   const Problem live = problem.live_part();
@@ -44,7 +46,7 @@ Blocks blocks_on_grid(const Kernel& kernel, const Problem& problem, const Memory
   share.shape.n = ceil_div(live.shape.n, grid.rows * (masked && !grid.ring ? 2 : 1));
   share.shape.m = ceil_div(live.shape.m, groups);
   const bool groups_queries = takes_query_groups(kernel) && !grid.ring;
-  if (grid.ring) {  // a home has room for a few blocks; where keys stay, for a rank's own
+  if (grid.ring) {  // a home holds a few streaming blocks, or the own resident keys
     share.shape.m =
         ceil_div(live.shape.m, grid.rows * (takes_query_groups(kernel) ? 1 : kPiecesOfARank));
   }

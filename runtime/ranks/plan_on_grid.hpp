@@ -1,6 +1,6 @@
 #pragma once
-// Plans of a kernel for ranks: blocks that fit in the M of each, and share out evenly; and what
-// each grid of so many ranks moves.
+// Plans kernels for ranks. It finds blocks that fit in the M of each rank and share out evenly, and
+// the words moved on each grid.
 
 #include <optional>
 #include <vector>
@@ -11,39 +11,40 @@
 
 namespace redblue {
 
-// The fitting blocks for the share of the largest rank, with so many groups of keys. Where nothing
-// fits: the smallest. Requires: a kernel that runs on grids; at least as many groups as columns.
+// Returns fitting blocks for the largest share of a rank, with `groups` key groups. If no blocks
+// fit, returns the smallest. Requires: a kernel that runs on grids, and groups >= columns.
 Blocks blocks_on_grid(const Kernel& kernel, const Problem& problem, const Memory& memory,
                       Objective objective, const Grid& grid, Index groups);
-// Groups of keys where nobody says how many: one a column; two under a mask, which meet different
-// numbers of pairs, so that each column may have one that meets many and one that meets few.
+// Returns the default number of key groups: one for each column, or two under a mask. Groups then
+// meet different numbers of pairs, so that each column may have one with many pairs and one with
+// few.
 Index usual_groups(const Problem& problem, const Grid& grid);
 
-// A plan on a grid, with the ranks of each kind (rank_kinds.hpp) and what they move.
+// A plan on a grid, with the first rank of each kind (rank_kinds.hpp) and the words that it moves.
 struct PlannedGrid {
   Grid grid;
   Plan plan;
   std::vector<Index> ranks = {};
   std::vector<RankCost> costs = {};
-  // Of the rank that has the most of each: words received, reads + writes of the arena, and words
-  // of the home.
+  // Maxima over the ranks: words received, reads plus writes of the arena, and words of the home.
   Words received = {}, arena = {}, home = {};
-  // What is received one after the other: of each phase of links the most of one rank, and of the
-  // running sum all.
+  // Words and messages received one after the other: the maximum of one rank in each phase of
+  // links, and all hops of the running sum.
   LinkCount path = {};
 };
 PlannedGrid plan_on_grid(const Kernel& kernel, const Problem& problem, const Memory& memory,
                          Objective objective, const Grid& grid);
 
-// Of all grids of so many ranks on which the kernel fits, with the usual groups: more move and keep
-// more. In the order of columns. Throws: ShapeMismatch where no pair lives.
+// Returns plans for all grids of `ranks` ranks on which the kernel fits, in the order of columns.
+// They have the default number of groups, because more groups move and keep more words. Throws:
+// ShapeMismatch if the mask has no live pair.
 std::vector<PlannedGrid> plans_on_grids(const Kernel& kernel, const Problem& problem,
                                         const Memory& memory, Objective objective, Index ranks);
 
-// The one of them whose rank that receives most receives the fewest words, and whose arena then
-// moves the fewest. Requires: there are some.
+// Returns the plan with the smallest maximum of words received. Among equal ones it returns the
+// plan with the fewest words moved in the arena. Requires: at least one plan.
 const PlannedGrid& best_of(const std::vector<PlannedGrid>& plans);
-// The grid of that one. Where the kernel fits on none: ranks x 1.
+// Returns the grid of the best plan, or ranks x 1 if the kernel fits on no grid.
 Grid best_grid(const Kernel& kernel, const Problem& problem, const Memory& memory,
                Objective objective, Index ranks);
 

@@ -12,7 +12,7 @@
 namespace redblue {
 namespace {
 
-// Words of a message. Of many ranks the other end is left open.
+// Adds the count of a link. With many ranks, the other end becomes kOthers.
 void add(const GridPlan& of, Index rank, Link link, LinkCount count, Links& links) {
   if (of.grid().ranks() > kLinksApart) {
     (link.from == rank ? link.to : link.from) = kOthers;
@@ -51,7 +51,7 @@ std::vector<PhaseCost> arena_of(const RankPart& part) {
   return phases;
 }
 
-// A matrix of queries or keys with the rows of its place that are there.
+// Returns a matrix of queries or keys with the rows `there` of its place.
 HomeMatrix of_place(const RankPart& part, const Signature& matrix, Ranges there) {
   const bool queries = of_queries(matrix);
   return {std::string(matrix.name),
@@ -62,13 +62,14 @@ HomeMatrix of_place(const RankPart& part, const Signature& matrix, Ranges there)
           matrix};
 }
 
-// So many rows, all of them there.
+// Returns a matrix with `rows` rows, all of them stored.
 HomeMatrix whole(std::string name, const Signature& matrix, const Shape& shape, Index rows) {
   return {std::move(name), rows, matrix.cols_of(shape), {{0, rows}}, {0, rows}, matrix};
 }
 
-// What a stage leaves: on own rows for others; or at the place, and then perhaps with what all
-// groups left of own rows.
+// Adds the matrix that a stage leaves. If other ranks need its rows, the home stores all rows of
+// the place. Else the home stores the copies for its key or query groups. If stages merge the
+// matrix, the home also has the copies of all groups for the rank's rows.
 void add_left(const RankPart& part, const Split::Copies& left, std::vector<HomeMatrix>& all) {
   const Signature& matrix = left.matrix;
   const Shape& shape = part.plan().problem.shape;

@@ -1,6 +1,6 @@
 #pragma once
-// What one rank of a grid moves, by formula: between its home and its arena of M words, and over
-// its links; and the words of its home.
+// Computes by formula the words that one rank of a grid moves and keeps. It moves words between its
+// home and its arena of M words, and over its links. It keeps words in its home.
 
 #include <string>
 #include <vector>
@@ -11,7 +11,8 @@
 
 namespace redblue {
 
-// Of more ranks the links of a rank are sums over the other end, kOthers.
+// With more ranks than kLinksApart, the links of a rank are sums over the other end, which is then
+// kOthers.
 inline constexpr Index kLinksApart = 256;
 inline constexpr Index kOthers = -1;
 
@@ -22,22 +23,22 @@ struct RankCost {
 };
 RankCost cost_of_rank(const RankPart& part);
 
-// What the forward part's ranks made goes to the ranks that begin with its rows: the links, and the
-// words of what this rank made.
+// Returns the cost of sending forward results to the ranks that own their rows in `plan`: the links
+// of this rank, and the words of the results that it computed.
 RankCost cost_of_dealing(const GridPlan& plan, const GridPlan& forward, Index rank);
 
 // A matrix in the home of a rank.
 struct HomeMatrix {
   std::string name;
-  Index rows, cols;    // of what a stage of its place sees
-  Ranges there;        // the rows of it that are there
-  Range own = {0, 0};  // those that the rank begins with, or ends with
+  Index rows, cols;    // as a stage of its place sees it
+  Ranges there;        // the rows that are stored
+  Range own = {0, 0};  // the rank's own rows
   Signature of = {};   // the matrix of the kernel
 
   [[nodiscard]] Words words() const { return Words(size_of(there)) * cols; }
 };
-// All of them: operands and what stages leave, with the rows that others send, results, partial
-// sums.
+// Returns all matrices of a home: operands, matrices that stages leave, with rows that other ranks
+// send, results, and partial sums.
 std::vector<HomeMatrix> home_of(const RankPart& part);
 
 Words received(const Links& links, Index rank);

@@ -12,7 +12,7 @@
 namespace redblue {
 namespace {
 
-// The layout of a matrix for the kernel of the part, as of an operand on one machine.
+// Returns the layout of a matrix for the kernel of the part, as for an operand on one machine.
 StoreLayout layout_for(const RankPart& part, const HomeMatrix& matrix, const Store& store) {
   const Plan& plan = part.plan();
   const auto& window = part.of().kernel().fitting.window;
@@ -22,7 +22,7 @@ StoreLayout layout_for(const RankPart& part, const HomeMatrix& matrix, const Sto
       prefetch_of(plan.blocks) > 1);
 }
 
-// Its name is taken at once, so that no rank that is ended leaves it.
+// Creates a file and removes its name at once, so that a killed rank leaves no file.
 std::unique_ptr<Backing> on_disk(const std::string& name, const StoreLayout& layout, Store& store) {
   const std::string file = name + std::string(Store::kTemporarySuffix);
   auto made = store.create(file, layout, StoreFile::Life::temporary);
@@ -30,7 +30,7 @@ std::unique_ptr<Backing> on_disk(const std::string& name, const StoreLayout& lay
   return store.backing(std::move(made));
 }
 
-// Calls visit(rows, columns, words) for the windows of some words that follow each other.
+// Calls visit(rows, columns, words) for the windows of a sequence of words.
 template <class Word, class Visit>
 void for_windows_of(Index first, std::span<Word> words, Index cols, const Visit& visit) {
   while (!words.empty()) {

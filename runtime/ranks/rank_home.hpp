@@ -1,5 +1,5 @@
 #pragma once
-// The home of a rank: the rows of its matrices, in main memory or in a store on disk.
+// The home of a rank: its rows of matrices, in main memory or in a store on disk.
 
 #include <map>
 #include <memory>
@@ -19,18 +19,19 @@ namespace redblue {
 
 class RankHome {
  public:
-  // Words are NaN until they are written. In a store, which must outlive the home, each matrix is a
-  // file, laid out for the kernel, that has no name and vanishes with the process. Throws: as
-  // Store::create().
+  // Words are NaN until they are written. Without a store, the home is in main memory. In a store,
+  // each matrix is a file, laid out for the kernel. The file has no name and vanishes with the
+  // process. The store must outlive the home. Throws: as Store::create().
   explicit RankHome(const RankPart& part, Store* store = nullptr);
-  // The matrices that a run of a part hands over; and how many these are, or all of a home.
+  // handed_over() returns the names of the matrices that a run of the part hands over. files()
+  // returns the number of files in a home, and how many of them are handed over.
   static std::vector<std::string> handed_over(const RankPart& part);
   struct Files {
     Index home = 0, handed_over = 0;
   };
   static Files files(const RankPart& part);
-  // The bytes of such files in the homes of so many heads, one after the other, of which those
-  // before the last keep what is handed over.
+  // Returns the bytes of the files of `heads` homes, one head after the other. Homes before the
+  // last keep only the matrices that are handed over.
   static Words file_bytes(const RankPart& part, const Store& store, Index heads);
 
   [[nodiscard]] bool in_memory() const { return store_ == nullptr; }
@@ -41,45 +42,45 @@ class RankHome {
   // Drops all other matrices.
   void keep(const std::vector<std::string>& matrices);
 
-  // Rows of a matrix by their numbers among those that lie here: of rows by their numbers in the
-  // place, which lie here next to each other; of those that the rank begins with, or ends with; and
-  // how many there are.
+  // Return ranges of stored rows. here() takes rows numbered in the place, which must be adjacent
+  // in the home. own() returns the rank's own rows. lying_rows() returns the number of stored rows.
   [[nodiscard]] Range here(std::string_view matrix, Range rows) const;
   [[nodiscard]] Range own(std::string_view matrix) const;
   [[nodiscard]] Index lying_rows(std::string_view matrix) const;
 
-  // Words of what lies here, row by row, from word `first` on: uncounted, as host programs have
-  // them.
+  // Read and write stored words, row by row, from word `first` on. The words are not counted, like
+  // accesses of host programs.
   void get(std::string_view matrix, Index first, std::span<float> words) const;
   void put(std::string_view matrix, Index first, std::span<const float> words);
-  // Rows of another matrix, of this home or another, to rows from `first` on.
+  // Copies rows of another matrix, of this home or another, to stored rows from `first` on.
   void copy(std::string_view matrix, Index first, const RankHome& from, std::string_view other,
             Range rows);
-  // Some of these words. Requires: in_memory().
+  // Returns stored words in memory. Requires: in_memory().
   [[nodiscard]] std::span<float> in_memory(std::string_view matrix, Range words);
-  // What a store moves from now on is for this.
+  // Attributes the words that the store moves from now on to this purpose.
   void begin(Purpose purpose) const;
 
-  // A matrix of them for a kernel, under its name or another; and those of its rows that the rank
-  // begins with, or ends with.
+  // Return a matrix for a kernel, under its name or another: all rows of the place, or the rank's
+  // own rows.
   [[nodiscard]] SlowMatrix as_matrix(std::string_view matrix, std::string_view called = {});
   [[nodiscard]] SlowMatrix own_as_matrix(std::string_view matrix);
 
-  // The rows that changed since the last call, of each matrix, in order and apart from each other:
-  // by their numbers among those that lie here. Requires: note_changes() before they changed.
+  // Returns the rows of each matrix that changed since the last call, as sorted, disjoint ranges of
+  // stored rows. Requires: note_changes() before they changed.
   std::map<std::string, Ranges> take_changes();
   void note_changes() { noting_ = true; }
-  // Notes rows that no kernel wrote, by their numbers in the place.
+  // Notes a change of rows without a kernel's write. The rows are numbered in the place.
   void note(std::string_view matrix, Range rows);
 
  private:
   struct Held {
     HomeMatrix about;
-    std::vector<float> memory;  // of a home in memory
+    std::vector<float> memory;  // for a home in memory
     std::unique_ptr<Backing> lying;
     Ranges changed = {};
   };
-  // Those rows of the place, of which `there` lie from `first` on.
+  // Returns a matrix of `rows` of the place. The rows `there`, numbered within `rows`, are stored
+  // from stored row `first` on.
   SlowMatrix for_kernel(Held& its, std::string name, Range rows, Ranges there, Index first);
   [[nodiscard]] Held& held(std::string_view matrix);
   [[nodiscard]] const Held& held(std::string_view matrix) const;

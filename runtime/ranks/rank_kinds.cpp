@@ -7,8 +7,8 @@
 namespace redblue {
 namespace {
 
-// What a row of ranks has of queries, or a column of keys, and whether the running sum begins or
-// ends there.
+// The parts of a row of ranks (row blocks) or of a column (key groups), and whether the running sum
+// begins or ends there.
 struct Side {
   Index parts, size;  // row blocks and queries; groups and keys
   bool first, last;

@@ -1,6 +1,6 @@
 #pragma once
-// Ranks of a grid that do the same with as many words: whatever the number of ranks, there are a
-// few kinds of them.
+// Finds the ranks of a grid that do the same work on the same number of words. However many ranks
+// there are, they have few kinds.
 
 #include <vector>
 
@@ -8,8 +8,9 @@
 
 namespace redblue {
 
-// The first rank of each kind, in order. Ranks of a kind begin with, receive, send and keep as many
-// words as each other, and move as many in their arenas. Under a mask no two ranks are of one kind.
+// Returns the first rank of each kind, in order. Ranks of one kind own, receive, send and keep the
+// same numbers of words, and move the same number in their arenas. Under a mask, every rank is a
+// kind.
 std::vector<Index> ranks_of_each_kind(const GridPlan& of);
 
 }  // namespace redblue

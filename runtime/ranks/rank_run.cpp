@@ -20,10 +20,10 @@
 namespace redblue {
 namespace {
 
-// The operands of a stage: matrices of the rank's place, or of the rows that it begins with.
+// The operands of a stage: matrices of the rank's place or of the rank's own rows.
 class StageOperands {
  public:
-  // `ring`: of rows that pass; or null.
+  // `ring` has the streaming rows; null if no rows stream.
   StageOperands(const RankPart& part, RankHome& home, const SplitStage& stage, RingRun* ring)
       : ring_(ring), keys_stay_(part.of().keys_stay(stage)) {
     const Problem& problem = part.plan().problem;
@@ -124,7 +124,7 @@ class Working {
     messages_.emplace(transport_, std::move(all));
   }
 
-  // Waits for what groups of keys need, up to one of them; for all messages.
+  // Waits for the messages that key groups up to `group` need.
   void finish_up_to(Index group) {
     if (messages_) {
       const auto start = Clock::now();
@@ -145,7 +145,8 @@ class Working {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
-  // The units of the place come group by group. The next group of keys is sent meanwhile.
+  // Runs the units of a stage, key group by key group. The messages of the next group arrive in the
+  // meantime.
   void run_stage(const SplitStage& stage) {
     const Plan& plan = part_.plan_of(stage);
     const Index units = stage.units(plan.problem, plan.blocks);
@@ -173,7 +174,8 @@ class Working {
     }
   }
 
-  // One unit a lap. All rows pass all ranks, even a rank without a unit left.
+  // Runs one unit in each lap. All rows stream past all ranks, even past a rank that has no unit
+  // left.
   void run_in_ring(const SplitStage& stage, const RingPass& pass) {
     RingRun ring(part_.of(), pass, home_, transport_);
     const StageOperands operands(part_, home_, stage, &ring);
@@ -206,7 +208,7 @@ class Working {
     return counts;
   }
 
-  // Adds the results of this rank's own groups to the results that other ranks send.
+  // Copies the partial results of this rank's groups to the place where other ranks send theirs.
   void merge_own(const SplitStage& stage) {
     for (const std::string_view name : stage.merges) {
       if (!home_.has(name)) {
@@ -229,7 +231,7 @@ class Working {
     }
   }
 
-  // The running sum comes, grows by the partial sums of this rank, and is sent to the next.
+  // Receives the running sum, adds the partial sums of this rank, and sends it to the next rank.
   void add_up() {
     const std::vector<RankTransfer> transfers = transfers_of_sum(part_);
     auto next = transfers.begin();
@@ -275,7 +277,7 @@ class Working {
   Machine machine_;
   PhaseClock clock_;
   std::optional<HomeMessages> messages_;
-  Index units_ = 0;  // of the stages so far
+  Index units_ = 0;  // in the stages so far
   Index buffered_ = 0;
   double seconds_ = 0;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// One rank of a run on a grid: what it brings from other ranks to its home, and the kernel on that.
+// Runs one rank of a grid: brings rows of other ranks to its home, and runs the kernel on them.
 
 #include <functional>
 
@@ -13,13 +13,14 @@ namespace redblue {
 
 struct RankRun {
   RunCounts arena;
-  double seconds_in_links = 0;  // for messages, with what they move on disk
-  Index buffered = 0;           // the most words of messages beside the home at a time
+  double seconds_in_links = 0;  // for messages, including their disk accesses
+  Index buffered = 0;           // the peak of words in message buffers
 };
 
-// Runs the rank's part; the home's own rows of operands are there. Every rank of the grid calls.
-// Afterwards own rows of results are there, and g at the rank of the last segment. Without `steps`
-// all of it at once. Throws: what the kernel and `before_each_move` throw; TransportError.
+// Runs the rank's part. Every rank of the grid calls it. Requires: the home has its own rows of
+// operands. Afterwards the home has its own rows of results, and the rank of the last segment has
+// g. Without `steps` it runs all steps. Throws: exceptions of the kernel and of `before_each_move`;
+// TransportError.
 RankRun run_rank(const RankPart& part, RankHome& home, Transport& transport,
                  const RankSteps* steps = nullptr,
                  const std::function<void()>& before_each_move = nullptr);

@@ -14,7 +14,7 @@
 namespace redblue {
 namespace {
 
-// As formulas have them.
+// Sums the links over the other end, as formulas do for many ranks.
 Links by_phase(const Links& links, Index rank) {
   Links sums;
   for (const auto& [link, count] : links) {
@@ -24,7 +24,7 @@ Links by_phase(const Links& links, Index rank) {
   return sums;
 }
 
-// Of so many heads, one after the other.
+// Returns the cost of `heads` heads, one after the other.
 RankCost of_heads(RankCost cost, Index heads) {
   for (PhaseCost& phase : cost.arena) {
     phase = times(std::move(phase), heads);
@@ -71,7 +71,7 @@ Ranks::Ranks(const Plan& plan, const Grid& on, const Plan* forward, Index heads,
       RankCost cost = cost_of_rank(part);
       if (makes) {
         const RankCost dealing = cost_of_dealing(of, *makes, rank);
-        for (const auto& [link, count] : dealing.links) {  // L is brought, too
+        for (const auto& [link, count] : dealing.links) {  // `cost` may also have L
           cost.links[link] += count;
         }
         cost.home += dealing.home;
@@ -110,7 +110,7 @@ Index Ranks::largest() const {
 
 Words Ranks::path() const {
   std::map<std::string, Words> most;
-  std::vector<Words> sums(static_cast<std::size_t>(sets));  // on their way through each set
+  std::vector<Words> sums(static_cast<std::size_t>(sets));  // of the running sum, for each set
   for (Index rank = 0; rank < size(); ++rank) {
     std::map<std::string, Words> its;
     for (const auto& [link, count] : links(rank)) {

@@ -1,5 +1,6 @@
 #pragma once
-// A run on a grid as values: what each rank moved, and what the formulas say.
+// Describes a run on a grid with values: the words that each rank moved, and the words that the
+// formulas predict.
 
 #include <string>
 #include <vector>
@@ -18,39 +19,40 @@ struct RankCounts {
   double seconds_in_links = 0;
   friend bool operator==(const RankCounts&, const RankCounts&) = default;
 };
-// As one rank tells another of them.
+// Returns the text that a rank sends to another.
 std::string to_text(const RankCounts& counts);
-// Throws: std::exception for a text of something else.
+// Throws: std::exception if the text has another form.
 RankCounts parse_rank_counts(const std::string& text);
 
 struct Ranks {
-  // Of several heads, each as large as the plan says, which sets of ranks share out: each set is a
-  // grid, and has some heads alone, one after the other. `forward`: the plan on the same grids that
-  // makes O and L before; null: none does. Requires: so many sets have as many heads each. Throws:
-  // as check_grid().
+  // Divides `heads` heads of the plan's size among `sets` sets of ranks. Each set is a grid and
+  // computes its heads one after the other. `forward` is the plan that computes O and L before on
+  // the same grids, or null. Requires: `sets` divides `heads`. Throws: as check_grid().
   Ranks(const Plan& plan, const Grid& on, const Plan* forward = nullptr, Index heads = 1,
         Index sets = 1);
 
   Grid grid;
   Index sets;
   std::vector<RankCost> formula;
-  std::vector<Words> pairs;         // that each rank meets
-  Words around;                     // of a ring: what passes, one message after the other
-  std::vector<RankCounts> counted;  // of all ranks, or empty
+  std::vector<Words> pairs;         // pairs that each rank meets
+  Words around;                     // of a ring: words on the longest chain of messages
+  std::vector<RankCounts> counted;  // for all ranks, or empty
 
   [[nodiscard]] Index size() const { return sets * grid.ranks(); }
   [[nodiscard]] Links links(Index rank) const;
   [[nodiscard]] Words home(Index rank) const;
-  // The rank that receives most, and of these the one that moves most in its arena.
+  // Returns the rank that receives the most words. Among equal ones it returns the one that moves
+  // the most words in its arena.
   [[nodiscard]] Index largest() const;
-  // The sum over phases of the most words that one rank receives in them; the sum of g passes from
-  // rank to rank, and all its hops count. Of a ring: ring_path(), and these hops.
+  // Returns the words received one after the other. It sums, over phases, the maximum that one rank
+  // receives, and adds all hops of the running sum of g. For a ring it is ring_path() and these
+  // hops.
   [[nodiscard]] Words path() const;
-  // The most pairs that a rank meets, over the mean.
+  // Returns the maximum of pairs of a rank, divided by the mean.
   [[nodiscard]] double imbalance() const;
 };
 
-// Of all ranks: sums of words and flops, and the largest peak.
+// Returns the sums of words and flops over all ranks, and the largest peak.
 std::vector<PhaseCost> sum_of(const std::vector<RankCost>& ranks);
 
 }  // namespace redblue

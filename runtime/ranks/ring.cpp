@@ -10,7 +10,7 @@
 namespace redblue {
 namespace {
 
-// The rows of a block that passes.
+// Returns the block size of streaming rows.
 Index passing_block(const Blocks& blocks, bool keys_stay) {
   if (keys_stay) {
     return blocks["dKV.Br"];
@@ -20,7 +20,7 @@ Index passing_block(const Blocks& blocks, bool keys_stay) {
   return blocks[name];
 }
 
-// Each rank's rows in pieces, in the order of rows.
+// Divides each rank's rows into pieces, in the order of rows.
 std::vector<RingPass::Piece> pieces_of(const GridPlan& of, bool keys_stay, Index block) {
   std::vector<RingPass::Piece> pieces;
   for (Index row = 0; row < of.grid().rows; ++row) {
@@ -36,7 +36,7 @@ std::vector<RingPass::Piece> pieces_of(const GridPlan& of, bool keys_stay, Index
   return pieces;
 }
 
-// The most pieces that a block of so many rows may touch, wherever it begins.
+// Returns the maximum number of pieces that a block of `block` rows can touch, wherever it begins.
 Index most_touched(const std::vector<RingPass::Piece>& pieces, Index block) {
   std::size_t most = 0;
   for (std::size_t first = 0, last = 0; first < pieces.size(); ++first) {
@@ -48,7 +48,7 @@ Index most_touched(const std::vector<RingPass::Piece>& pieces, Index block) {
   return static_cast<Index>(most);
 }
 
-// The most units of a stage that a rank has.
+// Returns the maximum number of units that a rank has in a stage.
 Index most_units(const GridPlan& of, const SplitStage& stage, bool keys_stay) {
   const Plan& plan = of.plan();
   if (stage.units(plan.problem, plan.blocks) == 0) {
@@ -130,7 +130,7 @@ Links ring_links(const GridPlan& of, Index rank) {
 
 Words ring_path(const GridPlan& of) {
   const Index ranks = of.grid().rows;
-  // When each rank has all that came before, in words.
+  // The time when each rank has received all earlier pieces, in words.
   std::vector<Index> free(static_cast<std::size_t>(ranks), 0);
   Words all;
   for (const RingPass& pass : ring_passes(of)) {

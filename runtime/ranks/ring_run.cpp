@@ -8,7 +8,7 @@
 
 namespace redblue {
 
-// A matrix whose rows are there while they pass.
+// A matrix of streaming rows. Only rows that are in the home at the time can be read.
 class RingRun::Passing final : public Backing {
  public:
   Passing(RingRun& ring, std::size_t matrix) : ring_(ring), matrix_(matrix) {}
@@ -16,8 +16,8 @@ class RingRun::Passing final : public Backing {
   void read(Range rows, Range columns, std::span<float> to) const override {
     ring_.read(matrix_, rows, columns, to);
   }
-  // The kernel reads the rows of a tile from one matrix after the other, and none before them any
-  // more.
+  // The kernel reads the rows of a tile from one matrix after another. In this lap it does not read
+  // earlier rows again.
   void read_tile(Range rows, Range columns, Orientation orientation,
                  std::span<float> to) const override {
     ring_.bring(rows);

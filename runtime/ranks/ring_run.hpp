@@ -1,11 +1,12 @@
 #pragma once
-// The rows that pass a rank of a ring while it works. A kernel sees them as matrices and reads all
-// rows in their order, a tile after the other. A read waits for its rows from the rank before. Each
-// piece goes to the rank after this one as soon as it has come. One thread.
+// Streams rows past a rank of a ring while it works. The kernel sees the rows as matrices and reads
+// them in order, tile by tile. A read waits for its rows from the rank before. Each piece goes to
+// the rank after this one as soon as it has arrived. For one thread.
 //
-// No rank waits for ever: consider a rank that has taken the fewest pieces. The rank after it has
-// taken as many, so it waits for the rank before it. That one has taken as many and not more, and
-// waits in the same way, back to the rank that begins with the next piece and waits for none.
+// No rank waits forever. Consider a rank that has taken the fewest pieces. The rank after it has
+// taken at least as many, so it can only wait for the rank before it. That rank has not sent the
+// next piece, so it has taken no more, and waits in the same way. This goes back to the rank that
+// owns the next piece, which does not wait.
 
 #include <cstddef>
 #include <deque>
@@ -25,30 +26,31 @@ namespace redblue {
 
 class RingRun {
  public:
-  // All must outlive it. Throw (all, and reads): TransportError; std::logic_error for rows that
-  // have passed, or more rows at a time than the home has room for.
+  // All arguments must outlive it. All functions, and reads of the matrices, throw TransportError.
+  // They throw std::logic_error for rows that have passed, or if a read needs more rows than the
+  // home has room for.
   RingRun(const GridPlan& of, const RingPass& pass, RankHome& home, Transport& transport);
 
   [[nodiscard]] bool passes(std::string_view matrix) const;
-  // All rows of a matrix, for a kernel.
+  // Returns a matrix of all rows, for a kernel.
   [[nodiscard]] SlowMatrix as_matrix(std::string_view matrix);
 
-  // A lap: between the two calls all rows are read, or some, in their order. Every rank has all
-  // laps, with work or without.
+  // Begin and end a lap. Between the two calls the kernel reads the rows in order, or some of them.
+  // Every rank runs all laps, with work or without.
   void begin_lap() { next_ = 0; }
   void end_lap();
-  // In messages.
+  // Returns the seconds spent in messages.
   [[nodiscard]] double seconds() const { return seconds_; }
 
  private:
   class Passing;
   struct Here {
     std::size_t piece;
-    Index slot;                                // -1: the rank begins with it
-    std::vector<std::span<float>> words = {};  // of each matrix
+    Index slot;                                // -1: the rank owns the piece
+    std::vector<std::span<float>> words = {};  // for each matrix
     std::vector<std::unique_ptr<Fetch>> sends = {};
   };
-  // Takes pieces up to these rows; lets go of pieces before a row.
+  // bring() takes pieces up to these rows. let_go_before() releases pieces before a row.
   void bring(Range rows);
   void let_go_before(Index row);
   void take();
@@ -62,7 +64,7 @@ class RingRun {
   RankHome& home_;
   Transport& transport_;
   Index rank_;
-  std::size_t next_ = 0;  // of the pieces of this lap
+  std::size_t next_ = 0;  // the next piece of this lap
   std::deque<Here> here_;
   std::vector<Index> free_;
   double seconds_ = 0;

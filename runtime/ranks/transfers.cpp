@@ -16,7 +16,7 @@ class Listing {
  public:
   explicit Listing(const RankPart& part) : part_(part), of_(part.of()) {}
 
-  // Rows of queries, from each other rank of the row, and to it.
+  // Rows of queries, exchanged with each other rank of the row.
   void bring_rows(const Signature& matrix) {
     ++order_;
     for (Index column = 0; column < of_.grid().columns; ++column) {
@@ -29,8 +29,8 @@ class Listing {
     }
   }
 
-  // Keys with their values, from each other rank of the column, and to it: a group after the other,
-  // so that work with the first may begin before the last are there.
+  // Keys with their values, exchanged with each other rank of the column. They go group by group,
+  // so that work on the first group may begin before the last group has arrived.
   void bring_keys(const std::vector<Signature>& matrices) {
     for (Index group = 0; group < std::ssize(of_.key_groups(part_.column())); ++group) {
       ++order_;
@@ -44,7 +44,7 @@ class Listing {
     }
   }
 
-  // What groups of keys left of rows of queries, to the ranks that begin with these rows.
+  // Partial results of key groups for rows of queries, sent to the ranks that own these rows.
   void merge_queries(const Signature& matrix) {
     ++order_;
     for (Index column = 0; column < of_.grid().columns; ++column) {
@@ -58,7 +58,7 @@ class Listing {
     }
   }
 
-  // What groups of queries left of keys.
+  // Partial results of query groups for keys, sent to the ranks that own these keys.
   void merge_keys(const Signature& matrix) {
     ++order_;
     for (Index row = 0; row < of_.grid().rows; ++row) {
@@ -96,7 +96,7 @@ class Listing {
   struct InColumn {
     Index rank, row;
   };
-  // Those of a group that one rank has and another needs.
+  // The keys of a group that one rank owns and another needs.
   void bring_keys(const std::vector<Signature>& matrices, Index group, InColumn from, InColumn to) {
     const Index groups = std::ssize(of_.key_groups(part_.column()));
     const Ranges there = {
@@ -115,7 +115,8 @@ class Listing {
     Index rank;
     const std::vector<Index>& groups;
   };
-  // A copy of these rows for each group of the sender, which becomes one among those of all.
+  // Sends a copy of the receiver's own rows for each group of the sender. At the receiver it is one
+  // of the copies of all groups.
   void merge(const Signature& matrix, const Sender& sender, Index to, Index rows, Range own) {
     for (std::size_t k = 0; k < sender.groups.size(); ++k) {
       const Index first = sender.groups[k] * own.size();
@@ -134,7 +135,7 @@ class Listing {
 
 std::vector<RankTransfer> transfers_before(const RankPart& part, std::size_t stage) {
   if (part.of().grid().ring) {
-    return {};  // rows pass while a stage works
+    return {};  // rows stream during the stage
   }
   const std::vector<SplitStage>& stages = part.split().stages;
   const SplitStage& its = stages[stage];

@@ -1,8 +1,10 @@
 #pragma once
-// The words that a run moves, where nobody hears its arithmetic: a cache that takes the place of
-// the slow store's side. A word that is read is needed, a word that is written is overwritten, row
-// by row of their blocks. Words of slow matrices of one name and shape are the same. An element of
-// weight w (Machine::weigh) is w words. Moved with another weight, it is other words.
+// Records the words that a run moves, for kernels that do not report their arithmetic. A replayed
+// cache then sees the kernel's reads and writes of slow memory.
+//
+// A word that is read is needed, and a word that is written is overwritten, row by row of its
+// block. Slow matrices of the same name and shape have the same words. An element of weight w
+// (Machine::weigh) is w words. With another weight it is other words.
 
 #include <cstdint>
 #include <map>
@@ -18,10 +20,11 @@ namespace redblue {
 
 class MoveAccesses final : public Follower {
  public:
-  // Listens while it lives.
+  // Follows the machine while it lives.
   explicit MoveAccesses(Machine& machine) : Follower(machine) {}
 
-  // Once, after the run. Throws: InputError beyond the most accesses to words.
+  // Returns the accesses. Call it once, after the run. Throws: InputError after more than
+  // most_accesses(1) accesses.
   [[nodiscard]] Accesses take();
 
  private:
@@ -29,7 +32,7 @@ class MoveAccesses final : public Follower {
 
   Accesses found_;
   PhasePath path_;
-  // The units of the words of a matrix, by name, rows, words of a row, and weight.
+  // The units of the words of a matrix, by its name, rows, words in a row, and weight.
   std::map<std::tuple<std::string, Index, Index, Index>, std::vector<std::uint32_t>> units_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Access::Kind;
 
-// How many words caches miss: those of fewer words than some depth.
+// Counts the words that caches miss. A cache of M words misses the words at depths above M.
 class Tally {
  public:
   explicit Tally(Index words)
@@ -25,7 +25,7 @@ class Tally {
       --one_each_[at(found.last) + 1];
     }
   }
-  // For each M from 1 on.
+  // Returns the number of missed words for each M from 1 on.
   [[nodiscard]] std::vector<Index> counts() const {
     std::vector<Index> all = below_;
     Index each = 0;
@@ -44,12 +44,13 @@ class Tally {
   [[nodiscard]] std::size_t at(Index depth) const {
     return std::min(static_cast<std::size_t>(depth), below_.size()) - 1;
   }
-  std::vector<Index> below_;  // [depth - 1]; the last: in all caches
-  // Of words at depths one after the other: +1 at the first one, -1 after the last.
+  std::vector<Index> below_;  // words at [depth - 1]; the last: missed by all caches
+  // Differences of counts, for words at consecutive depths: +1 at the first depth, -1 after the
+  // last.
   std::vector<Index> one_each_;
 };
 
-// Reads and write-backs by the depths at which words are found.
+// Counts reads and write-backs by the depths at which words are found.
 class Moves {
  public:
   Moves(const Accesses& accesses, std::size_t phases)
@@ -69,7 +70,7 @@ class Moves {
     }
     std::size_t word = first_word_[access.unit];
     if (access.kind == Kind::need && since_[word] == kClean) {
-      return;  // as all words of the unit
+      return;  // all words of the unit are clean
     }
     for (const auto& [first, last, words] : depths) {
       const Index step = first == last ? 0 : 1;
@@ -113,11 +114,11 @@ class Moves {
 
   std::vector<Tally> reads_;  // by phase
   Tally writes_;
-  std::vector<std::size_t> first_word_;  // of a unit
-  std::vector<Index> since_;             // the deepest since a word was written
+  std::vector<std::size_t> first_word_;  // the number of a unit's first word
+  std::vector<Index> since_;  // of a word: the maximum depth since its last write, or kClean
 };
 
-// Which phase an access is in. Asked in the order of accesses.
+// Finds the phase of each access. Requires: calls in the order of accesses.
 class Phases {
  public:
   explicit Phases(const Accesses& accesses) : stretches_(accesses.stretches) {
@@ -144,13 +145,13 @@ class Phases {
   std::size_t now_ = 0, next_ = 0;
 };
 
-// When the value that a unit has after each access is needed next. What is not needed comes after
-// all that is; of these, what was touched last is evicted first, which makes no difference to
-// reads, and is near the top of the stack.
+// Returns, for each access, when the unit's value after it is needed next. Values that are not
+// needed come after all others. Among these the one touched last comes last and is evicted first.
+// This choice does not change reads, and its place is near the top of the stack.
 std::vector<OptStack::Time> next_uses(const Accesses& accesses) {
   const std::size_t n = accesses.in_order.size();
   std::vector<OptStack::Time> next(n);
-  std::vector<OptStack::Time> needed(accesses.widths.size(), 0);  // 0: is not
+  std::vector<OptStack::Time> needed(accesses.widths.size(), 0);  // 0: not needed
   for (std::size_t t = n; t-- > 0;) {
     const auto& [kind, unit] = accesses.in_order[t];
     next[t] = static_cast<OptStack::Time>(needed[unit] > 0 ? needed[unit] : n + t + 1);
@@ -159,7 +160,7 @@ std::vector<OptStack::Time> next_uses(const Accesses& accesses) {
   return next;
 }
 
-// Of caches in which found(access, t) are the depths of the access at t.
+// Returns the moves of caches in which found(access, t) returns the depths for access t.
 template <class Found>
 Moves by(const Accesses& accesses, const Found& found) {
   Phases phases(accesses);
@@ -216,7 +217,7 @@ Replayed replay(const Accesses& accesses) {
   for (std::size_t phase = 0; phase < names.size(); ++phase) {
     all.phases.push_back({names[phase], lru.reads(phase), opt.reads(phase)});
   }
-  // A cache of one word reads what a phase needs; without that it touches nothing that was there.
+  // Leave out phases in which even a cache of one word reads no words.
   std::erase_if(all.phases, [](const PhaseReads& of) { return of.lru.front() == 0; });
   return all;
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What caches of every size move for the same accesses, where nobody says what to read and write:
-// LRU, and the ideal cache of fewest reads (OPT).
+// Computes the words that caches of every size move for the same accesses. The caches are LRU and
+// the ideal cache with the fewest reads (OPT). They get no hints from the kernel.
 
 #include <string>
 #include <vector>
@@ -9,32 +9,36 @@
 
 namespace redblue {
 
-// The reads of one phase, by the same cache as the others.
+// The reads of the same caches in one phase.
 struct PhaseReads {
   std::string phase;
-  std::vector<Index> lru, opt;  // as of Replayed
+  std::vector<Index> lru, opt;  // for each M, as in Replayed
 };
 
-// Of a cache of M words, M from 1 to the number of words; a larger one moves what the last does.
-// A unit of several words is touched as a whole: caches of fewer words than the widest unit are
-// none. Others may hold a part of a unit, and then read the rest.
+// The words moved by a cache of M words, for each M from 1 to the number of words. A larger cache
+// moves as many as the last one.
+//
+// A unit of several words is touched as a whole, so the counts for an M below the widest unit have
+// no meaning. Other caches may hold a part of a unit; they then read the rest.
 struct Replayed {
   Index accesses = 0, units = 0;
-  Index widest = 1;  // words of a unit
-  Index words = 0;   // of all units
+  Index widest = 1;  // words of the widest unit
+  Index words = 0;   // words of all units
   std::vector<Index> lru_reads, lru_writes;
   std::vector<Index> opt_reads;
-  // Write-backs where the word of farthest next use is evicted, which has fewest reads: fewer
-  // writes, and fewer words, may be possible.
+  // Write-backs of the cache that evicts the word with the farthest next use. It has the fewest
+  // reads. Another cache may have fewer writes, or fewer words in total.
   std::vector<Index> belady_writes;
-  // In the order in which phases begin, without those that touch nothing.
+  // In the order in which phases begin, without phases in which even a cache of one word reads no
+  // words.
   std::vector<PhaseReads> phases = {};
 
-  // The place in these of a cache of M words. Requires: M >= 1.
+  // Returns the index in these vectors for a cache of M words. Requires: M >= 1.
   [[nodiscard]] std::size_t at(Index M) const;
 };
 
-// A unit that is written and not dead in the end is written back. Requires: accesses.
+// Replays the accesses. At the end, units that were written and are not dead are written back.
+// Requires: at least one access.
 Replayed replay(const Accesses& accesses);
 
 }  // namespace redblue

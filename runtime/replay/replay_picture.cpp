@@ -10,7 +10,8 @@
 namespace redblue {
 namespace {
 
-// M from the least on, each this much larger than the one before, and all below 32.
+// Returns the sizes M to draw, from `least` to `most`, and the peak. Each is about 3% or at least
+// one word larger than the one before.
 std::vector<Index> sizes_drawn(Index least, Index most, Index peak) {
   constexpr double kStep = 1.03;
   std::vector<Index> sizes = {peak};
@@ -30,7 +31,7 @@ Picture replay_picture(const ReplayReport& report) {
   const Replayed& all = report.replayed;
   const TouchedRun& run = *report.kernel;
   const Index peak = run.moved.peak;
-  // From an eighth of the peak to where caches hold everything, or four times the peak.
+  // M runs from an eighth of the peak to the number of words, limited to between 4 and 64 peaks.
   const Index least = std::max(all.widest, peak / 8);
   const Index most = std::max(4 * peak, std::min(all.words, 64 * peak));
   const std::vector<Index> sizes = sizes_drawn(least, most, peak);

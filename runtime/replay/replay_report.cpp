@@ -28,7 +28,7 @@ std::vector<Cells> size_rows(const ReplayReport& report) {
   return rows_of(report.at, [&](Index M) { return size_cells(report, M); });
 }
 
-// What is read in a phase, of these.
+// Returns the words read in a phase.
 Index reads_in(const std::vector<PhaseCounts>& phases, const std::string& phase) {
   const auto found = std::ranges::find(phases, phase, &PhaseCounts::path);
   return found == phases.end() ? 0 : found->io.reads;
@@ -57,7 +57,7 @@ std::vector<Cells> phase_rows(const ReplayReport& report) {
   return rows;
 }
 
-// From the innermost out; the machine's own is the last.
+// Adds a level to the document. Called from the innermost level out, with the machine last.
 void add_level(Description& of, Index M, const PhaseCounts& total,
                const std::vector<PhaseCounts>& phases) {
   const auto words = [](const PhaseCounts& counts) -> Cells {
@@ -137,7 +137,7 @@ Description describe(const ReplayReport& report) {
   of.fact("addresses", all.words);
   of.say("{} accesses to {}{} words   (in words)\n", grouped(all.accesses), rows,
          grouped(all.words));
-  if (report.per_phase) {  // whose rows are those of CSV
+  if (report.per_phase) {  // CSV then has the rows of the phases
     of.table("curve", rows_of(size_rows(report), not_in_csv));
     of.text("\n");
     of.table("phases", phase_rows(report));

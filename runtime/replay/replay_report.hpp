@@ -1,6 +1,6 @@
 #pragma once
-// The report of `redblue replay`: what caches of some sizes move for the accesses of a trace, or of
-// a kernel's run, beside what the kernel moves.
+// Builds the report of `redblue replay`: the words that caches of several sizes move for the
+// accesses of a trace or of a kernel's run. For a run, it also has the words that the kernel moves.
 
 #include <functional>
 #include <optional>
@@ -16,12 +16,12 @@
 
 namespace redblue {
 
-// What a cache finds or lacks as a whole: a word, or a piece of at most d words of a row, as the
-// kernel's blocks cut it (run_accesses.hpp).
+// The unit of accesses: a word, or a piece of at most d words of a row, as the kernel's blocks cut
+// it (run_accesses.hpp).
 enum class ReplayUnit { word, row };
 std::string_view to_string(ReplayUnit unit);
 
-// A run: what it moves by its schedule, and what it touches.
+// A kernel's run: the words moved by its schedule, and its accesses.
 struct TouchedRun {
   struct Level {
     Index M;
@@ -31,29 +31,30 @@ struct TouchedRun {
   PhaseCounts moved;
   std::vector<PhaseCounts> phases;
   Accesses accesses;
-  std::vector<Level> inner = {};  // levels, from the innermost out
-  // The words that any algorithm of its kind moves at least with M words; null: none is known.
+  std::vector<Level> inner = {};  // inner levels, from the innermost out
+  // Returns the lower bound for fast memory of M words. Null if no lower bound is known.
   std::function<Index(Index M)> bound = nullptr;
-  std::string note = {};  // for people: what is touched, where arithmetic does not say it
+  std::string note = {};  // for people: says which words are touched if arithmetic is not reported
 };
 
 struct ReplayReport {
   Replayed replayed = {};
-  std::vector<Index> at = {};  // the sizes M that are shown, rising
-  // Of a run; its accesses are not looked at.
+  std::vector<Index> at = {};  // the sizes M to show, in rising order
+  // The run of a kernel, if the accesses came from one. Its `accesses` are not used.
   std::optional<TouchedRun> kernel = {};
   ReplayUnit unit = ReplayUnit::word;
-  bool per_phase = false;  // reads of each phase, too, at these sizes
+  bool per_phase = false;  // whether to show the reads of each phase at these sizes
 };
 
-// Powers of two below the number of words, that number, and the peak of a run, where a unit fits.
+// Returns the sizes to show, at least the widest unit: powers of two below the number of words,
+// that number, and the peaks of a run.
 std::vector<Index> sizes_shown(const ReplayReport& report);
 
-// CSV has a row for each size; with per_phase for each size of each phase.
+// Describes the report. CSV has a row for each size, or with per_phase for each size of each phase.
 Description describe(const ReplayReport& report);
 
-// The words of LRU, and the reads of OPT, against M; the kernel's own and the lower bound.
-// Requires: a run of a kernel.
+// Draws the words moved by LRU and the reads of OPT against M, with the kernel's words and the
+// lower bound. Requires: a run of a kernel.
 Picture replay_picture(const ReplayReport& report);
 
 }  // namespace redblue

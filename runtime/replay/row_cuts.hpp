@@ -1,5 +1,6 @@
 #pragma once
-// Where the blocks of a run cut rows of slow matrices, so that each block has whole pieces of rows.
+// Finds where the blocks of a run cut the rows of slow matrices. Each block then consists of whole
+// pieces of rows.
 
 #include <cstdint>
 #include <map>
@@ -12,18 +13,18 @@
 
 namespace redblue {
 
-// Words one after the other, in pieces, or each by itself.
+// A sequence of words, cut into pieces or into single words.
 class CutRow {
  public:
-  // Each by itself.
+  // Cuts into single words.
   explicit CutRow(Index words = 0) : count_(words) {}
-  // From each of `begins`, which begins with 0, to before the next one.
+  // Cuts into pieces. Each piece begins at one of `begins`; the first is 0.
   CutRow(std::vector<Index> begins, Index words);
 
   [[nodiscard]] Index count() const { return count_; }
   [[nodiscard]] bool by_word() const { return pieces_.empty(); }
   [[nodiscard]] Index of(Index word) const { return pieces_.empty() ? word : pieces_[at(word)]; }
-  // Of the piece that is `count`: the number of words.
+  // Returns the first word of a piece. begin(count()) is the number of words.
   [[nodiscard]] Index begin(Index piece) const {
     return pieces_.empty() ? piece : begins_[at(piece)];
   }
@@ -36,12 +37,12 @@ class CutRow {
   std::vector<Index> begins_, pieces_;
 };
 
-// Blocks of one matrix are cut at the same columns, so that two have a piece in common, or none of
-// its words.
+// The cuts of all matrices of a run. All blocks of one matrix are cut at the same columns, so that
+// two blocks share whole pieces.
 struct RowCuts {
-  Index longest = 1;                                    // words of a piece
-  std::map<std::string, std::set<Index>> columns = {};  // where pieces begin, by matrix
-  // Where tiles that are not read are written first.
+  Index longest = 1;                                    // most words of a piece
+  std::map<std::string, std::set<Index>> columns = {};  // columns where pieces begin, by matrix
+  // The place of a tile's first write. It gives the cuts of tiles that are not read.
   struct Written {
     std::string matrix;
     Index column;
@@ -49,17 +50,17 @@ struct RowCuts {
   };
   std::unordered_map<std::uint64_t, Written> tiles = {};
 
-  // Of words from a column on of a matrix.
+  // Cuts `words` words of a row of the matrix, from `column` on.
   [[nodiscard]] CutRow pieces(const std::string& matrix, Index column, Index words) const;
-  // Of words of a tile that is neither read nor written.
+  // Cuts `words` words of a tile that is neither read nor written.
   [[nodiscard]] CutRow pieces(Index words) const;
 };
 
-// Listens while it lives. Another, equal run has the same cuts.
+// Collects the cuts of a run while it lives. Another, equal run has the same cuts.
 class RowCutter final : public Follower {
  public:
   RowCutter(Machine& machine, Index longest) : Follower(machine), cuts_{.longest = longest} {}
-  // Once, after the run. Throws: what check() throws.
+  // Returns the cuts. Call it once, after the run. Throws: as check().
   [[nodiscard]] RowCuts take();
 
  private:

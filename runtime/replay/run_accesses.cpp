@@ -19,27 +19,30 @@ std::size_t at_index(Index at) {
 
 }  // namespace
 
-// Which units the rows of a part of a tile are in, or its columns; at first, all in one.
+// Maps the rows (or the columns) of a part of a tile to its units. A default Axis maps all rows to
+// one unit.
 class RunAccesses::Axis {
  public:
   Axis() = default;
-  // Of rows from `first` on; the next unit is `step` further on.
+  // Maps the rows from `first` on. The indices of adjacent units differ by `step`.
   Axis(const CutRow& pieces, Index first, Index step)
       : pieces_(&pieces), first_(first), step_(step) {}
 
   [[nodiscard]] Index place(Index i) const {
     return pieces_ == nullptr ? 0 : pieces_->of(first_ + i) * step_;
   }
-  // The first row after i in another unit.
+  // Returns the first row after i that is in another unit.
   [[nodiscard]] Index next(Index i) const {
     return pieces_ == nullptr ? std::numeric_limits<Index>::max()
                               : pieces_->begin(pieces_->of(first_ + i) + 1) - first_;
   }
-  // Whether i is the first row of its unit, from the first on.
+  // Returns whether i is the first row of its unit in the part. True for every row of a default
+  // Axis.
   [[nodiscard]] bool enters(Index i) const {
     return i == 0 || pieces_ == nullptr || pieces_->begin(pieces_->of(first_ + i)) == first_ + i;
   }
-  // Whether i is the first row of its unit, and the last one is before `end`.
+  // Returns whether i is the first row of its unit, and the last one is before `end`. False for a
+  // default Axis.
   [[nodiscard]] bool begins(Index i, Index end) const {
     return pieces_ != nullptr && pieces_->begin(pieces_->of(first_ + i)) == first_ + i &&
            next(i) <= end;
@@ -50,7 +53,7 @@ class RunAccesses::Axis {
   Index first_ = 0, step_ = 0;
 };
 
-// A part of a tile, by row and column as the operation takes them.
+// A part of a tile, with rows and columns as the operation uses them.
 class RunAccesses::Part {
  public:
   Part(const TilePart& part, Tile& tile)
@@ -69,9 +72,9 @@ class RunAccesses::Part {
     }
   }
   Unit& operator()(Index i, Index j) const { return units_[down.place(i) + right.place(j)]; }
-  // Whether the word ij is the first of its unit in the part.
+  // Returns whether the word ij is the first of its unit in the part.
   [[nodiscard]] bool enters(Index i, Index j) const { return down.enters(i) && right.enters(j); }
-  // Whether the word ij is the first of its unit, and the part has all of that.
+  // Returns whether the word ij is the first of its unit, and the part has the whole unit.
   [[nodiscard]] bool begins(Index i, Index j) const {
     return down.begins(i, rows) && right.begins(j, columns);
   }
@@ -93,7 +96,7 @@ Accesses RunAccesses::take() {
       touch(Kind::dead, code);
     }
   }
-  // Numbers in the order of first touches: the units of the run.
+  // Number the units of the run in the order of their first touches.
   std::vector<Code> number(places_.size(), kUnknown);
   Accesses found{
       .in_order = std::move(in_order_), .widths = {}, .stretches = std::move(stretches_)};
@@ -144,7 +147,7 @@ void RunAccesses::begin(const Event& event) {
 
 RunAccesses::Tile RunAccesses::tile_of(const Event& event, std::size_t frame) const {
   const auto written = cuts_.tiles.find(event.tile);
-  // The rows of the tile are in pieces, and not its columns.
+  // `down` says that units run down the columns of the tile.
   bool down = event.rows == cuts_.longest && event.cols != cuts_.longest;
   CutRow pieces = cuts_.pieces(down ? event.rows : event.cols);
   if (event.block != nullptr) {
@@ -180,7 +183,7 @@ void RunAccesses::each_unit(const ConstBlock& block, const Visit& visit) {
       }
     }
     const StoredRow place = block.stored_row(row);
-    std::vector<Code>& codes = slow_[{place.backing, place.row}];  // where a piece begins
+    std::vector<Code>& codes = slow_[{place.backing, place.row}];  // by column of a piece
     if (std::ssize(codes) < all.end) {
       codes.resize(at_index(all.end), kUnknown);
     }
@@ -204,7 +207,7 @@ void RunAccesses::read(const Event& event) {
   const bool down = event.orientation == Orientation::transposed;
   each_unit(*event.block, [&](Index row, Index piece, Code from) {
     if (event.block->matrix().holds() == Holds::indices) {
-      touch(Kind::need, from);  // words that are nowhere in a tile
+      touch(Kind::need, from);  // a tile does not hold indices
     } else {
       (down ? tile.unit(piece, row) : tile.unit(row, piece)) = {from, places_[from].version};
     }

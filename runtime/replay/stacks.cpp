@@ -18,7 +18,7 @@ LruStack::LruStack(const std::vector<std::uint32_t>& widths)
       slot_of_(widths.size()),
       unit_in_(words_in_.size(), kNoUnit) {}
 
-// Of the last word in the slot.
+// Returns the depth of the last word in the slot.
 Index LruStack::depth(std::uint32_t slot) const {
   Index older = 0;
   for (std::uint32_t at = slot - 1; at > 0; at &= at - 1) {
@@ -35,7 +35,7 @@ void LruStack::count(std::uint32_t slot, std::int32_t change) {
   }
 }
 
-// A hole, where there is no unit.
+// Puts a unit into a slot, or a hole if `unit` is kNoUnit.
 void LruStack::put(std::uint32_t slot, std::uint32_t unit, std::int32_t words) {
   unit_in_[slot] = unit;
   if (unit != kNoUnit) {
@@ -46,7 +46,8 @@ void LruStack::put(std::uint32_t slot, std::uint32_t unit, std::int32_t words) {
   count(slot, words - words_in_[slot]);
 }
 
-// The words of holes above the slot, from the top on.
+// Takes at most `most` words from the holes above the slot, from the top on. Returns the number of
+// words.
 std::int32_t LruStack::take_holes_above(std::uint32_t slot, std::int32_t most) {
   std::int32_t taken = 0;
   while (taken < most && !holes_.empty() && holes_.top() > slot) {
@@ -61,7 +62,7 @@ std::int32_t LruStack::take_holes_above(std::uint32_t slot, std::int32_t most) {
   return taken;
 }
 
-// Slots that are taken, by units and by holes, are the first ones again.
+// Renumbers the slots of units and holes from 1 on, without gaps.
 void LruStack::renumber() {
   holes_ = {};
   std::ranges::fill(sums_, 0);
@@ -85,8 +86,9 @@ std::span<const Depths> LruStack::touch(std::uint32_t unit) {
     take_holes_above(0, width);
     found_[runs++] = {kNotThere, kNotThere, width};
   } else {
-    // Words above the unit's place move down, a word at a time, up to the first hole; and that is
-    // at the place of the word, with the words of the unit that are not yet touched above it.
+    // The words of the unit go to the top one by one. Each pushes the words above its old place
+    // down, up to the first hole. That hole moves to the old place of the word. Words of the unit
+    // that are not yet touched stay above it.
     const Index last = depth(slot);
     const std::int32_t holes = take_holes_above(slot, width);
     if (holes < width) {
@@ -159,7 +161,7 @@ OptStack::Use OptStack::pass(Use& carried, std::size_t begin, std::size_t end) {
   for (std::size_t at = begin; at < end; ++at) {
     const Use here = uses_[at];
     if (here > out) {
-      uses_[at] = farthest = out;  // nothing before is farther than that
+      uses_[at] = farthest = out;  // no use before it is farther
       out = here;
     } else if (here > farthest) {
       farthest = here;
@@ -219,8 +221,8 @@ Index OptStack::touch(std::uint32_t word, Time next) {
   }
   const bool there = block_[word] != kNowhere;
   const std::size_t place = there ? place_of(word) : size_;
-  // What the cache of the words so far has to give up; it is kept by a larger one that has a word
-  // with a farther use. A word that was not there fills the first hole.
+  // `carried` is the use that the cache of the places so far evicts. A larger cache keeps it if it
+  // has a word with a farther use. A new word fills the first hole.
   Use carried = uses_.front();
   put(use, 0);
   if (place == 0) {
@@ -285,8 +287,9 @@ void OptRowStack::put_back() {
   left_.clear();
 }
 
-// What caches have to give up for the unit is carried down: of a cache of w words all that it has,
-// of each larger one the farthest. Where a word of the unit was, there is room for the nearest.
+// Carries down the words that caches evict for the unit of w words. A cache of w words evicts all
+// its words, and each larger cache evicts the farthest. The old place of a word of the unit takes
+// the nearest carried word.
 std::span<const Depths> OptRowStack::touch(std::uint32_t unit, Time next) {
   const Index width = widths_[unit];
   const bool there = there_[unit];

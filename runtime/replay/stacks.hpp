@@ -1,10 +1,10 @@
 #pragma once
-// Caches of every size at once. The cache of M words holds the first M of a stack, for all M: a
-// word that is touched at depth D is a hit where M >= D. A unit has one word or several, which are
-// touched together; a cache may hold some of them.
+// Simulates caches of all sizes at once. A stack holds words, and the cache of M words holds the
+// first M of them. A word that is touched at depth D is a hit for M >= D. A unit has one or several
+// words that are touched together. A cache may hold some of them.
 //
-// A stack has holes where units have died: room that a cache has, so that it evicts nothing for the
-// next words that it lacks.
+// A dead unit leaves holes in the stack. A hole is free space in a cache, which then evicts no word
+// at its next miss.
 
 #include <array>
 #include <cstddef>
@@ -20,20 +20,21 @@ namespace redblue {
 
 inline constexpr Index kNotThere = std::numeric_limits<Index>::max();
 
-// Where words of a unit are found: all at depth `last`, or one at each depth from `first` to
+// The depths of `words` words of a unit: all at depth `last`, or one at each depth from `first` to
 // `last`.
 struct Depths {
   Index first, last, words;
 };
 
-// Of caches that evict the word that was touched longest ago, and of a unit the first words first.
-// log V steps a touch, of V units.
+// The stack of caches that evict the least recently used word. The words of a unit are used in
+// their order. With V units a touch takes O(log V) steps.
 class LruStack {
  public:
   explicit LruStack(const std::vector<std::uint32_t>& widths);
 
-  // The depths of the unit's words, rising; it is on top afterwards. kNotThere before its first
-  // touch, and after its death. Valid until the next call.
+  // Return the depths of the unit's words in rising order, valid until the next call. Depths are
+  // kNotThere before the first touch of the unit and after its death. touch() moves the unit to the
+  // top; die() leaves a hole.
   std::span<const Depths> touch(std::uint32_t unit);
   std::span<const Depths> die(std::uint32_t unit);
 
@@ -45,9 +46,9 @@ class LruStack {
   void renumber();
 
   const std::vector<std::uint32_t>& widths_;
-  // Slots in the order of touches, from 1 on; the words in them, and these as a tree of sums.
+  // The words in each slot, and a tree of their sums. Slots are in the order of touches, from 1 on.
   std::vector<std::int32_t> words_in_, sums_;
-  std::vector<std::uint32_t> slot_of_;  // of a unit; 0: it is not there
+  std::vector<std::uint32_t> slot_of_;  // of a unit; 0 if the stack does not have it
   std::vector<std::uint32_t> unit_in_;  // of a slot
   std::priority_queue<std::uint32_t> holes_;
   std::uint32_t last_ = 0;
@@ -55,24 +56,26 @@ class LruStack {
   std::array<Depths, 2> found_ = {};
 };
 
-// Of units of a word each, and caches that evict the one whose next use is farthest (Belady). A
-// touch moves the farthest use so far down, up to the place of the word. Blocks of the stack, and
-// blocks of these, in which no use is farther stay as they are. In others most words move, as uses
-// lie in rising order for long.
+// The stack of caches that evict the word with the farthest next use (Belady), for units of one
+// word.
+//
+// A touch carries the farthest use so far down to the place of the word. Blocks of the stack
+// without a farther use do not change, and neither do blocks of such blocks. In other blocks most
+// words move, because uses stay in rising order for a long time.
 class OptStack {
  public:
   using Time = std::uint32_t;
 
   explicit OptStack(Index words);
 
-  // The depth, as of LruStack; `next` is when the value that the word has from now on is needed
-  // next. No two words have the same; more than 0, and less than 2^32 - 1.
+  // Return the depth, as LruStack does. `next` is the time when the new value of the word is needed
+  // next. Requires: different times for all words, and 0 < next < 2^32 - 1.
   Index touch(std::uint32_t word, Time next);
   Index die(std::uint32_t word);
 
  private:
-  // A time, and below it the word that is needed then. A hole is farther than all words, and room
-  // beyond the stack is nearer.
+  // A time in the upper 32 bits, and the word that is needed then in the lower ones. A hole is
+  // farther than all words. Space beyond the stack is 0, which is nearer than all words.
   using Use = std::uint64_t;
   static constexpr Use kHole = std::numeric_limits<Use>::max();
   static constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::max();
@@ -81,41 +84,42 @@ class OptStack {
   [[nodiscard]] std::size_t place_of(std::uint32_t word) const;
   void put(Use use, std::size_t place);
   void append(Use use);
-  // From `begin` to before `end`, in one block: puts `carried` into the place of the first farther
-  // use, that into the place of the next farther one, and so on; what is left is carried. Returns
-  // the farthest that stays.
+  // Carries a use through the places from `begin` to before `end` of one block. It puts `carried`
+  // into the place of the first farther use, that use into the place of the next farther one, and
+  // so on. `carried` becomes the last use. Returns the farthest use that stays.
   Use pass(Use& carried, std::size_t begin, std::size_t end);
-  // The same of a whole block in rising order, in which all are farther than `carried`.
+  // Like pass(), for a whole block in rising order with uses that are all farther than `carried`.
   Use shift(Use& carried, std::size_t begin);
-  // Through all blocks from the second to before `end`.
+  // Carries a use through all blocks from the second to before `end`.
   void pass_blocks(Use& carried, std::size_t end);
   void is_in(std::size_t block, Use use);
   void sum_up(std::size_t block);
   void sum_up_blocks(std::size_t blocks);
 
-  std::vector<Use> uses_;  // by place; whole blocks of blocks
-  // Of blocks, but not of the first, in which most touches end; and of blocks of them.
+  std::vector<Use> uses_;  // by place; the size is a multiple of kBlock^2
+  // The farthest use of each block, and of each block of blocks. Not kept for the first block, in
+  // which most touches end.
   std::vector<Use> farthest_, farthest_of_blocks_;
-  // Whether a block is known to be in rising order, which it keeps when something is passed down.
+  // Whether a block is known to be in rising order. Carrying a use through it keeps the order.
   std::vector<char> rising_;
   std::vector<std::uint32_t> block_;  // of a word
   std::size_t size_ = 0;
 };
 
-// The same of units of any widths. A touch of a unit of w words moves the w farthest ones so far
-// down, past all that are nearer. Time: the units above, and their pieces.
+// The same for units of any width. A touch of a unit of w words carries the w farthest words so far
+// down, past all nearer words. Its time is linear in the pieces of units above.
 class OptRowStack {
  public:
   using Time = OptStack::Time;
 
   explicit OptRowStack(const std::vector<std::uint32_t>& widths);
 
-  // As of both.
+  // As in LruStack and OptStack.
   std::span<const Depths> touch(std::uint32_t unit, Time next);
   std::span<const Depths> die(std::uint32_t unit);
 
  private:
-  // Words of a unit in a row, or of a hole.
+  // Adjacent words of a unit or of a hole.
   struct Piece {
     Time next;
     std::uint32_t unit;
@@ -136,8 +140,8 @@ class OptRowStack {
 
   const std::vector<std::uint32_t>& widths_;
   std::vector<bool> there_;
-  std::vector<Piece> pieces_;   // the top is the last
-  std::vector<Piece> carried_;  // the nearest is the last
+  std::vector<Piece> pieces_;   // from the bottom to the top
+  std::vector<Piece> carried_;  // from the farthest to the nearest
   std::vector<Piece> left_;     // new pieces, from the top on
   std::vector<Depths> found_;
 };

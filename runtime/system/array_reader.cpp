@@ -38,7 +38,7 @@ std::string place_of(Index row, Index col, const std::vector<Index>& shape) {
                            : fmt::format("row {}, column {}", row, col);
 }
 
-// Of the words that share a first coordinate.
+// Returns the number of words that share a first coordinate.
 Words row_words(const std::vector<Index>& shape) {
   Words words = 1;
   for (std::size_t i = 1; i < shape.size(); ++i) {
@@ -47,7 +47,7 @@ Words row_words(const std::vector<Index>& shape) {
   return words;
 }
 
-// The negation catches NaN too.
+// False for NaN too, because every comparison with NaN is false.
 template <class Number>
 bool is_number(Number value, bool accept_minus_infinity) {
   return std::abs(value) <= std::numeric_limits<float>::max() ||
@@ -64,7 +64,7 @@ template <class Number>
 
 InputBytes::InputBytes(std::filesystem::path path, std::string_view expected)
     : path_(std::move(path)),
-      // Opening must not wait for the other end of a pipe, which is refused just below.
+      // O_NONBLOCK: opening a pipe must not wait for its other end. Pipes are refused just below.
       file_(retry([&] { return ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); })) {
   struct stat status {};
   if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0) {
@@ -169,9 +169,9 @@ void ArrayReader::read_rows(Range range, std::span<float> out) const {
 
 template <typename Bits, class Value>
 void ArrayReader::read_rows_as(Index begin, std::span<float> out, const Value& value_of) const {
-  // e counts elements in the file's order. In Fortran order the rows run fastest. Of three
-  // dimensions the second then runs faster than the third, which in a row of `out` is the other way
-  // round.
+  // e counts elements in the file's order. In Fortran order the first coordinate runs fastest. In
+  // three dimensions the second coordinate then runs faster than the third; a row of `out` has the
+  // opposite order.
   const auto size = static_cast<Index>(out.size());
   const Index count = size / cols_;
   const std::vector<Index>& all = layout_.shape;
@@ -186,7 +186,7 @@ void ArrayReader::read_rows_as(Index begin, std::span<float> out, const Value& v
     const Index column = e / count;
     return fortran ? column % middle * inner + column / middle + e % count * cols_ : e;
   };
-  // Elements that are adjacent in the file: all, or those of a column where rows are left out.
+  // The number of elements that are adjacent in the file: all, or one column if rows are left out.
   const Index run = fortran && count < rows() ? count : size;
   std::vector<Bits> buffer(std::min(static_cast<std::size_t>(run), kBufferBytes / sizeof(Bits)));
 
@@ -201,7 +201,7 @@ void ArrayReader::read_rows_as(Index begin, std::span<float> out, const Value& v
     for (const Bits bits : std::span(buffer).first(next)) {
       const auto value = value_of(swapped ? byte_swapped(bits) : bits);
       const Index to = in_out(e);
-      // The check precedes the cast, which is undefined beyond the range.
+      // The check precedes the cast, because a cast of a value beyond float32 is undefined.
       if (!is_number(value, minus_infinity_)) {
         refuse_number(name_, value, place_of(begin + to / cols_, to % cols_, all));
       }

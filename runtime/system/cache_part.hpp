@@ -1,5 +1,5 @@
 #pragma once
-// Levels of cache, and a part of one as fast memory.
+// Names a level of cache, and a part of it that serves as fast memory.
 
 #include <array>
 #include <cstddef>
@@ -16,7 +16,7 @@ constexpr std::string_view to_string(CacheLevel level) {
   return kNames[static_cast<std::size_t>(level)];
 }
 
-// Fast memory as a part of a cache: L2, or L2*0.5.
+// A part of a cache as fast memory, such as L2 or L2*0.5.
 struct CachePart {
   CacheLevel level = CacheLevel::L1;
   double share = 1;  // in (0, 1]

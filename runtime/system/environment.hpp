@@ -1,6 +1,6 @@
 #pragma once
-// A copy of the environment. An interpreter that calls redblue may change the variables of its
-// process at any time, and getenv() on another thread would read them meanwhile.
+// A copy of the environment variables. redblue reads the copy, because an interpreter that calls it
+// may change the variables while another thread is in getenv().
 
 #include <filesystem>
 #include <string>
@@ -15,15 +15,15 @@ class Environment {
   // Copies the variables of the process. Requires: no other thread changes them meanwhile.
   static Environment present();
 
-  // The value; null: it is not set. Lives as long as this object.
+  // Returns the value, or null if the variable is not set. The value lives as long as this object.
   [[nodiscard]] const char* find(std::string_view name) const;
-  [[nodiscard]] const std::vector<std::string>& all() const { return all_; }  // NAME=VALUE
+  [[nodiscard]] const std::vector<std::string>& all() const { return all_; }  // "NAME=VALUE"
 
  private:
   std::vector<std::string> all_;
 };
 
-// While it lives, this thread works with that environment, which must outlive it.
+// While this object lives, its thread uses `environment`, which must outlive it.
 class WithEnvironment {
  public:
   explicit WithEnvironment(const Environment& environment);
@@ -35,18 +35,19 @@ class WithEnvironment {
   const Environment* before_;
 };
 
-// The environment that this thread works with. Without a WithEnvironment it is a copy that the
-// first call makes of the process's variables; main() calls it before it starts threads.
+// Returns the environment of this thread. Without a WithEnvironment it is a copy of the process's
+// variables, made by the first call. main() makes that call before it starts threads.
 const Environment& environment();
 inline const char* variable(std::string_view name) {
   return environment().find(name);
 }
 
-// The directory for temporary files, by TMPDIR, TMP, TEMP or TEMPDIR, else /tmp. An error, and an
-// empty path, where it is no directory.
+// Returns the directory for temporary files: the first of TMPDIR, TMP, TEMP and TEMPDIR that is
+// set, else /tmp. If it is not a directory, sets `error` and returns an empty path.
 std::filesystem::path temporary_directory(std::error_code& error);
 
-// For main(), before threads and the first environment(): sets the variable unless it is set.
+// Sets the variable unless it is set. For main(), before threads and before the first
+// environment().
 void set_by_default(const char* name, const char* value);
 
 }  // namespace redblue

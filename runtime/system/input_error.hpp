@@ -4,7 +4,8 @@
 
 namespace redblue {
 
-// The content of an input is bad. The message is one line: the file, the fault, what was expected.
+// Reports bad content of an input. The message is one line with the file, the fault and the
+// expected content.
 struct InputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -52,7 +52,7 @@ Journal::Journal(std::filesystem::path path)
     fail(error, "read", path_);
   }
   lines_ = whole_lines(text);
-  const std::size_t begin = text.rfind('\n') + 1;  // of a line that was cut short
+  const std::size_t begin = text.rfind('\n') + 1;  // of an incomplete last line
   if (begin < text.size() && ::ftruncate(file_.get(), static_cast<off_t>(begin)) != 0) {
     fail(errno, "cut", path_);
   }
@@ -64,7 +64,7 @@ void Journal::append(std::string_view line) {
     const ssize_t put = retry([&] { return ::write(file_.get(), line.data(), line.size()); });
     if (put < 0) {
       const int error = errno;
-      // The next line must not begin in the middle of this one.
+      // Remove the partial line, so that the next line does not begin in the middle of it.
       static_cast<void>(::ftruncate(file_.get(), begin));
       fail(error, "write", path_);
     }

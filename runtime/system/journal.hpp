@@ -1,6 +1,6 @@
 #pragma once
-// Lines that survive the process that wrote them. Existing lines are read back, a line that a kill
-// cut short is dropped, and new lines are appended. The file belongs to one process at a time.
+// A file of lines that survive a killed process. Opening it reads the existing lines and drops an
+// incomplete last line. New lines are appended. A lock lets only one process use the file.
 
 #include <filesystem>
 #include <string>
@@ -11,16 +11,17 @@
 
 namespace redblue {
 
-// The lines of a text that end in a newline, without it.
+// Returns the lines of a text without their newlines. A last line without a newline is left out.
 std::vector<std::string> whole_lines(std::string_view text);
 
 class Journal {
  public:
-  // Creates the file if it is missing. Throws (all): std::system_error; std::runtime_error if
-  // another process has the file, if it is no regular file, or if it is too large to be a journal.
+  // Creates the file if it is missing. All functions throw std::system_error. The constructor
+  // throws std::runtime_error if another process uses the file, if it is not a regular file, or if
+  // it is too large to be a journal.
   explicit Journal(std::filesystem::path path);
 
-  // The lines at the beginning, without their newlines.
+  // Returns the lines that the file had when it was opened, without their newlines.
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
   // Requires: `line` is one line that ends in a newline.
   void append(std::string_view line);

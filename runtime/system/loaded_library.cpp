@@ -5,7 +5,7 @@
 namespace redblue {
 namespace {
 
-// "libpapi.so.7.0: cannot open shared object file: No such file or directory"
+// Returns such text as "libpapi.so.7.0: cannot open shared object file: No such file or directory".
 std::string loading_problem() {
   const char* text = ::dlerror();
   return text == nullptr ? "the loader says nothing" : text;
@@ -13,7 +13,7 @@ std::string loading_problem() {
 
 }  // namespace
 
-// For all: plugins of hwloc take its functions from whoever has them.
+// RTLD_GLOBAL, because plugins of hwloc look up its functions among the global symbols.
 LoadedLibrary::LoadedLibrary(const char* file) : library_(::dlopen(file, RTLD_LAZY | RTLD_GLOBAL)) {
   if (library_ == nullptr) {
     problem_ = loading_problem();

@@ -1,6 +1,6 @@
 #pragma once
-// A shared library that is loaded when it is first needed: no start waits for it, and the command
-// works where it is not installed.
+// A shared library that is loaded when it is first needed. It does not slow the start of the
+// command, and the command also works where the library is not installed.
 
 #include <string>
 
@@ -8,7 +8,7 @@ namespace redblue {
 
 class LoadedLibrary {
  public:
-  // A function of the library, whatever its type.
+  // The address of a function. It converts to a pointer of any function type.
   struct Symbol {
     template <class Function>
     operator Function*() const {  // NOLINT(google-explicit-constructor): it becomes what it is
@@ -17,12 +17,13 @@ class LoadedLibrary {
     void* address;
   };
 
-  // `file`: its name for the loader, as libhwloc.so.15. It stays until the process ends.
+  // `file` is the name for the loader, such as libhwloc.so.15. The library stays loaded until the
+  // process ends.
   explicit LoadedLibrary(const char* file);
 
-  // Why something of it cannot be used; empty where all that was asked for is there.
+  // Says why the library or a requested function cannot be used. Empty if everything was found.
   [[nodiscard]] const std::string& problem() const { return problem_; }
-  // Null, and a problem, where it is not there.
+  // Returns the address of the function. If it is missing, returns null and sets problem().
   [[nodiscard]] Symbol operator[](const char* function);
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 using std::filesystem::path;
 
-// The names that either version of cgroups has for the same quantities.
+// The file names of the same quantities in cgroups v1 and v2.
 struct Names {
   const char* limit;
   const char* usage;
@@ -25,14 +25,14 @@ struct Names {
 constexpr Names kV2 = {"memory.max", "memory.current", "inactive_file"};
 constexpr Names kV1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"};
 
-// The number that a file holds; nothing for "max".
+// Returns the number in a file, or nullopt for "max".
 std::optional<std::uint64_t> number_in(const path& file) {
   std::ifstream in(file);
   std::uint64_t value = 0;
   return in >> value ? std::optional(value) : std::nullopt;
 }
 
-// The number after a word that begins a line.
+// Returns the number in the line that begins with `word`.
 std::optional<std::uint64_t> number_after(std::string_view word, const path& file) {
   std::ifstream in(file);
   std::string first;
@@ -56,8 +56,9 @@ std::optional<std::uint64_t> left_in(const path& cgroup, const Names& names) {
   return *limit - std::min(held, *limit);
 }
 
-// A limit holds for all cgroups below it: this cgroup and each above it count. In a container the
-// path may be the host's and its lower end not mounted; then the mounted part counts.
+// Adds the free bytes of this cgroup and of each cgroup above it, because the limit of a cgroup
+// holds for all below it. In a container the path may be the host's, with a lower end that is not
+// mounted. Then only the mounted part counts.
 void collect(const path& mount, path cgroup, const Names& names,
              std::vector<std::uint64_t>& bounds) {
   cgroup = ("/" / cgroup).lexically_normal().relative_path();
@@ -78,8 +79,8 @@ std::uint64_t memory_available(const path& root) {
   if (const auto kib = number_after("MemAvailable:", root / "proc/meminfo")) {
     bounds.push_back(*kib * 1024);
   }
-  // Lines "0::/path" for v2 and "4:memory:/path" for v1, where memory may share its line with
-  // other controllers.
+  // The lines are "0::/path" for v2 and "4:memory:/path" for v1. In v1, other controllers may share
+  // the line of memory.
   std::ifstream cgroups(root / "proc/self/cgroup");
   for (std::string line; std::getline(cgroups, line);) {
     const std::size_t first = line.find(':');
@@ -102,7 +103,7 @@ std::uint64_t memory_available(const path& root) {
   const long page = ::sysconf(_SC_PAGESIZE);
   return pages > 0 && page > 0
              ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)
-             : std::numeric_limits<std::uint64_t>::max();  // unknown: refuses nothing
+             : std::numeric_limits<std::uint64_t>::max();  // unknown: no limit
 }
 
 MemoryClaim::MemoryClaim(MemoryBudget* shared, const Words& bytes, std::string_view who,

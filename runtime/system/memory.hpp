@@ -1,5 +1,6 @@
 #pragma once
-// The memory that this process may still take, so that a larger run is refused before it starts.
+// Finds the memory that this process may still use, so that a run that is too large is refused
+// before it starts.
 
 #include <condition_variable>
 #include <cstdint>
@@ -13,18 +14,18 @@
 
 namespace redblue {
 
-// Bytes: the least of what the system calls available (MemAvailable) and what is left under the
-// memory limit of each cgroup around the process (v2 and v1; page cache that the kernel can drop
-// counts as left). /proc and /sys/fs/cgroup are read below `root`, where a test makes up its files.
-// A file that is missing or makes no sense is passed over; without any of them sysconf answers.
+// Returns the available bytes. They are the minimum of MemAvailable and of the bytes left under the
+// memory limit of each cgroup of the process (v1 and v2). Page cache that the kernel can drop
+// counts as left. Missing or unreadable files are ignored; if all are, sysconf answers.
+// /proc and /sys/fs/cgroup are read below `root`, where tests place their own files.
 std::uint64_t memory_available(const std::filesystem::path& root = "/");
 
-// The memory that several runs at a time share. It must outlive their claims. The available bytes
-// are read when there is no claim, because the system knows of a word only once it is touched. Safe
-// to use from any thread.
+// The memory that concurrent runs share. It must outlive their claims. The available bytes are read
+// only while no claim exists, because the system counts a claimed byte only after its first use.
+// Safe to use from any thread.
 class MemoryBudget {
  public:
-  // `root` is that of memory_available().
+  // `root` is passed to memory_available().
   explicit MemoryBudget(std::filesystem::path root = "/") : root_(std::move(root)) {}
 
  private:
@@ -36,13 +37,13 @@ class MemoryBudget {
   int claims_ = 0;
 };
 
-// The memory of a run, claimed while this lives. A claim that does not fit beside others of the
-// same budget waits until enough of them have ended. Requires: the thread holds no other claim of
-// that budget, which it would wait for.
+// Claims the memory of a run while this object lives. If the claim does not fit with the other
+// claims of its budget, the constructor waits until enough of them have ended. Requires: the thread
+// holds no other claim of that budget, because it would wait for itself.
 class MemoryClaim {
  public:
-  // A null `shared` is a budget for this claim alone. Throws: std::runtime_error if `bytes` exceed
-  // the available memory even without other claims; it says that `who` needs them, and the remedy.
+  // If `shared` is null, the claim has a budget for itself. Throws: std::runtime_error if `bytes`
+  // exceed the available memory even without other claims. The message names `who` and the remedy.
   MemoryClaim(MemoryBudget* shared, const Words& bytes, std::string_view who,
               std::string_view remedy);
   MemoryClaim(const MemoryClaim&) = delete;
@@ -55,10 +56,10 @@ class MemoryClaim {
   Index bytes_ = 0;
 };
 
-// The most memory that this process has had resident so far.
+// Returns the peak of resident memory of this process, in bytes.
 std::uint64_t resident_bytes(const std::filesystem::path& root = "/");
 
-// A few figures for people: "512 B", "3.2 GiB".
+// Formats bytes for people: "512 B", "3.2 GiB".
 std::string format_bytes(std::uint64_t bytes);
 
 }  // namespace redblue

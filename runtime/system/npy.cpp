@@ -27,7 +27,7 @@ std::string numpy_header(const std::vector<Index>& shape) {
   std::string dict =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", kNativeFloat,
                   fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
-  // Spaces and a newline bring the data to a multiple of 64 bytes.
+  // Spaces and a newline pad the header, so that the data begin at a multiple of 64 bytes.
   const std::size_t before = kMagicAndVersion + 2;
   const std::size_t total = (before + dict.size() + 1 + 63) / 64 * 64;
   dict.resize(total - before - 1, ' ');
@@ -38,7 +38,8 @@ std::string numpy_header(const std::vector<Index>& shape) {
   return header + dict;
 }
 
-// Little-endian where a name does not say which: ml_dtypes and its bfloat16 are native.
+// Returns the type and whether it is big-endian. bfloat16 of ml_dtypes names no byte order and is
+// read as little-endian.
 std::optional<std::pair<ElementType, bool>> element_type(std::string_view descr) {
   constexpr std::pair<std::string_view, ElementType> kKinds[] = {
       {"f2", ElementType::float16}, {"f4", ElementType::float32}, {"f8", ElementType::float64}};
@@ -84,7 +85,7 @@ NpyReader::NpyReader(const std::filesystem::path& path) : ArrayReader(open_npy(p
   }
 }
 
-// The file and its progress.
+// The file, and the words written so far.
 struct NpyWriter::Pending {
   explicit Pending(path target) : file(std::move(target)) {}
   WholeFile file;

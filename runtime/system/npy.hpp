@@ -1,8 +1,8 @@
 #pragma once
-// NumPy .npy files, in which matrices come in and those of float32 go out.
+// Reads matrices from NumPy .npy files, and writes float32 matrices to them.
 //
-// NpyReader checks header and file size on opening. It then hands out ranges of rows
-// (runtime/system/array_reader.hpp). NpyWriter takes the rows in order; its file appears whole or
+// NpyReader checks header and file size on opening. It then reads ranges of rows
+// (runtime/system/array_reader.hpp). NpyWriter takes the rows in order. Its file appears whole or
 // not at all.
 
 #include <filesystem>
@@ -16,13 +16,14 @@
 
 namespace redblue {
 
-// Reads formats 1.0, 2.0 and 3.0; float16, float32 and float64 of either byte order, and bfloat16:
-// <V2, as ml_dtypes writes it (NumPy's own bytes without a type are |V2), or bfloat16,
-// little-endian; C and Fortran order; 1-D, 2-D and 3-D.
+// Reads format versions 1.0, 2.0 and 3.0, in C or Fortran order, with 1, 2 or 3 dimensions. The
+// elements are float16, float32 or float64 of either byte order, or little-endian bfloat16. A
+// bfloat16 is `<V2`, as ml_dtypes writes it, or `bfloat16`. NumPy's untyped bytes are `|V2` and are
+// refused.
 class NpyReader : public ArrayReader {
  public:
-  // Throws: std::system_error; InputError when the file is no .npy of the above kinds, is empty, or
-  // holds fewer or more bytes than its header says.
+  // Throws: std::system_error; InputError if the file is not a .npy file of the above kinds, is
+  // empty, or has fewer or more bytes than its header says.
   explicit NpyReader(const std::filesystem::path& path);
 };
 
@@ -37,13 +38,13 @@ class NpyWriter {
   NpyWriter& operator=(NpyWriter&&) noexcept;
   ~NpyWriter();
 
-  // Appends the next words. The append of the last also finishes the file, as WholeFile::finish().
-  // After a failure the writer can only be destroyed. Requires: not more than are missing.
+  // Appends the next words. The last append also finishes the file, as WholeFile::finish() does.
+  // After a failure the writer can only be destroyed. Requires: no more words than are missing.
   void append(std::span<const float> values);
 
-  // Puts the file in its place, over an older one. A single rename does it, so that several outputs
-  // appear all or none, as nearly as POSIX permits.
-  // Throws: std::logic_error unless all words were appended; also when called again.
+  // Moves the file to its path by a single rename, over an older file. So several outputs appear
+  // all or not at all, as nearly as POSIX permits.
+  // Throws: std::logic_error unless all words were appended; also if called again.
   void commit();
 
  private:

@@ -17,7 +17,7 @@ namespace {
 using std::filesystem::path;
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
-constexpr std::size_t kBeforeLength = 8;       // the magic, the version
+constexpr std::size_t kBeforeLength = 8;       // bytes of the magic and the version
 constexpr std::size_t kLongestHeader = 65535;  // the limit of format 1.0
 
 [[noreturn]] void refuse_header(const path& file, std::string_view why) {
@@ -25,7 +25,7 @@ constexpr std::size_t kLongestHeader = 65535;  // the limit of format 1.0
 }
 
 // Parses the Python literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), } in one
-// pass: keys in any order, each once, spaces anywhere, either kind of quotes.
+// pass. Keys come in any order, each once. Spaces may be anywhere. Quotes may be single or double.
 class HeaderParser {
  public:
   HeaderParser(std::string_view text, const path& file) : text_(text), file_(file) {}
@@ -70,7 +70,7 @@ class HeaderParser {
 
   void skip_space() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
 
-  // These three skip spaces first.
+  // accept() and expect() skip spaces first.
   bool accept(char c) {
     skip_space();
     const bool found = at_ < text_.size() && text_[at_] == c;
@@ -125,7 +125,7 @@ class HeaderParser {
     expect('(');
     while (!accept(')')) {
       sizes.push_back(size());
-      // In Python (3) is no tuple, and NumPy refuses it too.
+      // In Python (3) is not a tuple, and NumPy refuses it too.
       if (!accept(',')) {
         if (sizes.size() == 1) {
           malformed("','");

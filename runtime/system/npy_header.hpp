@@ -1,5 +1,5 @@
 #pragma once
-// The header of NumPy's .npy files, of format 1.0, 2.0 and 3.0.
+// Reads the header of NumPy .npy files, formats 1.0, 2.0 and 3.0.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace redblue {
 
-// As it stands there: whether shape and bytes agree, nobody has looked.
+// The header as read. The reader does not check that shape and file size agree.
 struct NpyHeader {
-  std::int64_t bytes = 0;  // from the start of the file to its data
+  std::int64_t bytes = 0;  // offset of the data in the file
   std::string descr;
   bool fortran = false;
   std::vector<Index> shape;
 };
 
-// Fills `out` from an offset on, and stops short only at the end of the file. Returns the number of
-// bytes.
+// Fills `out` with the bytes from `offset` on. Returns the number of bytes, which is less than
+// asked only at the end of the file.
 using ReadAt = std::function<std::size_t(std::span<std::byte> out, std::int64_t offset)>;
 
-// Throws: InputError with the file and the fault.
+// Throws: InputError that names the file and the fault.
 NpyHeader read_npy_header(const ReadAt& read, const std::filesystem::path& file);
 
 }  // namespace redblue

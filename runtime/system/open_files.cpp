@@ -13,7 +13,7 @@
 namespace redblue {
 namespace {
 
-// Nothing where the system does not tell.
+// Returns the number of open files, or 0 if the system does not tell.
 Index open_now() {
   std::error_code unknown;
   const std::filesystem::directory_iterator files("/proc/self/fd", unknown);
@@ -23,7 +23,7 @@ Index open_now() {
 }  // namespace
 
 void allow_open_files(const Words& more, std::string_view what, std::string_view remedy) {
-  constexpr Index kOthers = 64;  // operands, outputs
+  constexpr Index kOthers = 64;  // for operands and outputs
   const Words wanted = more + open_now() + kOthers;
   struct rlimit limit {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -39,7 +39,7 @@ void allow_open_files(const Words& more, std::string_view what, std::string_view
   const auto needed = static_cast<rlim_t>(wanted.value());
   if (limit.rlim_cur < needed) {
     limit.rlim_cur = needed;
-    ::setrlimit(RLIMIT_NOFILE, &limit);  // up to its maximum everybody may
+    ::setrlimit(RLIMIT_NOFILE, &limit);  // any process may raise it up to rlim_max
   }
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// The files that this process may have open at the same time.
+// Raises the number of files that this process may have open.
 
 #include <string_view>
 
@@ -7,8 +7,9 @@
 
 namespace redblue {
 
-// Makes sure that so many more files can be open, and raises the process's limit as far as the
-// system lets it. Throws: std::runtime_error that says of `what`, and the remedy.
+// Ensures that `more` files can be open in addition to the present ones. Raises the process's limit
+// up to the hard limit if necessary. Throws: std::runtime_error if the hard limit is too low. The
+// message begins with `what` and gives the remedy.
 void allow_open_files(const Words& more, std::string_view what, std::string_view remedy);
 
 }  // namespace redblue

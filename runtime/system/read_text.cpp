@@ -20,7 +20,8 @@ namespace {
                           fmt::format("cannot read '{}'", input_name(path)));
 }
 
-// A pipe ends with its writer; a device may have no end.
+// Accepts files, pipes and terminals. A pipe ends when its writer closes it. Other devices may have
+// no end.
 void check_kind(const struct stat& status, int file, const std::string& path) {
   if (S_ISDIR(status.st_mode)) {
     cannot_read(EISDIR, path);

@@ -1,6 +1,6 @@
 #pragma once
-// Whether this build has an address or thread sanitizer. Such a build is slow, and valgrind cannot
-// run it.
+// Says whether this build has an address or thread sanitizer. Such a build is slow, and valgrind
+// cannot run it.
 
 namespace redblue {
 

@@ -22,7 +22,8 @@
 namespace redblue {
 namespace {
 
-// The present environment, with `variables` in place of older ones of the same names.
+// Returns this thread's environment, with `variables` added. They replace older ones of the same
+// names.
 std::vector<std::string> environment_with(std::vector<std::string> variables) {
   const auto replaced = [names = variables](std::string_view old) {
     return std::ranges::any_of(names, [old](const std::string& variable) {
@@ -37,7 +38,7 @@ std::vector<std::string> environment_with(std::vector<std::string> variables) {
   return variables;
 }
 
-// Holds these signals back while it lives, so that wait() can receive them.
+// Blocks these signals while it lives, so that wait() can receive them.
 class HeldSignals {
  public:
   HeldSignals() {
@@ -51,7 +52,8 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
   ~HeldSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-  // A signal, or 0 after a while: of several threads another may receive what a child's end sends.
+  // Returns a signal, or 0 after 10 ms. The timeout is needed because another thread may receive
+  // the SIGCHLD of this child.
   [[nodiscard]] int wait() const {
     constexpr timespec kAWhile{.tv_sec = 0, .tv_nsec = 10'000'000};
     return std::max(::sigtimedwait(&held_, nullptr, &kAWhile), 0);
@@ -63,7 +65,7 @@ class HeldSignals {
   sigset_t before_{};
 };
 
-// Runs in the child, where only functions that are safe in a signal handler may be called.
+// Runs in the child. Calls only functions that are safe in a signal handler.
 [[noreturn]] void become(char* const* words, char* const* environment, const sigset_t& signals,
                          pid_t parent, int out, int err) {
   constexpr int kCannotStart = 127;
@@ -166,8 +168,8 @@ Ended run_program(const std::vector<std::string>& words, const std::vector<std::
       const int signal = signals.wait();
       if (signal != SIGCHLD && signal != 0) {
         ended.interrupted = signal;
-        // Not the same signal: gnuplot may hang in its handler of SIGINT, and what the program has
-        // written so far is dropped anyway.
+        // SIGKILL rather than the received signal: gnuplot may hang in its handler of SIGINT. The
+        // partial output is dropped anyway.
         ::kill(child, SIGKILL);
       }
       done = ::waitpid(child, &status, WNOHANG);

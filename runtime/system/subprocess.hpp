@@ -1,5 +1,6 @@
 #pragma once
-// Another program, run to its end with its output caught; and a directory for its files.
+// Runs another program to its end and captures its output. Also makes temporary directories for its
+// files.
 
 #include <filesystem>
 #include <optional>
@@ -11,10 +12,12 @@
 
 namespace redblue {
 
-// The directory for temporary files (environment.hpp). Throws: InputError where it is none.
+// Returns the directory for temporary files (environment.hpp). Throws: InputError if it is not a
+// directory.
 std::filesystem::path temporary_directory();
 
-// A fresh directory, removed with its content; also before a signal ends the command.
+// A new directory. It is removed with its content by the destructor, or before a signal ends the
+// command.
 class ScratchDirectory {
  public:
   // Throws: std::system_error.
@@ -29,25 +32,27 @@ class ScratchDirectory {
   std::filesystem::path path_;
 };
 
-// The program that a shell would run; `search` is a PATH. Nothing if the PATH does not have it.
+// Returns the program that a shell would run. `search` has the form of PATH. Returns nullopt if no
+// directory in it has the program.
 std::optional<std::filesystem::path> find_program(std::string_view name, std::string_view search);
 
-// For a forked child: it is killed when its parent ends. False where that cannot be arranged, or
-// where the parent ended before: the child should end, too. Safe in a signal handler.
+// Called by a forked child: asks the system to kill the child when its parent ends. Returns false
+// if that fails or if the parent has already ended; the child should then end, too. Safe in a
+// signal handler.
 bool dies_with(pid_t parent);
 
 struct Ended {
   int code = 0;    // the exit code; 0 after a signal
-  int signal = 0;  // the signal that ended it, else 0
+  int signal = 0;  // the signal that ended the program, else 0
   std::string out, err;
-  // The last SIGINT, SIGTERM or SIGHUP that this process received meanwhile and passed on, else 0.
-  // The caller should clean up and end by it.
+  // The last SIGINT, SIGTERM or SIGHUP that this process received while it waited, else 0. The
+  // program is then killed. The caller should clean up and end by that signal.
   int interrupted = 0;
 };
 
-// Waits for the program's end. `words` begins with the program's path; `variables` (NAME=VALUE) are
-// added to the environment. The child's locale is C.UTF-8, whatever this process has, because its
-// output is parsed here. Files in `scratch` catch the output. The child does not survive this
+// Runs a program and waits for its end. `words` begins with the program's path. `variables`
+// (NAME=VALUE) are added to the environment. The child's locale is always C.UTF-8, because its
+// output is parsed here. Files in `scratch` capture the output. The child does not survive this
 // process. Throws: std::system_error.
 Ended run_program(const std::vector<std::string>& words, const std::vector<std::string>& variables,
                   const std::filesystem::path& scratch);

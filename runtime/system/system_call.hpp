@@ -1,5 +1,5 @@
 #pragma once
-// Calls of the operating system: their arguments, interruptions by signals, and failures.
+// Helpers for system calls: arguments, interruptions by signals, and failures.
 
 #include <cerrno>
 #include <string>
@@ -10,12 +10,13 @@
 
 namespace redblue {
 
-// Throws errno as the call left it.
+// Throws the errno of the failed call.
 [[noreturn]] inline void fail(const std::string& what) {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-// Words or an environment in the form that exec takes. Requires: the strings outlive the pointers.
+// Returns arguments or environment variables as the null-terminated array that exec takes.
+// Requires: the strings outlive the pointers.
 inline std::vector<char*> pointers(const std::vector<std::string>& strings) {
   std::vector<char*> all;
   all.reserve(strings.size() + 1);
@@ -26,7 +27,7 @@ inline std::vector<char*> pointers(const std::vector<std::string>& strings) {
   return all;
 }
 
-// Repeats the call as long as a signal interrupts it.
+// Repeats the call while a signal interrupts it.
 template <typename Call>
 auto retry(Call call) {
   auto result = call();

@@ -1,6 +1,6 @@
 #pragma once
-// How a person names a tensor of a file of tensors: FILE.safetensors:NAME, or the file alone, which
-// then has one. The name may hold anything, another colon or a slash too.
+// Parses the name of a tensor in a file: FILE.safetensors:NAME, or FILE.safetensors for a file with
+// a single tensor. NAME may contain any character, also a colon or a slash.
 
 #include <filesystem>
 #include <optional>
@@ -14,7 +14,7 @@ struct TensorPath {
   std::optional<std::string> tensor;
 };
 
-// Nothing for the path of any other file.
+// Returns nullopt for the path of any other file.
 inline std::optional<TensorPath> tensor_path(const std::filesystem::path& path) {
   constexpr std::string_view kEnd = ".safetensors";
   const std::string& text = path.native();

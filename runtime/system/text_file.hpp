@@ -1,5 +1,5 @@
 #pragma once
-// A long text that is written piece by piece and appears whole or not at all
+// Writes a long text piece by piece to a file that appears whole or not at all
 // (runtime/system/whole_file.hpp). Memory holds only a chunk of it. Not shared between threads.
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace redblue {
 
 class TextFile {
  public:
-  // Throws (all): std::system_error, as WholeFile does.
+  // All functions throw std::system_error, as WholeFile does.
   explicit TextFile(std::filesystem::path target);
   [[nodiscard]] const std::filesystem::path& target() const { return file_.target(); }
 

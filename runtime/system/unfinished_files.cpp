@@ -22,11 +22,11 @@ using Entries = std::vector<std::pair<std::string, Kind>>;
 std::atomic_flag locked = ATOMIC_FLAG_INIT;
 std::atomic<bool> kept = false;
 
-// Behind the lock. Never freed, because a handler reads it at any time; and not made by a handler,
-// which may have interrupted an allocation.
+// Guarded by the lock. Never freed, because a signal handler may read it at any time. Not allocated
+// by a handler, because the handler may have interrupted an allocation.
 Entries* entries = nullptr;
 
-// A handler may call this, and no lock of the library.
+// A signal handler may call this, but must not lock a std::mutex.
 void lock() noexcept {
   constexpr timespec kSoon{.tv_sec = 0, .tv_nsec = 100'000};
   while (locked.test_and_set(std::memory_order_acquire)) {
@@ -38,13 +38,13 @@ void unlock() noexcept {
   locked.clear(std::memory_order_release);
 }
 
-// opendir() allocates, which a handler must not.
+// Uses getdents64, because opendir() allocates, which a signal handler must not do.
 void remove_tree(int parent, const char* name) noexcept {
   const int folder = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (folder < 0) {
     return;
   }
-  struct Head {  // of an entry; its name follows
+  struct Head {  // of a directory entry, before its name
     std::uint64_t inode;
     std::int64_t offset;
     std::uint16_t bytes;
@@ -129,7 +129,7 @@ bool remove_unfinished(bool at_any_rate) noexcept {
         break;
     }
   }
-  for (const auto& [path, kind] : *entries) {  // the files in them are gone now
+  for (const auto& [path, kind] : *entries) {  // their files are removed now
     if (kind == Kind::folder_if_empty) {
       ::rmdir(path.c_str());
     }

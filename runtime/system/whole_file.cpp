@@ -24,13 +24,13 @@ namespace {
 
 using std::filesystem::path;
 
-// The place that a name leads to.
+// The file or open descriptor of a target.
 struct Place {
   path file;            // links followed
   int descriptor = -1;  // an open file of this process, else -1
 };
 
-// The number N of /proc/self/fd/N.
+// Returns N if `file` is /proc/self/fd/N.
 std::optional<int> open_file(const path& file) {
   std::error_code error;
   const path own = std::filesystem::canonical("/proc/self/fd", error);
@@ -44,8 +44,8 @@ std::optional<int> open_file(const path& file) {
              : std::nullopt;
 }
 
-// A link to an open file of this process, such as /dev/stdout, is not followed to the file itself:
-// its earlier content stays.
+// Follows symbolic links. Stops at an open file of this process, such as /dev/stdout, so that the
+// earlier content of that file stays.
 Place follow(const path& target) {
   if (target == "-") {
     return {target, STDOUT_FILENO};
@@ -69,8 +69,8 @@ Place follow(const path& target) {
   fail(ELOOP, "write", target);
 }
 
-// A descriptor for writing to an open file of this process, a device or a pipe; none for another
-// file, or if none exists yet.
+// Returns a descriptor for writing to an open file of this process, a device or a pipe. Returns an
+// empty one for a regular file or for a path without a file.
 Descriptor open_stream(const Place& place, const path& target) {
   if (place.descriptor >= 0) {
     constexpr int kBeyondTheUsual = 3;
@@ -150,8 +150,8 @@ WholeFile::WholeFile(path target) : target_(std::move(target)) {
   if (error) {
     fail(error.value(), "find the directory for temporary files, to write", target_);
   }
-  // A file without a name leaves nothing behind when its process is killed. finish() needs /proc to
-  // name it.
+  // A file without a name disappears when its process is killed. finish() needs /proc to give it a
+  // name.
   if (::access("/proc/self/fd", X_OK) == 0) {
     file_ = Descriptor(retry([&] {
       return ::open(directory_.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);  // & ~umask
@@ -174,7 +174,7 @@ WholeFile::~WholeFile() {
   }
 }
 
-// A short name, because the target's with a suffix may be too long.
+// Makes a file under a short temporary name. The target's name with a suffix might be too long.
 template <class Make>
 void WholeFile::name_temporary(Make make) {
   constexpr int kTries = 10000;
@@ -230,7 +230,7 @@ void WholeFile::put(std::int64_t offset, std::span<const std::byte> bytes) {
   }
 }
 
-// Writes all appended bytes to the stream.
+// Copies all appended bytes to the stream.
 void WholeFile::pour() {
   std::vector<std::byte> chunk(std::size_t{1} << 20);
   for (std::int64_t offset = 0;;) {
@@ -272,7 +272,7 @@ void WholeFile::finish() {
   }
   struct stat old {};
   if (::stat(file_path_.c_str(), &old) == 0) {
-    // Not on every file system, which is no reason to lose the file.
+    // Some file systems cannot set permissions. That is no reason to lose the file.
     static_cast<void>(::fchmod(file_.get(), old.st_mode & 07777));
   }
   const int synced = retry([&] { return ::fsync(file_.get()); });

@@ -1,7 +1,7 @@
-// The format is "Trace Event Format" (Chromium). In chrome://tracing a counter has only the series
-// that its first event names. A series that an event omits is 0 there, but unchanged in Perfetto.
-// So every event names all series so far, and the first event of each counter, with an empty fast
-// memory, is written last, into a space that is kept for it.
+// The format is "Trace Event Format" (Chromium). chrome://tracing shows only the series that a
+// counter's first event names. There a series that an event omits is 0; in Perfetto it is
+// unchanged. So every event names all series so far. The first event of each counter shows an empty
+// fast memory. It is written last, into space that begin() reserves.
 
 #include "runtime/trace/chrome_trace.hpp"
 
@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kBegin = "{\"traceEvents\":[\n";
 constexpr std::size_t kSpace = 4096;
-// Viewers that take slices in the order of the file cannot tell which of two that begin together is
-// the outer one. So each level of phases has a track, and so have the moves.
+// Each level of phases has a track, and so have the moves. Viewers that take slices in file order
+// cannot tell which of two slices with the same begin is the outer one.
 constexpr Index kPhases = 1;
 constexpr Index kMoves = 100;
 
@@ -46,7 +46,7 @@ ChromeTrace::ChromeTrace(Machine& machine, FollowedRun run, TextFile& file, Inde
 void ChromeTrace::begin() {
   file_.append(kBegin);
   file_.append(std::string(kSpace * memories_.size(), ' '));
-  written_ = all_ = static_cast<Index>(memories_.size());  // the events that will be in the space
+  written_ = all_ = static_cast<Index>(memories_.size());  // the first events of the counters
   if (room()) {
     put(fmt::format(R"({{"name":"process_name","ph":"M","pid":1,"args":{{"name":{}}}}})",
                     literal(run_.text)));
@@ -93,7 +93,7 @@ void ChromeTrace::enter(const Event& event) {
     ++levels_;
   }
   path_.follow(event);
-  if (room()) {  // its slice is written when it ends; room() keeps a place for it
+  if (room()) {  // leave() writes its slice; room() keeps a place for it
     open_.push_back({path_.path(), literal(event.name), level_, clock_, io()});
   }
   ++level_;
@@ -195,7 +195,7 @@ std::string ChromeTrace::empty_memories() const {
       const std::string next =
           fmt::format("{}{}:0", &series == &memory.series.front() ? "" : ",", series.json);
       if (event.size() + next.size() + kEnd.size() > kSpace) {
-        break;  // of hundreds of names, the first ones
+        break;  // of hundreds of names, only the first have space
       }
       event += next;
     }
@@ -211,7 +211,7 @@ std::string ChromeTrace::other_data() const {
                 {"io", memory.io.io()},
                 {"peak", memory.peak}};
   };
-  Json levels = Json::array();  // from the innermost out, the machine's last
+  Json levels = Json::array();  // from the innermost out, the machine last
   for (std::size_t k = 1; k <= memories_.size(); ++k) {
     const FastMemory& memory = memories_[k % memories_.size()];
     levels.push_back({{"M", memory.M}, {"total", total_of(memory)}});

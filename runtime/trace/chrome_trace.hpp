@@ -1,14 +1,14 @@
 #pragma once
-// The moves of one machine as a trace for chrome://tracing and Perfetto (ui.perfetto.dev): phases,
-// reads and writes as slices, and the words in fast memory as a counter with a series for each
-// tile name; and the same of each inner level, of the parts of tiles in it.
+// Writes the moves of one machine as a trace for chrome://tracing and Perfetto (ui.perfetto.dev).
+// Phases, reads and writes are slices. The words in fast memory are a counter with a series for
+// each tile name. Each inner level has the same tracks, for the parts of tiles in it.
 //
-// memsim has no clock, and a trace is the same on every machine: one microsecond is one word moved,
-// at whichever level. A tile is in fast memory from the beginning of its read. Free operations take
-// no time.
+// memsim has no clock: in a trace one microsecond is one word moved, at any level. So a trace is
+// the same on every computer. A tile is in fast memory from the beginning of its read. Free
+// operations take no time.
 //
-// Memory holds only names and open phases, however long the trace. At the limit of events the trace
-// is cut, and the open phases end there.
+// Memory holds only names and open phases, however long the trace is. At the limit of events the
+// trace is cut, and the open phases end there.
 
 #include <deque>
 #include <string>
@@ -25,13 +25,13 @@ inline constexpr Index kMostTraceEvents = 1'000'000;
 
 class ChromeTrace final : public Follower {
  public:
-  // Listens while it lives. Requires: the machine has moved nothing yet, the file is empty,
-  // most >= 1.
+  // Follows the machine while it lives. Requires: the machine has moved no words yet, the file is
+  // empty, most >= 1.
   ChromeTrace(Machine& machine, FollowedRun run, TextFile& file, Index most = kMostTraceEvents);
 
   // Writes the rest of the text, with the totals. Throws: a failure of writing, now or earlier.
   void end();
-  // The events in the file, and those of a trace without a limit.
+  // The number of events in the file, and the number without a limit.
   [[nodiscard]] Index written() const { return written_; }
   [[nodiscard]] Index all() const { return all_; }
 
@@ -39,13 +39,13 @@ class ChromeTrace final : public Follower {
   // The words of fast memory under one tile name.
   struct Series {
     std::string name;
-    std::string json;  // the name as a literal
+    std::string json;  // the name as a JSON literal
     Index live = 0;
   };
-  // The machine's fast memory, or an inner level.
+  // The fast memory of the machine or of an inner level.
   struct FastMemory {
-    std::string name;   // of its counter
-    std::string moves;  // the name of their track
+    std::string name;   // the name of its counter
+    std::string moves;  // the name of the track of moves
     Index track;
     Index M;
     IoCount io = {};
@@ -83,7 +83,7 @@ class ChromeTrace final : public Follower {
   void leave(const Event& event);
   void move(FastMemory& memory, const Event& event, const char* kind);
   void live(FastMemory& memory, const Event& event, Index words);
-  // Whether one more event has room. If not, the trace is cut here.
+  // Returns whether one more event has room. If not, cuts the trace here.
   bool room();
   void put(const std::string& event);
   void put_phase(const Open& phase);
@@ -98,12 +98,12 @@ class ChromeTrace final : public Follower {
   Index written_ = 0;
   Index all_ = 0;
   bool cut_ = false;
-  Index clock_ = 0;  // all words moved
+  Index clock_ = 0;  // words moved so far, at all levels
   PhasePath path_;
   std::vector<Open> open_;            // outermost first
-  Index level_ = 0;                   // of the next phase
-  Index levels_ = 0;                  // with a track so far
-  std::vector<FastMemory> memories_;  // the machine's, and those of inner levels
+  Index level_ = 0;                   // depth of the next phase
+  Index levels_ = 0;                  // levels of phases with a track so far
+  std::vector<FastMemory> memories_;  // the machine's, then the inner levels
   std::deque<Inner> inner_;
 };
 

@@ -1,18 +1,17 @@
 #pragma once
-// The slow side of a machine's moves in the format "din" of the cache simulator Dinero: one line a
-// word, with its label (0: read, 1: write) and its address in hexadecimal.
+// Writes the slow-memory accesses of a machine in the format "din" of the cache simulator Dinero. A
+// line is one word, with its label (0: read, 1: write) and its hexadecimal address.
 //
 //   0 1000
 //   0 1004
 //   1 5000
 //
-// The words of a block come row by row. A word is 4 bytes. Each slow matrix lies row by row from an
-// address that is a multiple of a page, in the order in which the matrices are met. The format has
-// no comments; matrices() has the addresses. A matrix that dies and is made again keeps its
-// address.
+// The words of a block come row by row. A word is 4 bytes. Each slow matrix is stored row by row
+// from a page boundary on, in the order in which the matrices appear. The format has no comments,
+// so matrices() returns the addresses. A matrix that is destroyed and made again keeps its address.
 //
 // An element of weight w (Machine::weigh) has w lines, of adjacent words. A matrix may hold partial
-// sums first and results later, of another weight: it then lies in two places, one for each weight.
+// sums first and results of another weight later. It then has two addresses, one for each weight.
 
 #include <string>
 #include <vector>
@@ -36,10 +35,10 @@ class DineroTrace final : public Follower {
     Index address = 0;
   };
 
-  // Listens while it lives. The file gets at most `most` lines.
+  // Follows the machine while it lives. The file gets at most `most` lines.
   DineroTrace(Machine& machine, TextFile& file, Index most = kMostDineroWords);
 
-  // The lines in the file, and those of a trace without a limit.
+  // The number of lines in the file, and the number without a limit.
   [[nodiscard]] Index written() const { return written_; }
   [[nodiscard]] Index all() const { return all_; }
   [[nodiscard]] const std::vector<Placed>& matrices() const { return matrices_; }

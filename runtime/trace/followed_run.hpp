@@ -1,5 +1,5 @@
 #pragma once
-// What traces, pictures and documents say of the run that they follow.
+// Describes a run in traces, pictures and documents.
 
 #include <string>
 #include <utility>
@@ -14,13 +14,13 @@ struct FollowedRun {
   std::string kernel;
   std::vector<std::pair<std::string, Index>> sizes;  // by name, without M
   Index M = 0;
-  std::string text;            // all of it, on one line
-  Json more = Json::object();  // what a document says besides: the blocks, the mask
+  std::string text;            // the whole description on one line
+  Json more = Json::object();  // other members of a document: blocks, mask
 };
 
-// "n = 1,000, m = 64"; with `together`, of neighbours that are equal: "n = m = 64".
+// Returns "n = 1,000, m = 64". With `together`, adjacent equal sizes are joined: "n = m = 64".
 std::string sizes_text(const FollowedRun& run, bool together = false);
-// The kernel, its sizes, and M.
+// Returns the kernel, its sizes, and M.
 Json followed_json(const FollowedRun& run);
 
 }  // namespace redblue

@@ -1,6 +1,6 @@
 #pragma once
-// A listener that follows one machine while it lives, and may fail. A failure does not reach the
-// machine's moves; check() throws it after the run.
+// Base of listeners that follow one machine while they live, and may fail. A failure does not
+// disturb the machine's moves; check() throws it after the run.
 
 #include <exception>
 
@@ -12,14 +12,14 @@ class Follower : public Listener {
  public:
   ~Follower() override { machine_.silence(*this); }
 
-  // A failure ends the following.
+  // After a failure, further events are ignored.
   void on(const Event& event) noexcept final {
     attempt([&] { follow(event); });
   }
   void on(const Operation& operation) noexcept final {
     attempt([&] { follow(operation); });
   }
-  // Throws: the failure of follow().
+  // Throws the exception that follow() threw, if any.
   void check() const {
     if (failure_ != nullptr) {
       std::rethrow_exception(failure_);
@@ -31,7 +31,7 @@ class Follower : public Listener {
     machine_.listen(*this, hears);
   }
 
-  // Follows something, unless this has failed before.
+  // Calls follow(), unless an earlier call has failed.
   template <class Follow>
   void attempt(const Follow& follow) noexcept {
     try {

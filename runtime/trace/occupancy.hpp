@@ -1,10 +1,10 @@
 #pragma once
-// The content of fast memory in the course of a run: the live words of each tile name over the
-// words moved so far, in no more columns than a picture has.
+// Records the content of fast memory during a run: the live words of each tile name over the words
+// moved. The number of columns is limited, for pictures.
 //
-// All columns cover equally many words moved (the last may be shorter). A column holds its state
-// with the most live words, so that no peak is lost, however narrow. Free operations take no words:
-// they belong to the move before. A tile is live from the beginning of its read.
+// All columns cover equally many words moved; the last may be shorter. A column holds the state
+// with the most live words, so that no peak is lost. Free operations move no words and belong to
+// the move before them. A tile is live from the beginning of its read.
 
 #include <string>
 #include <vector>
@@ -18,19 +18,20 @@ class Occupancy final : public Follower {
  public:
   struct Column {
     Index live = 0;
-    std::vector<Index> words;  // by name, for the names known then; their sum is `live`
+    std::vector<Index> words;  // in the order of names(), for the names so far; the sum is `live`
   };
-  // A stretch of words moved during which one phase is the innermost.
+  // A range of words moved with the same innermost phase.
   struct Span {
-    std::string path;  // "" outside of all phases
+    std::string path;  // "" outside all phases
     Index begin = 0;
     Index end = 0;
   };
 
-  // Listens while it lives. Requires: the machine has moved nothing yet, and most >= 1.
+  // Follows the machine while it lives. Requires: the machine has moved no words yet, and
+  // most_columns >= 1.
   Occupancy(Machine& machine, Index most_columns);
 
-  // In the order of their first appearance.
+  // Tile names in the order of their first appearance.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   // Column k covers the words from k * width() to (k + 1) * width().
   [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
@@ -45,7 +46,7 @@ class Occupancy final : public Follower {
   void change(const Event& event, Index words);
   void move(Index words);
   void note(std::size_t column);
-  void halve();  // the number of columns
+  void halve();  // merges pairs of columns
 
   std::size_t most_;
   Index width_ = 1;

@@ -12,14 +12,15 @@
 namespace redblue {
 namespace {
 
-// The room above M for the names of phases, as a share of M.
+// The space above M for the names of phases, as a share of M.
 constexpr double kHeadroom = 0.1;
-// M is drawn up to this multiple of the most live words; beyond, the areas would be invisible.
+// M is drawn if it is at most this multiple of the peak. With a higher M the areas would be too
+// flat.
 constexpr Index kFarAbove = 5;
-// A share of the axis: phases that begin closer together share a line.
+// A share of the x axis. Phases that begin closer together share a line.
 constexpr double kApart = 0.003;
 
-// The words of the first `names` names, at each change.
+// Returns the upper edge of an area: the sum of the first `names` names, at each change.
 std::string edge(const Occupancy& occupancy, std::size_t names) {
   std::string lines;
   std::optional<Index> last;
@@ -47,7 +48,7 @@ class Phases {
         return outermost(span) != outer;
       });
       separate(first->begin, 0);
-      // Phases that all lack room for their names share one name.
+      // If no phase has room for its name, all of them share the name of the outer phase.
       if (std::none_of(first, last, [&](const Occupancy::Span& span) { return fits(span); })) {
         name({outer, first->begin, (last - 1)->end});
       } else {
@@ -65,7 +66,7 @@ class Phases {
   static std::string outermost(const Occupancy::Span& span) {
     return span.path.substr(0, span.path.find('/'));
   }
-  // A line upwards from a share of the height, unless the last line is near.
+  // Draws a line from a share of the height to the top, unless the last line is near.
   void separate(Index begin, double from) {
     const double at = static_cast<double>(begin) / all_;
     if (at - last_ > kApart) {
@@ -89,7 +90,7 @@ class Phases {
   }
 
   double all_;
-  double last_ = 0;  // the last line
+  double last_ = 0;  // the place of the last line
   std::string commands_;
 };
 
@@ -111,8 +112,8 @@ Picture occupancy_picture(const Occupancy& occupancy, const FollowedRun& run) {
       gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', top) + Phases(occupancy).commands() +
       fmt::format("plot {} title {}", M_line,
                   gnuplot_text(far_above ? "M is far above" : "M = " + grouped(run.M)));
-  // From the top of the stack down, each area in front of the one before. The gaps of hatching are
-  // white.
+  // Areas are drawn from the top of the stack down, each in front of the one before. White fills
+  // the gaps of the hatching.
   for (std::size_t names = occupancy.names().size(); names > 0; --names) {
     const std::string block = fmt::format("$edge{}", names);
     picture.data.emplace_back(block, edge(occupancy, names));

@@ -1,6 +1,6 @@
 #pragma once
-// A picture of fast memory's occupancy: stacked areas of the words of each tile name, over the
-// words moved so far, below a line at M; and the names of the phases.
+// Draws the words in fast memory during a run, as stacked areas by tile name over the words moved.
+// A line marks M. The phases are named above it.
 
 #include "runtime/text/gnuplot.hpp"
 #include "runtime/trace/followed_run.hpp"
@@ -8,10 +8,10 @@
 
 namespace redblue {
 
-// The most columns that a picture can show.
+// The maximum number of columns in a picture.
 inline constexpr Index kOccupancyColumns = 700;
 
-// The picture has no caption. Requires: words were moved.
+// Returns the picture without a caption. Requires: words were moved.
 Picture occupancy_picture(const Occupancy& occupancy, const FollowedRun& run);
 
 }  // namespace redblue

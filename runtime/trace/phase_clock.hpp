@@ -1,6 +1,6 @@
 #pragma once
-// The seconds of each phase of a machine: the time during which the phase is the innermost one,
-// over all its entries.
+// Measures the seconds of each phase of a machine. A phase gets the time during which it is the
+// innermost one, summed over all its entries.
 //
 //   PhaseClock clock(machine);   // listens while it lives; the machine must outlive it
 
@@ -17,9 +17,10 @@ class PhaseClock final : public Follower {
  public:
   explicit PhaseClock(Machine& machine) : Follower(machine) {}
 
-  // By path; 0 for a phase that was not entered. Throws: std::bad_alloc, if a phase had no room.
+  // Returns the seconds of the phase with this path, or 0 if it was not entered. Throws:
+  // std::bad_alloc if memory for a phase ran out.
   [[nodiscard]] double seconds(const std::string& path) const;
-  // Since construction, in phases or not.
+  // Returns the seconds since construction, in phases or not.
   [[nodiscard]] double total() const;
 
  private:

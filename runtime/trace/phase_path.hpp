@@ -1,5 +1,5 @@
 #pragma once
-// The path of the innermost open phase, for listeners that assign something to phases.
+// Tracks the path of the innermost open phase, for listeners that attribute figures to phases.
 
 #include <string>
 #include <vector>
@@ -10,10 +10,10 @@ namespace redblue {
 
 class PhasePath {
  public:
-  // "phase1/S"; empty outside of all phases.
+  // "phase1/S"; empty outside all phases.
   [[nodiscard]] const std::string& path() const { return open_.back(); }
-  // Whether the event changes the innermost phase. The listener then books its figures so far, and
-  // calls follow().
+  // Returns whether the event changes the innermost phase. The listener then attributes its figures
+  // to the old phase, and calls follow().
   static bool changes(const Event& event) {
     return event.kind == Event::Kind::enter_phase || event.kind == Event::Kind::leave_phase;
   }

@@ -73,11 +73,11 @@ void Referee::follow(const Event& event) {
   }
 }
 
-// Words that the store does not keep are not written.
+// Checks only words that the store keeps, because the others are not written.
 void Referee::write(const Event& event) {
   const ConstBlock& block = *event.block;
   if (block.matrix().holds() == Holds::indices) {
-    return;  // they are nowhere in the tile
+    return;  // the tile does not hold indices
   }
   Known& tile = tiles_.at(event.tile);
   const Range rows = block.row_range();

@@ -1,7 +1,7 @@
 #pragma once
-// Whether a run uses only words that it has: of tiles that live, and set before they are used, by a
-// read, by an initial value or by arithmetic. It keeps a bit a word in fast memory, and looks at
-// words, not at terms of sums, so that it follows a run of any size.
+// Checks that a run uses only words that it has. The tile must be live. The word must have been set
+// by a read, an initial value or reported arithmetic. Referee keeps one bit for each word in fast
+// memory. It checks words and not the terms of sums, so that it can follow a run of any size.
 
 #include <string>
 #include <string_view>
@@ -14,23 +14,24 @@ namespace redblue {
 
 class Referee final : public Follower {
  public:
-  // Listens while it lives.
+  // Follows the machine while it lives.
   explicit Referee(Machine& machine) : Follower(machine, Hears::moves_and_arithmetic) {}
 
-  // Words that were used, or written, before anybody was told that they were set: by hand, or
-  // never. Each counts once, until its tile dies.
+  // The number of words used or written before a read, an initial value or a reported operation set
+  // them. The kernel set them by hand, or never. Each word counts once in the life of its tile.
   [[nodiscard]] Index by_hand() const { return by_hand_; }
-  // Operands and results outside a tile that lives, or of shapes that do not fit together.
+  // The number of violations: operands or results outside a live tile, or shapes that do not fit
+  // together.
   [[nodiscard]] Index illegal() const { return illegal_; }
-  // The first word by hand, and the first that is illegal, as messages; empty if there is none.
+  // Messages about the first word by hand and the first violation; empty if none occurred.
   [[nodiscard]] const std::string& first_by_hand() const { return first_by_hand_; }
   [[nodiscard]] const std::string& first_illegal() const { return first_illegal_; }
   [[nodiscard]] Index operations() const { return operations_; }
-  // The multiplications and additions of products that were told. Fewer than the machine counted:
-  // the others are by hand, too.
+  // The multiplications and additions of reported products. If the machine counted more, the others
+  // were done by hand.
   [[nodiscard]] Index flops() const { return flops_; }
-  // On one line: "legal", "legal, 12 words by hand: product takes c(0, 3), which nobody set" or
-  // "illegal: add takes a tile that is gone".
+  // Returns "legal", or one line with the first words by hand or the first violation, such as
+  // "legal, 12 words by hand: ..." or "illegal: add takes a tile that is gone".
   [[nodiscard]] std::string verdict() const;
 
  private:
@@ -45,7 +46,7 @@ class Referee final : public Follower {
   void use(std::string_view who, Known& tile, Index row, Index column);
   void use(std::string_view who, const TilePart& part);
   void set(const TilePart& part);
-  // Null, and told, where the part leaves its tile, or that is dead.
+  // Returns null and reports a violation if the tile is gone, or if the part exceeds it.
   Known* tile_of(std::string_view who, const TilePart& part);
   void refuse(std::string what);
 
