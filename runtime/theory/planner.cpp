@@ -386,11 +386,11 @@ std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<Le
     return found;
   }
   Balance balance(task, goal, found);
-  const auto others = std::ranges::stable_partition(
-      found, [&](const Choice& choice) { return balance.near(choice); });
-  std::for_each(found.begin(), others.begin(),
-                [&](Choice& choice) { balance.make_faster(choice); });
-  std::ranges::stable_sort(found.begin(), others.begin(), {}, &Choice::seconds);
+  // clang 14 cannot compile the std::ranges version.
+  const auto others = std::stable_partition(
+      found.begin(), found.end(), [&](const Choice& choice) { return balance.near(choice); });
+  std::for_each(found.begin(), others, [&](Choice& choice) { balance.make_faster(choice); });
+  std::ranges::stable_sort(found.begin(), others, {}, &Choice::seconds);
   return found;
 }
 
