@@ -73,8 +73,7 @@ Cells as_cells(const AsRow& row) {
        {"words", of([](const Part& its) { return its.io(); })},
        bytes_cell(row.word_bytes,
                   row.counted ? std::optional(row.counted->kernel.io()) : std::nullopt),
-       {{"over the bound", "ratio"},
-        decimals(row.counted ? over_bound(*row.counted) : std::nullopt, 3)}},
+       {"ratio", decimals(row.counted ? over_bound(*row.counted) : std::nullopt, 3)}},
       tiles_cells(&row));
 }
 
@@ -88,7 +87,7 @@ Cells tiles_cells(const AsRow* row) {
   return {{{"needs M", "peak"}, counted ? CellValue(peak_of(*row->counted)) : CellValue(nullptr)},
           {{"too many", "too_many"}, counted ? CellValue(row->too_many) : CellValue(nullptr)},
           {in_table("planned"), planned(words)},
-          {in_table("over it"), decimals(ratio, 3)},
+          {in_table("planned ratio"), decimals(ratio, 3)},
           {in_json("planned.blocks"),
            planned([](const Part& its) { return blocks_json(its.plan.blocks); })},
           {in_csv("planned_blocks"),

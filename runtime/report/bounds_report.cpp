@@ -250,7 +250,7 @@ std::string to_words(const Task& task, std::string_view without) {
     text += task.problem.stacked > 1 ? fmt::format(", {} of keys", task.heads) : "";
   }
   if (is_backward(task.pass)) {
-    text += task.known == Known::nothing ? ", from nothing" : ", given O and L";
+    text += task.known == Known::nothing ? ", from scratch" : ", after a forward pass";
   }
   if (!task.problem.normalised()) {
     text += fmt::format(", {}", to_string(task.problem.activation));

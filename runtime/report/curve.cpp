@@ -83,16 +83,17 @@ Cells first_cells(const Curve& report, const Curve::Point& point) {
   const auto of_first = [&](const auto& value) -> CellValue {
     return fits ? CellValue(value(point.choices.front())) : absent();
   };
-  return {{in_table(std::string(to_string(report.over))), size_of(report, point.task)},
-          {in_table("fewest words"), words},
-          {in_table("by"), of_first(name_of)},
-          bytes_cell(point.task.problem.word_bytes, words, in_table("bytes")),
-          {in_table("any algorithm"), point.bound.words},
-          {in_table("over it"), decimals(quotient(words, point.bound.words), 3)},
-          {in_table("its class"), of_first([](const Choice& its) { return its.bound.words; })},
-          {in_table("over it"),
-           decimals(quotient(words, fits ? point.choices.front().bound.words : 1), 3)},
-          {in_table("its bound assumes"), of_first(assumed_of)}};
+  return {
+      {in_table(std::string(to_string(report.over))), size_of(report, point.task)},
+      {in_table("fewest words"), words},
+      {in_table("by"), of_first(name_of)},
+      bytes_cell(point.task.problem.word_bytes, words, in_table("bytes")),
+      {in_table("lower bound"), point.bound.words},
+      {in_table("ratio"), decimals(quotient(words, point.bound.words), 3)},
+      {in_table("bound of its class"), of_first([](const Choice& its) { return its.bound.words; })},
+      {in_table("class ratio"),
+       decimals(quotient(words, fits ? point.choices.front().bound.words : 1), 3)},
+      {in_table("its bound assumes"), of_first(assumed_of)}};
 }
 
 Cells kernel_words(const Choice& choice) {
@@ -208,7 +209,7 @@ Description describe(const Curve& report) {
               }));
     of.element("points", its);
   }
-  of.say("\nany algorithm: {}", assumed_by(first.bound));
+  of.say("\nthe lower bound assumes: {}", assumed_by(first.bound));
   if (report.reached) {
     const auto& [asked, choice] = *report.reached;
     Description reached;

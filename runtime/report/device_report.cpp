@@ -111,8 +111,8 @@ Cells device_cells(const DeviceChoice& choice, bool again) {
       bytes_cell(task.problem.word_bytes, best ? std::optional(best->words.value()) : std::nullopt,
                  kBestBytes),
       {{"paper / that", "paper_over_best", ""}, decimals(choice.ratio(), 2)},
-      {{"bound of its kind", "", "lower_bound"}, best ? Json(best->bound.words) : Json()},
-      {in_table("over it"), decimals(best ? std::optional(over_bound(*best)) : std::nullopt, 3)},
+      {{"lower bound", "", "lower_bound"}, best ? Json(best->bound.words) : Json()},
+      {in_table("ratio"), decimals(best ? std::optional(over_bound(*best)) : std::nullopt, 3)},
       {in_json("lower_bound"), bound_json(choice.bound)},
       {{"bound of any", "", "any_bound"}, choice.bound.words}};
 }
@@ -174,7 +174,7 @@ Description describe(const DeviceReport& report) {
   Description of = begin_report(fmt::format(
       "backward n={} m={}, {}{}   (reads + writes, {})\nthe paper's two algorithms: {} where "
       "M < d^2, else {}\n",
-      n, m, first.known == Known::nothing ? "from nothing" : "given O and L",
+      n, m, first.known == Known::nothing ? "from scratch" : "after a forward pass",
       first.problem.sharing == Sharing::none ? "" : fmt::format(", sharing {}", sharing),
       in_words(first.problem), kPapersSmall, kPapersLarge));
   of.facts(only_in_json(joined(width_cells(first.problem), {{"problem", to_string(first.pass)},

@@ -81,26 +81,25 @@ Cells choice_cells(const GridChoice& choice) {
   if (choice.seconds) {
     cells.push_back({in_table("ms"), to_ms(*choice.seconds)});
   }
-  return joined(
-      std::move(cells),
-      {{in_json("grid"), Json{{"rows", on.grid.rows},
-                              {"columns", on.grid.columns},
-                              {"groups", key_groups_of(on.plan)},
-                              {"ring", on.grid.ring}}},
-       {in_csv("rows"), on.grid.rows},
-       {in_csv("columns"), on.grid.columns},
-       {in_csv("ring"), on.grid.ring},
-       {"received", on.received.value()},
-       {{"bound counts", "", "counted"}, choice.beside.links.words},
-       {{"over the bound", "", "ratio"}, decimals(choice.beside.largest_of_links().ratio(), 3)},
-       {"arena", on.arena.value()},
-       {{"over its bound", "", "arena_ratio"}, decimals(choice.beside.arena.ratio(), 3)},
-       {"home", on.home.value()},
-       {{"on the path", "path", "path"}, on.path.words},
-       {in_json_and_csv("path_messages"), on.path.messages},
-       {in_json_and_csv("seconds"), choice.seconds},
-       {in_json("blocks"), blocks_json(on.plan.blocks)},
-       {in_json("rank_bounds"), rank_bounds_json(choice.beside)}});
+  return joined(std::move(cells),
+                {{in_json("grid"), Json{{"rows", on.grid.rows},
+                                        {"columns", on.grid.columns},
+                                        {"groups", key_groups_of(on.plan)},
+                                        {"ring", on.grid.ring}}},
+                 {in_csv("rows"), on.grid.rows},
+                 {in_csv("columns"), on.grid.columns},
+                 {in_csv("ring"), on.grid.ring},
+                 {"received", on.received.value()},
+                 {{"bound counts", "", "counted"}, choice.beside.links.words},
+                 {{"ratio", "", "ratio"}, decimals(choice.beside.largest_of_links().ratio(), 3)},
+                 {"arena", on.arena.value()},
+                 {{"over its bound", "", "arena_ratio"}, decimals(choice.beside.arena.ratio(), 3)},
+                 {"home", on.home.value()},
+                 {{"on the path", "path", "path"}, on.path.words},
+                 {in_json_and_csv("path_messages"), on.path.messages},
+                 {in_json_and_csv("seconds"), choice.seconds},
+                 {in_json("blocks"), blocks_json(on.plan.blocks)},
+                 {in_json("rank_bounds"), rank_bounds_json(choice.beside)}});
 }
 
 }  // namespace

@@ -137,9 +137,9 @@ Cells line_cells(const PlanReport& report, const PlanLine& line) {
       {{"words", "", "words"}, line.words},
       bytes_cell(problem.word_bytes, line.words, {"bytes", "", "bytes"}),
       {in_csv("lower_bound"), line.bound},
-      {in_table("over the bound"),
+      {in_table("ratio"),
        decimals(quotient(line.words, line.bound), 3, "", line.as != nullptr ? "-" : "")},
-      {in_table("of its kind"), line.kind.value_or("-")},
+      {in_table("bound"), line.kind.value_or("-")},
       {in_csv("blocks"), line.blocks},
       {in_csv("seconds"), line.seconds}};
   return report.as.empty()
@@ -219,14 +219,14 @@ std::vector<Cells> level_table(const PlanReport& report) {
       cells.push_back({in_table("ms"), seconds ? to_ms(*seconds) : "-"});
     }
     cells.push_back({in_table("weighted"), to_words(sum)});
-    cells.push_back({in_table("over the bound"), decimals(over, 3, "", "")});
+    cells.push_back({in_table("ratio"), decimals(over, 3, "", "")});
     return cells;
   };
   const auto add = [&](Cells& cells, std::size_t level, const CellValue& words,
                        const CellValue& over, std::string_view bound) {
     cells.push_back({in_table(fmt::format("level {}", level + 1)), words});
-    cells.push_back({in_table("over it"), over});
-    cells.push_back({in_table("of its kind"), bound});
+    cells.push_back({in_table("ratio"), over});
+    cells.push_back({in_table("bound"), bound});
   };
   std::vector<Cells> rows;
   for (const Choice& choice : report.choices) {
@@ -238,7 +238,7 @@ std::vector<Cells> level_table(const PlanReport& report) {
     }
   }
   Cells& cells =
-      rows.emplace_back(row("(any algorithm)", std::nullopt, report.weighted_bound, std::nullopt));
+      rows.emplace_back(row("(lower bound)", std::nullopt, report.weighted_bound, std::nullopt));
   for (std::size_t level = 0; level < report.level_bounds.size(); ++level) {
     const Bound& bound = report.level_bounds[level];
     add(cells, level, bound.words, "", bound.name);
@@ -278,7 +278,7 @@ void add_choices(Description& of, const PlanReport& report) {
   for (const AsRow& row : report.as) {
     rows.push_back(line_cells(report, line_of(row)));
   }
-  rows.push_back(only_in_table(line_cells(report, {.name = "(any algorithm)",
+  rows.push_back(only_in_table(line_cells(report, {.name = "(lower bound)",
                                                    .words = report.bound.words,
                                                    .kind = std::string(report.bound.name)})));
   of.table("", std::move(rows));

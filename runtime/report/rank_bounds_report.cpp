@@ -96,7 +96,7 @@ std::string line_of(const char* what, const char* moves, const BesideBound& besi
   return fmt::format(
       "the {} of some rank {} at least {} words (bound: {}); here {} of rank {}{}{}\n", what, moves,
       grouped(beside.bound->words), beside.bound->name, grouped(beside.words), beside.rank, counted,
-      ratio ? fmt::format(": {:.3f} times that", *ratio) : "");
+      ratio ? fmt::format("; ratio {:.3f}", *ratio) : "");
 }
 
 }  // namespace

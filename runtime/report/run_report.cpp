@@ -481,10 +481,9 @@ void add_bound(Description& of, const OverBound& over) {
 }
 
 std::string times_text(const OverBound& over) {
-  return over.after_forward
-             ? fmt::format("{:.3f} times that given O and L, {:.3f} times from nothing", over.given,
-                           over.ratio)
-             : fmt::format("{:.3f} times that", over.ratio);
+  return over.after_forward ? fmt::format("ratio {:.3f} after a forward pass, {:.3f} from scratch",
+                                          over.given, over.ratio)
+                            : fmt::format("ratio {:.3f}", over.ratio);
 }
 
 // ---- a kernel ------------------------------------------------------------------------------
@@ -673,9 +672,8 @@ void add_beside(Description& of, const Report& report) {
                                     total_from_nothing(report).value_or(report.kernel.io()));
   add_bound(of, over);
   if (report.bound) {
-    of.say("\nany algorithm of its kind{} moves at least {} words (bound: {}): {}",
-           report.forward ? ", given O and L or not," : "", grouped(report.bound->words),
-           report.bound->name, times_text(over));
+    of.say("\nlower bound ({}): {} words; {}", report.bound->name, grouped(report.bound->words),
+           times_text(over));
     if (const PhaseCost prepare = preparation(report.kernel.formula); !prepare.path.empty()) {
       of.fact("ratio_without_prepare",
               over.ratio - static_cast<double>((prepare.reads + prepare.writes).value()) /
@@ -683,8 +681,8 @@ void add_beside(Description& of, const Report& report) {
     }
     for (std::size_t level = 0; level < report.kernel.levels.size(); ++level) {
       if (const OverBound its = over_bound_of_level(report, level); its.bound) {
-        of.say("level {}: at least {} words (bound: {}): {}", level + 1, grouped(its.bound->words),
-               its.bound->name, times_text(its));
+        of.say("lower bound of level {} ({}): {} words; {}", level + 1, its.bound->name,
+               grouped(its.bound->words), times_text(its));
       }
     }
   }
@@ -801,7 +799,7 @@ Description describe(const Report& report) {
     forward.fact("kernel", spelled(report.forward->plan));
     of.say("\nO and L by {}\n", title(*report.forward));
     of.member("forward", forward);
-    of.say("\nfrom nothing: {} words", grouped(*total_from_nothing(report)));
+    of.say("\nfrom scratch, with the forward pass: {} words", grouped(*total_from_nothing(report)));
   }
   add_repeated(of, report.repeated);
   add_beside(of, report);

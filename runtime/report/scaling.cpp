@@ -82,7 +82,7 @@ Cells cells_of(Index ranks, std::string_view what, const Scaling::OnGrid& on) {
           {"received", on.received},
           {{"bound counts", "words"}, on.words},
           {{"bound", "lower_bound"}, on.bound},
-          {{"over it", "ratio"}, decimals(on.ratio, 3)}};
+          {"ratio", decimals(on.ratio, 3)}};
 }
 
 std::vector<Cells> scaling_rows(const Scaling& report) {

@@ -84,7 +84,7 @@ std::string text_of(const Arguments& common) {
       continue;  // with another activation, O and L are never given
     }
     if (name == "given") {
-      parts.emplace_back(value == Value("OL") ? "O and L given" : "from nothing");
+      parts.emplace_back(value == Value("OL") ? "after a forward pass" : "from scratch");
     } else {
       parts.push_back(fmt::format("{}{} = {}", name == kInner ? "levels below M" : name,
                                   name == "n" && square ? " = m" : "",

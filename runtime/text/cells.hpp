@@ -6,7 +6,7 @@
 //   Cells cells_of(const Bound& bound) {
 //     return {{{"bound", "name"}, bound.name},           // title of the table; key and column
 //             {"words", bound.words},                     // 1,234 in the table, else 1234
-//             {{"over it", "ratio"}, decimals(bound.ratio, 3)},
+//             {{"over the bound", "ratio"}, decimals(bound.ratio, 3)},
 //             {in_json("proven"), bound.proven}};
 //   }
 

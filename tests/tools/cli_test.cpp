@@ -448,7 +448,7 @@ TEST_F(Command, TheTableHasARowAPhase) {
     EXPECT_NE(run.find(expected), std::string::npos) << expected << "\n" << run;
   }
   const std::string count = data("count backward/large --n 100 --m 80 --d 7 --M 999");
-  for (const std::string expected : {"phase1", "phase2", "O and L by forward/", "from nothing: "}) {
+  for (const std::string expected : {"phase1", "phase2", "O and L by forward/", "from scratch, "}) {
     EXPECT_NE(count.find(expected), std::string::npos) << expected << "\n" << count;
   }
   // The paper's own blocks: what they would need.

@@ -108,9 +108,9 @@ TEST_F(CurveCommand, HasTheBoundOfEachKernelsClass) {
 TEST_F(CurveCommand, SaysWhyTheTwoBoundsDiffer) {
   const std::string line = "curve --problem gradients --n 300 --d 8 --from 512 --to 2K";
   const std::string table = data(line);
-  for (const char* text : {"any algorithm", "its class", "its bound assumes",
+  for (const char* text : {"lower bound", "bound of its class", "its bound assumes",
                            "any order, no recomputation", "any order, recomputation allowed",
-                           "\nany algorithm: any order, recomputation allowed\n"}) {
+                           "\nthe lower bound assumes: any order, recomputation allowed\n"}) {
     EXPECT_NE(table.find(text), std::string::npos) << text;
   }
   const std::string over_d = " --problem gradients --n 300 --M 1K --over d --from 7 --to 9";
@@ -170,7 +170,7 @@ TEST_F(CurveCommand, FindsTheLeastM) {
 // Of what varies a heading says nothing, and each point all; sizes may be as large as they can.
 TEST_F(CurveCommand, SaysWhichProblemEachPointIs) {
   EXPECT_TRUE(data("curve --d 8 --mask causal --over n --M 1K --from 8 --to 32")
-                  .starts_with("backward d=8 M=1024, given O and L, mask causal   ("));
+                  .starts_with("backward d=8 M=1024, after a forward pass, mask causal   ("));
   const std::string varied =
       "curve --problem attention --n 9 --dv 7 --M 1K --over d --from 7 --to 9";
   EXPECT_TRUE(data(varied).starts_with("attention n=9 m=9 M=1024"));

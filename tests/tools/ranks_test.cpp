@@ -184,7 +184,7 @@ TEST_F(RanksCommand, SayHowFewWordsSomeRankMoves) {
     EXPECT_EQ(bounds["arena"]["words"], arena);
     EXPECT_EQ(bounds["small_homes"]["at_a_time"], home + 900);
     EXPECT_NE(data("count " + on)
-                  .find(fmt::format("{:.3f} times that\n", bounds["arena"]["ratio"].get<double>())),
+                  .find(fmt::format("; ratio {:.3f}\n", bounds["arena"]["ratio"].get<double>())),
               std::string::npos);
   }
   // Two groups of a rank: what is proven of one sum Z of a row says nothing.

@@ -164,14 +164,14 @@ TEST_F(SweepPictures, IsDrawnOverWhatVaries) {
   struct Drawn {
     std::string asked, label, tics, common;
   };
-  for (const Drawn& drawn :
-       {Drawn{"--where d=16,M=2K", "n = m, queries and keys", "|64|128|256|",
-              "d = 16, M = 2K, O and L given"},
-        {"--where n=64,M=2K", "d, width", "|8|16|32|64|", "n = m = 64, M = 2K, O and L given"},
-        {"--where n=64,d=16", "M, words of fast memory", "|1K|2K|4K|",
-         "n = m = 64, d = 16, O and L given"},
-        {"--where n=64,M=2K --over d", "d, width", "|8|16|32|64|",
-         "n = m = 64, M = 2K, O and L given"}}) {
+  for (const Drawn& drawn : {Drawn{"--where d=16,M=2K", "n = m, queries and keys", "|64|128|256|",
+                                   "d = 16, M = 2K, after a forward pass"},
+                             {"--where n=64,M=2K", "d, width", "|8|16|32|64|",
+                              "n = m = 64, M = 2K, after a forward pass"},
+                             {"--where n=64,d=16", "M, words of fast memory", "|1K|2K|4K|",
+                              "n = m = 64, d = 16, after a forward pass"},
+                             {"--where n=64,M=2K --over d", "d, width", "|8|16|32|64|",
+                              "n = m = 64, M = 2K, after a forward pass"}}) {
     SCOPED_TRACE(drawn.asked);
     for (const std::string kind : {"figure1", "phases"}) {
       const std::string kernel = kind == "phases" ? " --kernel backward/small" : "";

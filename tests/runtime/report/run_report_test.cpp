@@ -120,7 +120,8 @@ TEST(Report, TotalFromNothingAddsTheForwardKernel) {
   EXPECT_EQ(json["total_from_nothing"], 3002);
   EXPECT_EQ(json["forward"]["kernel"], "some/forward");
   EXPECT_EQ(json["forward"]["total"]["span"], 64);
-  EXPECT_NE(to_table(report).find("from nothing: 3,002 words"), std::string::npos);
+  EXPECT_NE(to_table(report).find("from scratch, with the forward pass: 3,002 words"),
+            std::string::npos);
   ASSERT_EQ(parse_csv(to_csv(report)).size(), 6U);
   EXPECT_EQ(parse_csv(to_csv(report))[5].at("kernel"), "some/forward");
   // Where O and L came with the request, the words that made them are not known.
