@@ -1,9 +1,9 @@
-// The choice of `--objective time` beside all its alternatives, interleaved. An iteration times
-// every kernel that fits, from nothing (with the forward pass where it needs one), the planner's
-// choice first. Rates are the machine's calibration if there is one. The time of the benchmark is
-// the choice's. Counters hold medians over the iterations: the choice's ms, those of the fastest
-// alternative, and the quartiles of the ratio of that one's time to the choice's, iteration by
-// iteration.
+// Compares the choice of `--objective time` with all its alternatives, interleaved. An iteration
+// times each kernel that fits, the planner's choice first. All start from scratch: a kernel that
+// needs a forward pass is timed with one. Rates come from the machine's calibration if it has one.
+// The time of the benchmark is the time of the choice. Counters hold medians over the iterations:
+// the milliseconds of the choice and of the fastest alternative. They also hold quartiles of the
+// ratio of the alternative's time to the choice's in the same iteration.
 //
 //   redblue_bench --benchmark_filter=auto/ --benchmark_counters_tabular=true
 
@@ -28,7 +28,7 @@ namespace redblue {
 namespace {
 
 constexpr int kIterations = 9;
-constexpr double kHopeless = 3;  // times the time of the choice: not run again
+constexpr double kHopeless = 3;  // slower by this factor than the choice: not timed again
 
 double quantile(std::vector<double> values, double at) {
   std::ranges::sort(values);
@@ -48,7 +48,7 @@ void beside_all(benchmark::State& state, Index n, Index d, const CachePart& cach
   Rates rates;
   try {
     rates = machine_rates();
-  } catch (const std::exception& error) {  // a calibration of another machine, or an older one
+  } catch (const std::exception& error) {  // the calibration is of another machine, or too old
     state.SkipWithError(error.what());
     return;
   }

@@ -1,6 +1,6 @@
-// One query and many keys, as decoding has them: attention/rows with its keys in groups, on one
-// thread and on several, beside memcpy of its keys and values on as many. All read each word of
-// these once: bytes_per_second is of K and V.
+// One query and many keys, as in decoding. Times attention/rows with its keys in groups, on one
+// thread and on several, and memcpy of its keys and values on as many threads. Both read each word
+// of K and V once, and bytes_per_second counts these words.
 //
 //   redblue_bench --benchmark_filter=^decode/ --benchmark_repetitions=7
 //       --benchmark_enable_random_interleaving=true

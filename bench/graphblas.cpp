@@ -7,7 +7,7 @@
 
 #include "bench/sparse_peers.hpp"
 
-extern "C" {  // its header does not say so
+extern "C" {  // GraphBLAS.h does not declare it
 #include <GraphBLAS.h>
 }
 
@@ -20,7 +20,7 @@ void check(GrB_Info info, const char* what) {
   }
 }
 
-// A matrix of GraphBLAS, by rows.
+// A GraphBLAS matrix, stored by rows.
 class Matrix {
  public:
   Matrix() = default;
@@ -41,7 +41,7 @@ class Matrix {
   static Matrix full(Index rows, Index cols, const float* words) {
     Matrix made(rows, cols);
     const std::size_t bytes = static_cast<std::size_t>(rows * cols) * sizeof(float);
-    void* copy = std::malloc(bytes);  // GraphBLAS takes it, and frees it
+    void* copy = std::malloc(bytes);  // GraphBLAS takes ownership of it
     std::memcpy(copy, words, bytes);
     check(GxB_Matrix_pack_FullR(made.matrix_, &copy, bytes, false, nullptr), "pack");
     return made;
@@ -79,7 +79,7 @@ class Matrix {
     GrB_Matrix_ncols(&cols, matrix_);
     return static_cast<Index>(cols);
   }
-  // Requires: all words are there. The matrix is empty then.
+  // Returns all words and empties the matrix. Requires: every entry is stored.
   [[nodiscard]] std::vector<float> take() {
     const auto size = static_cast<std::size_t>(rows() * cols());
     void* words = nullptr;
@@ -97,7 +97,7 @@ class Matrix {
   GrB_Matrix matrix_ = nullptr;
 };
 
-// For each row a number.
+// One number for each row.
 class Vector {
  public:
   Vector(GrB_Monoid sum, const Matrix& of) {
@@ -110,7 +110,7 @@ class Vector {
   void apply(GrB_UnaryOp op) {
     check(GrB_Vector_apply(vector_, nullptr, nullptr, op, vector_, nullptr), "apply");
   }
-  // In all entries of the row of a matrix.
+  // Returns `of` with each row's number combined with all entries of the row.
   [[nodiscard]] Matrix over(const Matrix& of, GrB_Semiring semiring) const {
     const Matrix by = Matrix::diagonal(vector_);
     Matrix found(of.rows(), of.cols());
@@ -129,7 +129,7 @@ Matrix product(const Matrix& a, const Matrix& b) {
         "mxm");
   return made;
 }
-// A B^T, of all entries or where a mask has some.
+// Returns A B^T: all entries, or only the entries that the mask `where` has.
 Matrix product_transposed(const Matrix& a, const Matrix& b, GrB_Matrix where) {
   Matrix made(a.rows(), b.rows());
   check(GrB_mxm(made.get(), where, nullptr, GrB_PLUS_TIMES_SEMIRING_FP32, a.get(), b.get(),

@@ -1,6 +1,6 @@
-// The speed of each kernel, and the words it moves: one benchmark a kernel, shape and M. An
-// iteration is a whole run on a fresh machine. Counters: the words counted and those of the
-// formula, the peak, the flops, GF/s, and GF/s in percent of multiply-adds out of registers.
+// The speed of each kernel and the words it moves: one benchmark for each kernel, shape and M. An
+// iteration is a whole run on a fresh machine. Counters: words counted, words by the formula, peak,
+// flops, GF/s, and GF/s as a percentage of multiply-adds in registers.
 //
 //   redblue_bench --benchmark_filter=backward/ --benchmark_counters_tabular=true
 
@@ -21,14 +21,15 @@ struct Size {
   Shape shape;
   Index M;
 };
-// M around d^2, well above it, and with room for everything; then sizes that no block divides.
+// M around d^2, well above it, and with room for everything. The last shape is divisible by no
+// block.
 constexpr Size kSizes[] = {
     {{512, 512, 64}, 4096},
     {{512, 512, 64}, 32768},
     {{512, 512, 64}, Index{1} << 21},
     {{509, 257, 61}, 9973},
 };
-// For speed, with M about three quarters of an L2 of 512 KiB: widths and lengths of all kinds.
+// For speed: various widths and lengths, with M about three quarters of an L2 of 512 KiB.
 constexpr Index kL2 = 98304;
 constexpr Size kFast[] = {
     {{4096, 4096, 64}, kL2},  {{4096, 4096, 128}, kL2}, {{4096, 4096, 32}, kL2},
@@ -84,7 +85,8 @@ void add(const KernelName& kernel, const Size& size) {
   })->Unit(benchmark::kMillisecond);
 }
 
-// Each kernel on each problem that it fits in; those for speed, where they are made for it.
+// Registers each kernel for each problem that it fits. The sizes for speed are only for kernels
+// that can be split.
 bool register_all() {
   for (const KernelName& kernel : kernel_names()) {
     for (const Size& size : kSizes) {

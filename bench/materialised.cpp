@@ -10,7 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/materialised.cpp"
 #include <hwy/foreach_target.h>
-// foreach_target.h comes first.
+// foreach_target.h must come first.
 #include <hwy/highway.h>
 
 #include "kernels/arithmetic/exp-inl.hpp"
@@ -68,7 +68,7 @@ float exponentiate_row(float* s, Index m) {
   return hn::GetLane(hn::SumOfLanes(kLanes, sum));
 }
 
-// q = e / l * (q - v) with v = sum e q / l; and, where f is kept, e = e / l.
+// q = e / l * (q - v) with v = sum e q / l. If f is kept, also e = e / l.
 template <bool keeps_f>
 HWY_INLINE void gradient_of_row(float* e, float* q, float l, Index m) {
   const Vector zero = hn::Zero(kLanes);
@@ -115,7 +115,7 @@ HWY_EXPORT(gradient_row);
 HWY_EXPORT(gradient_row_with_f);
 HWY_EXPORT(scale_row);
 
-// C (rows x cols) = factor A B, where either factor may be transposed.
+// C (rows x cols) = factor A B. Either factor may be transposed.
 void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, Index rows, Index cols, Index depth,
              const float* A, const float* B, float* C, float factor = 1) {
   const auto lda = static_cast<int>(a == CblasNoTrans ? depth : rows);
@@ -130,8 +130,8 @@ std::size_t size(Index rows, Index cols) {
 
 }  // namespace
 
-// Rows are whole vectors: a store into the end of a row would touch the next one, which is another
-// thread's.
+// Rows must be whole vectors. Otherwise a store to the end of a row would touch the next row, which
+// belongs to another thread.
 Materialised::Materialised(const Shape& shape)
     : O((require(shape.m % 16 == 0 && shape.d % 16 == 0, "m and d are multiples of 16"),
          size(shape.n, shape.d))),

@@ -1,8 +1,8 @@
 #pragma once
-// Attention as one would write it without redblue: OpenBLAS products with n x m matrices in main
-// memory, and one vectorised pass over each row between them. Everything is allocated beforehand.
-// No pass is superfluous (1 / l is applied where p is made, or to O). Words that a later product
-// needs are kept: g from nothing takes three n m d products.
+// Attention as a programmer would write it without redblue: OpenBLAS products with n x m matrices
+// in main memory, and one vectorised pass over each row between them. All memory is allocated
+// beforehand. There are no needless passes: 1 / l is applied when p is computed, or to O. Words
+// that a later product needs are kept, so g from scratch takes three n m d products.
 
 #include <vector>
 
@@ -14,13 +14,14 @@ class Materialised {
  public:
   explicit Materialised(const Shape& shape);
 
-  // Row-major, of the shapes that the kernels take. `threads` is for OpenBLAS and for the rows.
+  // Arguments are row-major, in the shapes of the kernels. `threads` is for OpenBLAS and for the
+  // row passes.
   void forward(const float* A1, const float* A2, const float* A3, const float* X, const float* Y,
                int threads);
   void gradient(const float* A1, const float* A2, const float* A3, const float* X, const float* Y,
                 const float* dO, int threads);
 
-  // dQ, dK and dV of Q, K and V, in five products of n m d.
+  // Computes dQ, dK and dV from Q, K and V, in five products of n m d.
   void gradients(const float* Q, const float* K, const float* V, const float* dO, float scale,
                  int threads);
 

@@ -1,8 +1,8 @@
-// redblue beside an implementation without it, interleaved. An iteration times the kernel, the same
-// problem by OpenBLAS with materialised matrices, and multiply-adds out of registers, one after the
-// other. The first two run after a rest and a run that is not timed. The time of the benchmark is
-// the kernel's. Counters hold medians over the iterations, and the quartiles of the ratio of one
-// iteration's two times.
+// Compares redblue with an implementation without it, interleaved. An iteration times three
+// programs one after the other: the kernel, the same problem with OpenBLAS and materialised
+// matrices, and multiply-adds in registers. Before each of the first two there is a rest and an
+// untimed run. The time of the benchmark is the kernel's. Counters hold medians over the
+// iterations, and quartiles of the ratio of the peer's time to the kernel's in the same iteration.
 //
 //   redblue_bench --benchmark_filter=peer/ --benchmark_counters_tabular=true
 
@@ -26,7 +26,7 @@ namespace redblue {
 namespace {
 
 constexpr int kIterations = 15;
-// The fast memory of a kernel, and its words if the cache is not known.
+// The fast memory of a kernel, and its words if the cache size is unknown.
 struct Peer {
   const char* kernel;
   CachePart cache;
@@ -46,13 +46,13 @@ double quantile(std::vector<double> values, double at) {
   return values[static_cast<std::size_t>(at * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
-// Threads that have done their part of either side spin before they sleep, and would slow down the
-// next timing.
+// Waits until idle threads sleep. Threads that have finished one side's work spin before they
+// sleep, and would slow down the next timing.
 void rest() {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
-// The time of a second run: the other side's words are in the caches before the first.
+// Returns the time of a second run. Before the first run, the caches hold the other side's words.
 template <class Work>
 double seconds(const Work& work) {
   rest();
@@ -62,7 +62,7 @@ double seconds(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The largest difference over the largest value.
+// Returns the largest difference divided by the largest value.
 double difference(const float* a, const std::vector<float>& b) {
   double off = 0;
   double largest = 0;
@@ -105,7 +105,8 @@ void beside(benchmark::State& state, const Peer& by, const Shape& shape, Index t
     counts = run_on_team(kernel, plan, team, {problem.io()}, topology).counts;
   };
 
-  // Given O and L, a kernel has less to do than the peer: only its share of the peak is reported.
+  // A kernel that starts after a forward pass has less work than the peer. Then only its percentage
+  // of the peak is reported.
   const bool like = !kernel.needs_forward();
   by_us();
   if (like) {

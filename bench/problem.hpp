@@ -1,5 +1,5 @@
 #pragma once
-// A problem in buffers, for benchmarks: all that a kernel is given and returns.
+// A problem in buffers, for benchmarks: all operands and results of a kernel.
 
 #include <map>
 #include <span>
@@ -12,8 +12,8 @@ namespace redblue {
 
 class BenchProblem {
  public:
-  // Operands are from seed 1; O and L, if the kernel is given them, are from forward/rows
-  // or attention/rows.
+  // Operands are generated from seed 1. If the kernel takes O and L, forward/rows or attention/rows
+  // computes them.
   BenchProblem(const KernelName& kernel, const Shape& shape);
 
   [[nodiscard]] const Operands& io() const { return io_; }

@@ -1,7 +1,7 @@
-// Kernels of sparse operands beside the same problem with its live scores in main memory, as plain
-// loops over CSR and by SuiteSparse:GraphBLAS. X is the identity; A1 and A2 have `stored` entries a
-// row. An iteration times the kernel and both peers, one after the other; counters hold medians,
-// and the least bytes that a peer keeps for its live scores.
+// Compares kernels of sparse operands with two programs that keep the live scores in main memory:
+// plain loops over CSR, and SuiteSparse:GraphBLAS. X is the identity, scaled. A1 and A2 have
+// `stored` entries in each row. An iteration times the kernel and both peers, one after the other.
+// Counters hold medians, and the fewest bytes that a peer needs for its live scores.
 //
 //   redblue_bench --benchmark_filter=peer/.*/sparse --benchmark_counters_tabular=true
 
@@ -43,7 +43,7 @@ Sparsity entries_of(const Size& size) {
           made(Rule::Kind::random, "A2", size.n)};
 }
 
-// Operands and results in buffers. Scores have the deviation 1.
+// Operands and results in buffers. Scores have standard deviation 1.
 class SparseBench {
  public:
   explicit SparseBench(const Size& size)
@@ -54,14 +54,14 @@ class SparseBench {
     for (const Signature& operand : {kA3, kY, kdO}) {
       fill(operand, problem_);
     }
-    // Values of A1 and A2 have the variance 1/3.
+    // Values of A1 and A2 have variance 1/3.
     const float of_score =
         3 * std::sqrt(static_cast<float>(size.d)) / static_cast<float>(size.stored);
     buffers_["X"].assign(words_of(kSparseX), of_score);
   }
 
   [[nodiscard]] const Problem& problem() const { return problem_; }
-  // What a kernel is given and returns.
+  // Returns the operands and results of a kernel.
   [[nodiscard]] Operands io_of(const Kernel& kernel) {
     Operands io;
     for (const Signature& operand : kernel.operands) {
@@ -91,7 +91,7 @@ class SparseBench {
                             operand.rows_of(problem_.shape), operand.cols_of(problem_.shape)))
         .first->second;
   }
-  // As an operand of so many rows and columns.
+  // Fills an operand with the values of an input with the shape of `as`.
   void fill(const Signature& operand, const Problem& as) {
     std::vector<float>& words = buffers_[operand.name];
     words.resize(words_of(operand));
@@ -116,7 +116,7 @@ double seconds(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The largest difference over the largest value.
+// True if the largest difference is small compared with the largest value.
 bool agree(const float* a, const std::vector<float>& b) {
   double off = 0;
   double largest = 0;
@@ -142,7 +142,7 @@ void beside(benchmark::State& state, const std::string& name, const Size& size, 
                  .counts;
   };
   for ([[maybe_unused]] auto _ : state) {
-    // From nothing, as the peers: a kernel that is given O and L has the forward pass before it.
+    // The peers start from scratch. So a kernel that needs O and L is timed with a forward pass.
     ours.push_back(seconds([&] {
       if (!forward) {
         run(find_kernel("forward/sparse-rows"));

@@ -45,8 +45,8 @@ Csr transposed(const Csr& of, Size columns) {
   return found;
 }
 
-// A B by Gustavson's algorithm: a row of sums and which of them are there; once to count, once to
-// fill.
+// Returns A B by Gustavson's algorithm. It keeps a row of sums and flags for the sums present. The
+// first pass counts entries, the second fills them.
 Csr product(const Csr& A, const Csr& B, Size columns, int threads) {
   const Size rows = std::ssize(A.offsets) - 1;
   Csr C;
@@ -121,7 +121,7 @@ class Loops final : public SparsePeer {
     }
   }
 
-  // v = rowsum(f q), so that O is not made.
+  // Computes v as rowsum(f q), so that O is not needed.
   void gradient(const SparseOperands& of, int threads) override {
     score(of, threads);
     const Size n = of.where.A1().rows;
@@ -171,7 +171,7 @@ class Loops final : public SparsePeer {
   }
 
  private:
-  // f over live scores, and h = A3 Y.
+  // Computes f over the live scores, and h = A3 Y.
   void score(const SparseOperands& of, int threads) {
     d_ = of.where.A1().cols;
     const Size m = of.where.A2().rows;

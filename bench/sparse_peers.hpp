@@ -1,7 +1,8 @@
 #pragma once
-// Attention of sparse A1, X and A2 as one would write it without redblue: live scores in one CSR
-// matrix in main memory, and one step after the other over it (SpGEMM, softmax, SpMM; SDDMM and the
-// two sparse products of the gradient). As plain loops, and by SuiteSparse:GraphBLAS.
+// Attention of sparse A1, X and A2 as a programmer would write it without redblue. The live scores
+// are one CSR matrix in main memory, and each step runs over all of it: SpGEMM, softmax and SpMM;
+// for the gradient also SDDMM and two sparse products. There are two versions: plain loops, and
+// SuiteSparse:GraphBLAS.
 
 #include <cstdint>
 #include <memory>
@@ -11,7 +12,7 @@
 
 namespace redblue {
 
-// Operands in main memory: the values of stored entries row by row, and dense A3, Y and dO.
+// Operands in main memory: the values of stored entries by rows, and dense A3, Y and dO.
 struct SparseOperands {
   const Sparsity& where;
   const float *A1, *X, *A2;
@@ -25,7 +26,7 @@ class SparsePeer {
   SparsePeer& operator=(const SparsePeer&) = delete;
   virtual ~SparsePeer() = default;
 
-  // O; and g, given nothing.
+  // Compute O, or g from scratch.
   virtual void forward(const SparseOperands& of, int threads) = 0;
   virtual void gradient(const SparseOperands& of, int threads) = 0;
 

@@ -13,14 +13,15 @@ namespace redblue {
 namespace {
 
 constexpr Index kCacheLine = 16;            // words
-constexpr Index kSlack = Index{16} * 1024;  // words, 64 KiB: a small M seldom slides its tiles
+constexpr Index kSlack = Index{16} * 1024;  // words, 64 KiB: lets a small M seldom slide
 constexpr std::size_t kHugePage = std::size_t{2} << 20;  // bytes
 constexpr Index kHugePageWords = kHugePage / sizeof(float);
 constexpr Index kManyWords = Index{32} * 1024;
-constexpr Index kMostWords = std::numeric_limits<Index>::max() / 8;  // whose bytes can be counted
+constexpr Index kMostWords = std::numeric_limits<Index>::max() / 8;  // bytes fit an Index
 
 // A tile of at least 128 words starts on a cache line and so wastes less than an eighth of its
-// size; smaller tiles lie anywhere. That keeps the span within 9/8 of the capacity and kSlack.
+// size. Smaller tiles start anywhere. The span is therefore at most 9/8 of the capacity, plus
+// kSlack.
 constexpr Index aligned(Index offset, Index words) {
   return words < 8 * kCacheLine ? offset : ceil_div(offset, kCacheLine) * kCacheLine;
 }
@@ -32,10 +33,10 @@ Arena::Arena(Index capacity) {
   const bool addressable = limit <= Words(kMostWords);
   if (addressable) {
     limit_ = limit.value();
-    // Whole huge pages, and one more, so that the first can be aligned.
+    // Whole huge pages, plus one so that the first can be aligned.
     const auto pages = static_cast<std::size_t>(ceil_div(limit_, kHugePageWords));
     mapping_bytes_ = (pages + 1) * kHugePage;
-    // Pages are allocated when they are first touched: a generous M costs address space only.
+    // The system allocates a page at its first touch, so a generous M costs address space only.
     mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   }
@@ -47,9 +48,10 @@ Arena::Arena(Index capacity) {
   const auto start = reinterpret_cast<std::uintptr_t>(mapping_);
   const std::size_t lead = (kHugePage - start % kHugePage) % kHugePage;
   base_ = reinterpret_cast<float*>(static_cast<char*>(mapping_) + lead);
-  // Small pages lie anywhere in physical memory: some pages of an arena as large as a cache would
-  // compete for the same lines. The words of one huge page do not. The call is a hint, and its
-  // failure is harmless. An arena for an L1, which is indexed by virtual addresses, gains nothing.
+  // Small pages are scattered over physical memory. In an arena as large as a cache, some of them
+  // would compete for the same lines; the words of one huge page do not. The call is a hint, so its
+  // failure is harmless. An arena for an L1 gains no speed from it, because an L1 is indexed by
+  // virtual addresses.
   if (capacity >= kManyWords) {
     madvise(base_, mapping_bytes_ - kHugePage, MADV_HUGEPAGE);
   }
@@ -59,7 +61,7 @@ Arena::~Arena() {
   munmap(mapping_, mapping_bytes_);
 }
 
-// The lowest hole that is large enough; else the place behind the last tile.
+// Returns the lowest hole that is large enough, else the place behind the last tile.
 Arena::Hole Arena::hole_for(Index words) const {
   Index end = 0;
   std::size_t position = 0;

@@ -1,10 +1,9 @@
 #pragma once
-// The fast memory: one contiguous, aligned range of addresses, in which tiles are placed. Any set
-// of tiles of at most `capacity` words in sum fits, whatever was placed and released before: if no
-// hole is large enough, the living tiles slide together. An address is therefore valid only until
-// the next placement.
+// The fast memory: one contiguous, aligned range of addresses that holds the tiles. Tiles of at
+// most `capacity` words together always fit: if no hole is large enough, the living tiles slide
+// together. An address is therefore valid only until the next placement.
 //
-// Requires: the caller (Machine) keeps the sum within the capacity.
+// Requires: the caller (Machine) keeps the total within the capacity.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +27,7 @@ class Arena {
     Index words = 0;
     Holds holds = Holds::sums;
     Index offset = 0;
-    Tile* tile = nullptr;  // the owner, which updates this when it is moved
+    Tile* tile = nullptr;  // the owner; Tile updates this pointer when the tile is moved
   };
 
   // Throws: std::system_error if the address space cannot be reserved.
@@ -38,20 +37,21 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   [[nodiscard]] Slot* place(std::string_view name, Index words);
-  // Whether placing this number of words would slide the living tiles together.
+  // True if placing this number of words would slide the living tiles together.
   [[nodiscard]] bool slides_for(Index words) const { return !hole_for(words).fits; }
   void release(Slot* slot) noexcept;
 
   [[nodiscard]] float* address(const Slot& slot) const { return base_ + slot.offset; }
   // The living slots in ascending order of addresses.
   [[nodiscard]] const std::vector<Slot*>& living() const { return living_; }
-  // The number of tiles placed so far. An address is valid until it grows.
+  // The number of tiles placed so far. An address is valid only while this number stays the same.
   [[nodiscard]] std::uint64_t placed() const { return next_id_; }
-  // The words up to the farthest one ever in use: at most capacity + capacity / 8 + 16384.
+  // The number of words from the start to the farthest address ever used. It is at most capacity +
+  // capacity / 8 + 16384.
   [[nodiscard]] Index span() const { return span_; }
 
  private:
-  // A place for a tile, and the position in living_ of the slot that follows it.
+  // A place for a tile. `position` is the index in living_ of the slot that follows it.
   struct Hole {
     Index offset;
     std::size_t position;
@@ -64,7 +64,7 @@ class Arena {
   float* base_ = nullptr;
   void* mapping_ = nullptr;
   std::size_t mapping_bytes_ = 0;
-  std::deque<Slot> slots_;  // at stable addresses; spare_ holds the released ones
+  std::deque<Slot> slots_;  // stable addresses; spare_ points to the released slots
   std::vector<Slot*> spare_;
   std::vector<Slot*> living_;
   std::uint64_t next_id_ = 0;

@@ -28,7 +28,7 @@ void scatter(const float* from, float* matrix, Index width, Range rows, Range co
   }
 }
 
-// Calls copy(words). The number is a compile-time constant for a whole row of a panel.
+// Calls copy(words). For a whole row of a panel, the number is a compile-time constant.
 template <class Copy>
 void for_line(Index words, const Copy& copy) {
   if (words == kPanel) {
@@ -39,8 +39,8 @@ void for_line(Index words, const Copy& copy) {
 }
 
 // Processors prefetch by themselves, but not into the next page. This prefetches two pages ahead,
-// and into the second cache, since the first has no room. The address is computed as a number:
-// unlike a pointer it may lie behind the matrix.
+// into the second cache, since the first is too small. The address is computed as a number because,
+// unlike a pointer, a number may lie behind the matrix.
 void fetch_ahead(const float* word) {
   constexpr std::uintptr_t kAhead = 2048 * sizeof(float);
   constexpr int kForReading = 0;
@@ -101,7 +101,7 @@ void scatter_tile(const float* __restrict from, float* __restrict matrix, Index 
   }
 }
 
-// Visits the windows whose row-major words, one after the other, are those of the tile.
+// Visits windows. Their row-major words, concatenated, are the words of the tile.
 template <class Visit>
 void for_windows(Range rows, Range columns, Orientation orientation, const Visit& visit) {
   if (orientation == Orientation::straight) {
@@ -121,12 +121,12 @@ std::size_t words_of(Range rows, Range columns) {
   return static_cast<std::size_t>(rows.size() * columns.size());
 }
 
-// Calls visit(word of the rows, word of the tile) for each word of some rows of a block, which are
-// row-major, and of its tile.
+// Calls visit(index in `rows`, index in the tile) for each word of some rows of a block. The words
+// of `rows` are row-major.
 template <class Visit>
 void for_words(Index height, Index width, Range rows, Orientation orientation, const Visit& visit) {
   const bool straight = orientation == Orientation::straight;
-  const Index step = straight ? 1 : width;  // from word to word of a run
+  const Index step = straight ? 1 : width;  // from one word of a run to the next
   const auto run = [&](Index i, Index j, Index place, Index words) {
     const Index line = (i - rows.begin) * width + j;
     for (Index k = 0; k < words; ++k) {
@@ -202,7 +202,8 @@ RamBacking::Memory RamBacking::memory(Index rows, Index columns, Unwritten unwri
   if (memory == nullptr) {
     throw std::bad_alloc();
   }
-  // Of a large matrix, few pages: the first touch of one costs as much as its words.
+  // A large matrix asks for huge pages: the first touch of a page costs as much as moving its
+  // words.
   constexpr std::size_t kSmallPage = 4096;
   constexpr std::size_t kLarge = std::size_t{4} << 20;
   if (words * sizeof(float) >= kLarge) {

@@ -1,6 +1,6 @@
 #pragma once
-// The storage of a slow matrix. A backing reads and writes windows of rows and columns and knows
-// neither tiles nor counts. A new kind of store is a new backing; kernels stay as they are.
+// The storage of a slow matrix. A backing reads and writes windows of rows and columns. It knows
+// neither tiles nor counts. A new kind of store is a new backing, and kernels do not change.
 
 #include <cstdint>
 #include <memory>
@@ -22,14 +22,14 @@ class Fetch {
   virtual ~Fetch() = default;  // Requires: the read has ended.
 
   virtual void wait() noexcept = 0;
-  // Waits for the end. Throws: what the read threw.
+  // Waits until the read has ended, and rethrows its exception if it failed.
   virtual void finish() = 0;
-  // Whether it is known that finish() need not wait.
+  // True if finish() is known to return without waiting.
   [[nodiscard]] virtual bool is_over() { return false; }
 };
 
-// A row of words in the store: a number that no other backing of this process has, now or later,
-// and a row of it.
+// A row of words in the store: the backing's number, unique and never reused in this process, and
+// the row there.
 struct StoredRow {
   std::uint64_t backing;
   Index row;
@@ -42,19 +42,20 @@ class Backing {
   Backing& operator=(const Backing&) = delete;
   virtual ~Backing() = default;
 
-  // The words of the window, row by row. Requires: a window inside the matrix, and a span of
-  // exactly its words.
+  // Moves the words of the window, row by row. Requires: the window lies inside the matrix, and the
+  // span has exactly its words.
   virtual void read(Range rows, Range columns, std::span<float> to) const = 0;
   virtual void write(Range rows, Range columns, std::span<const float> from) = 0;
 
-  // The same window with its words in the order of a tile (memsim/layout.hpp) that is the window or
-  // its transpose. The default moves a panel at a time; transposed, a row of a panel.
+  // Moves the same window with its words in the order of a tile (memsim/layout.hpp). The tile is
+  // the window or its transpose. By default each call to read() or write() moves one panel, or one
+  // row of a panel if transposed.
   virtual void read_tile(Range rows, Range columns, Orientation orientation,
                          std::span<float> to) const;
   virtual void write_tile(Range rows, Range columns, Orientation orientation,
                           std::span<const float> from);
-  // The words of the window that are in the store, all of which a transfer moves; and those of one
-  // row.
+  // words() returns how many words of the window the store holds. A transfer moves all of them.
+  // stored() returns the columns of one row that the store holds.
   [[nodiscard]] virtual Index words(Range rows, Range columns) const {
     return rows.size() * columns.size();
   }
@@ -62,11 +63,12 @@ class Backing {
     return {columns};
   }
 
-  // Where a row's words are: those of a backing that shows rows of another are there.
+  // Returns where the row is stored. A backing that shows rows of another backing returns its row
+  // there.
   [[nodiscard]] virtual StoredRow stored_row(Index row) const { return {number_, row}; }
 
-  // Begins a read_tile(). Requires: `to` is valid until the fetch has ended. Null if the backing
-  // gains nothing by it; the caller then calls read_tile().
+  // Begins a read_tile(). Requires: `to` is valid until the fetch has ended. Returns null if the
+  // backing cannot read in the background; the caller then calls read_tile().
   [[nodiscard]] virtual std::unique_ptr<Fetch> fetch_tile(Range /* rows */, Range /* columns */,
                                                           Orientation /* orientation */,
                                                           std::span<float> /* to */) const {
@@ -99,8 +101,8 @@ class BorrowedBacking : public Backing {
   Index columns_;
 };
 
-// What words are until they are written: NaN, so that a read of them shows; or whatever costs no
-// time, on pages that are not there before.
+// The value of words before their first write. `nan` makes a read of them visible. `any` leaves the
+// pages untouched, so that creating the matrix takes no time.
 enum class Unwritten { nan, any };
 
 // Words in main memory.
@@ -120,8 +122,8 @@ class RamBacking : public BorrowedBacking {
   Memory words_;
 };
 
-// Some rows of another backing, one range after the other, in any order. A tile of several ranges
-// is moved some whole rows at a time, and not fetched ahead.
+// Row ranges of another backing, concatenated in any order. A tile that spans several ranges is
+// moved a few whole rows per call, and is not fetched ahead.
 class SelectedRows : public Backing {
  public:
   SelectedRows(Backing& whole, std::vector<Range> rows);
@@ -142,26 +144,27 @@ class SelectedRows : public Backing {
 
  private:
   [[nodiscard]] std::size_t range_of(Index row) const;
-  // Calls visit(rows of the whole, the first of them here) for each range that these rows touch.
+  // Calls visit(rows of the whole, index here of the first of them) for each range that `rows`
+  // touches.
   template <class Visit>
   void each_part(Range rows, const Visit& visit) const;
-  // Calls visit(rows of the whole, rows of the tile, room for their words) for a few rows at a
-  // time.
+  // Calls visit(rows of the whole, rows of the tile, buffer for their words) for at most kPanel
+  // rows per call.
   template <class Visit>
   void each_few(Range rows, Range columns, const Visit& visit) const;
-  // The rows in the whole where all are of one range; else an empty range.
+  // Returns the rows' place in the whole if one range holds all of them, else an empty range.
   [[nodiscard]] Range in_one(Range rows) const;
   [[nodiscard]] Backing& writable() const;
 
   const Backing& readable_;
   Backing* writable_ = nullptr;
   std::vector<Range> ranges_;
-  std::vector<Index> firsts_;  // the first row of each range here, and their number
+  std::vector<Index> firsts_;  // the first row here of each range; last, the number of rows
 };
 
-// Some rows of a matrix, which lie one below the other in another backing, from its row `first` on,
-// in their order; the others are nowhere. Requires, of what is read or written: rows that are
-// there, next to each other.
+// A matrix with only some of its rows stored. The stored rows lie one below the other in another
+// backing, in order, from its row `first` on. Requires: each read or write is for stored rows of
+// one range.
 class SpreadRows : public Backing {
  public:
   SpreadRows(Backing& lying, std::vector<Range> rows, Index first = 0);
@@ -180,7 +183,7 @@ class SpreadRows : public Backing {
 
   Backing& lying_;
   std::vector<Range> rows_;
-  std::vector<Index> firsts_;  // the first row of each range where they lie
+  std::vector<Index> firsts_;  // the first row in lying_ of each range
 };
 
 }  // namespace redblue

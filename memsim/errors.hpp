@@ -9,19 +9,19 @@
 
 namespace redblue {
 
-// Misuse by a caller, most often blocks, tiles or matrices that do not fit together.
+// Misuse by a caller, most often blocks, tiles or matrices with shapes that do not match.
 class ShapeMismatch : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-// A request exceeds the free fast memory. The machine is as it was before the request.
+// A request exceeds the free fast memory. The machine is unchanged.
 class FastMemoryOverflow : public std::runtime_error {
  public:
   FastMemoryOverflow(const std::string& message, Index missing_words)
       : std::runtime_error(message), missing_(missing_words) {}
 
-  // The words by which M would have to grow for this request to pass.
+  // The number of words by which M would have to grow for this request to pass.
   [[nodiscard]] Index missing() const { return missing_; }
 
  private:
@@ -34,13 +34,13 @@ class CountOverflow : public std::overflow_error {
   using std::overflow_error::overflow_error;
 };
 
-// The system refuses a thread. `purpose` says which one: "rank 7 of 64".
+// The error if the system refuses a thread. `purpose` names the thread: "rank 7 of 64".
 inline std::system_error no_thread(const std::string& purpose, std::error_code reason) {
   return {reason, "no thread can be started for " + purpose +
                       ": ask for fewer, or raise the limit of processes (ulimit -u)"};
 }
 
-// Throws: ShapeMismatch naming `what` unless `holds`.
+// Throws: ShapeMismatch with the text `what` unless `holds`.
 inline void require(bool holds, const char* what) {
   if (!holds) {
     throw ShapeMismatch(std::string("required: ") + what);

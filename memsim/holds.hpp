@@ -1,6 +1,7 @@
 #pragma once
-// What the words of a tile, of a slow matrix or of a block are. Machines count kinds apart. A word
-// of every kind weighs one word in M and on its way, where Machine::weigh() says nothing else.
+// The kinds of words that a tile, a slow matrix or a block can hold. Machines count each kind
+// separately. A word of any kind weighs one word, in M and when moved, unless Machine::weigh()
+// changes that.
 
 #include <array>
 #include <cstddef>
@@ -12,9 +13,9 @@
 namespace redblue {
 
 enum class Holds : std::uint8_t {
-  operands,  // factors of products: given, or made where they are used
-  scores,    // a word for each pair of a query and a key
-  sums,      // what is added up to be written, partial results, and of rows maxima, sums, L and v
+  operands,  // factors of products: inputs, or computed where they are used
+  scores,    // one word for each pair of a query and a key
+  sums,      // accumulators, partial results, and row statistics (maxima, sums, L and v)
   indices
 };
 inline constexpr std::array kHolds = {Holds::operands, Holds::scores, Holds::sums, Holds::indices};
@@ -22,12 +23,12 @@ std::string_view to_string(Holds holds);
 
 struct KindCounts {
   IoCount io;
-  Index peak = 0;  // the most words of this kind live at a time
+  Index peak = 0;  // the most words of this kind that were live at once
 
   friend bool operator==(const KindCounts&, const KindCounts&) = default;
 };
 
-// A value for each kind.
+// One value for each kind.
 template <class T>
 struct ByKind {
   std::array<T, kHolds.size()> values{};

@@ -1,5 +1,5 @@
 #pragma once
-// The uncounted access of host programs to slow matrices, whole or by row ranges (a matrix may be
+// Uncounted access of host programs to slow matrices, whole or by row ranges (a matrix may be
 // larger than memory). Kernels must not include this header; a test checks that.
 
 #include <span>
@@ -10,8 +10,8 @@ namespace redblue {
 
 class HostAccess {
  public:
-  // Row by row. Throws: ShapeMismatch unless the rows are the matrix's and `words` has exactly
-  // theirs.
+  // Copies rows in row-major order. Throws: ShapeMismatch unless the rows lie in the matrix and
+  // `words` has exactly their size.
   static void put(SlowMatrix& matrix, Range rows, std::span<const float> words);
   static void get(const SlowMatrix& matrix, Range rows, std::span<float> words);
 

@@ -1,11 +1,11 @@
 #pragma once
-// Counts of moved words and of operations. Values.
+// Counts of words moved and of operations, as plain values.
 
 #include "memsim/words.hpp"
 
 namespace redblue {
 
-// Words that crossed between the fast memory and the slow store.
+// Words moved between fast and slow memory.
 struct IoCount {
   Index reads = 0;
   Index writes = 0;
@@ -26,8 +26,8 @@ struct IoCount {
   friend constexpr bool operator==(const IoCount&, const IoCount&) = default;
 };
 
-// Counts of arithmetic. `flops` are those of matrix products, two a multiply-add. `elementwise` is
-// every other operation (a sum, a maximum, a division, an exponential), one each.
+// Counts of arithmetic. `flops` counts matrix products, two for each multiply-add. `elementwise`
+// counts every other operation (a sum, a maximum, a division, an exponential), one each.
 struct Operations {
   Index flops = 0;
   Index elementwise = 0;

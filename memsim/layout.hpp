@@ -1,9 +1,10 @@
 #pragma once
 // The layout of a tile in fast memory: panels of kPanel columns, each row-major and contiguous. The
-// last panel is as narrow as the columns that are left; a tile of at most kPanel columns is plain
-// row-major. A row of a panel is a cache line, whatever the size of the tile, and no word is
-// padding. A walk down a panel is a walk through consecutive addresses: long rows of a power of two
-// of words would compete for the same few lines of a cache.
+// last panel holds the remaining columns. A tile of at most kPanel columns is plain row-major.
+//
+// One row of a panel is one cache line, for tiles of any size, and no word is padding. A walk down
+// a panel visits consecutive addresses. In a row-major tile with long rows of a power of two of
+// words, that walk would compete for a few lines of the cache.
 
 #include <algorithm>
 #include <concepts>
@@ -19,7 +20,7 @@ inline constexpr Index kPanel = 16;
 
 class Machine;
 
-// The transpose of a tile, of a block or of a slow matrix, as a name: no word is moved.
+// Names the transpose of a tile, a block or a slow matrix. No word is moved.
 template <class Matrix>
 struct Transposed {
   Matrix of;
@@ -29,7 +30,7 @@ struct Transposed {
   operator Transposed<Other>() const { return {of}; }
 };
 
-// The layout of a block in a tile: as it is, or transposed.
+// Whether a tile holds a block or its transpose.
 enum class Orientation { straight, transposed };
 
 // Walks the given rows and columns of a height x width block and of its tile. Calls visit(row,
@@ -46,8 +47,8 @@ void for_tile_runs(Index height, Index width, Range rows, Range columns, const V
   }
 }
 
-// The same for the tile that is the block's transpose. A run goes down a column of the block and is
-// contiguous in the tile. A panel takes kPanel rows of the block.
+// The same for a tile that is the block's transpose. A run goes down a column of the block and is
+// contiguous in the tile. A panel holds kPanel rows of the block.
 template <class Visit>
 void for_transposed_runs(Index height, Index width, Range rows, Range columns, const Visit& visit) {
   for (Index i = rows.begin; i < rows.end;) {
@@ -61,11 +62,11 @@ void for_transposed_runs(Index height, Index width, Range rows, Range columns, c
   }
 }
 
-// A rectangle of a tile, for arithmetic. Its columns begin with a panel or lie within one. Indices
-// are checked in every build; the arithmetic of kernels/ uses memsim/unchecked.hpp.
+// A rectangle of a tile, for arithmetic. Its columns begin at a panel or lie within one panel.
+// Indices are checked in every build. The arithmetic of kernels/ uses memsim/unchecked.hpp.
 //
 // A view is valid until the next tile is made, because the arena may then move its tiles. With
-// assertions on, the use of an older view throws ShapeMismatch.
+// assertions on, using an older view throws ShapeMismatch.
 template <class Word>
 class BasicView {
  public:
@@ -78,24 +79,25 @@ class BasicView {
   [[nodiscard]] Index words() const { return rows_ * cols_; }
   [[nodiscard]] Index panels() const { return ceil_div(cols_, kPanel); }
 
-  // Word (i, j). Throw (this and those below): ShapeMismatch for an index outside the view.
+  // Returns word (i, j). Throws, like the functions below: ShapeMismatch for an index outside the
+  // view.
   [[nodiscard]] Word& operator()(Index i, Index j) const {
     check("row", i, rows_);
     check("column", j, cols_);
     return first_of(i, j / kPanel)[j % kPanel];
   }
-  // The first of the panel_cols(p) words of row i in panel p.
+  // Returns the first of the panel_cols(p) words of row i in panel p.
   [[nodiscard]] Word* at(Index i, Index p) const {
     check("row", i, rows_);
     check("panel", p, panels());
     return first_of(i, p);
   }
-  // The number of the view's columns in panel p.
+  // Returns the number of the view's columns in panel p.
   [[nodiscard]] Index panel_cols(Index p) const {
     check("panel", p, panels());
     return cols_of(p);
   }
-  // The words from one row of panel p to the next.
+  // Returns the distance in words from one row of panel p to the next.
   [[nodiscard]] Index stride(Index p) const {
     check("panel", p, panels());
     return stride_of(p);
@@ -110,8 +112,8 @@ class BasicView {
   friend class BasicView<std::remove_const_t<Word>>;
   template <class>
   friend class Unchecked;
-  // `tiles_made`: the number of tiles that the machine has made so far. `height` and `width`: the
-  // tile's rows, and its columns from the part's first panel on.
+  // `tiles_made` is the number of tiles that the machine has made so far. `height` is the number of
+  // rows of the tile. `width` is the number of its columns from the view's first panel on.
   BasicView(Machine& machine, std::uint64_t tiles_made, Word* panels, Index height, Index width,
             Index row, Index rows, Index cols)
       : machine_(&machine),
@@ -139,7 +141,7 @@ class BasicView {
     refuse_if_old();
 #endif
   }
-  // Throw (both): ShapeMismatch; the first if a tile was made since this view.
+  // Throw (both): ShapeMismatch. The first throws only if a tile was made since this view.
   void refuse_if_old() const;
   [[noreturn]] void refuse(const char* what, Index which) const;
 

@@ -37,7 +37,7 @@ void Level::take(Part& part, Range rows, Range columns, How how, Index at_a_time
   }
 }
 
-// Those that were taken last are mostly given back first.
+// Parts are mostly given back in reverse order, so the last one is tried first.
 void Level::give_back(const Part& part) noexcept {
   if (part.how_ == How::changes || part.how_ == How::makes) {
     meter_.write(part.words(), part.holds_);

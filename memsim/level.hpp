@@ -1,21 +1,21 @@
 #pragma once
-// An inner level of fast memory: M words for parts of a machine's tiles, next to the arithmetic.
-// A part that is taken is charged, and its words are counted as read, unless they are made anew;
-// they stay where they are, and nothing is copied. What was changed or made is counted as written
-// when it is given back, unless it was scratch.
+// An inner level of fast memory: M words for parts of a machine's tiles, closer to the arithmetic.
+// No word is copied: a level only charges and counts. take() charges a part and counts its words as
+// read, unless the part is made anew. give_back() counts its words as written if they were changed
+// or made, but not if they were scratch.
 //
-//   for (Level& level : machine.inner()) {                              // from the innermost out
+//   for (Level& level : machine.inner()) {                              // innermost first
 //     const Loan a(level, A, rows, columns, Level::How::reads);
 //     const Loan c(level, C, rows, columns, Level::How::makes);
 //     ...
 //   }
 //
-// A level is inclusive: what an inner one has the next one has, and a tile is charged in its
-// machine as well. So levels up to one of M words are together a fast memory of M words. A part may
-// pass the innermost: all of it is read, and some words of it are there at a time.
+// A level is inclusive: each part is also in the next outer level, and its tile is charged in the
+// machine. Levels of up to M words therefore act together as one fast memory of M words. A part may
+// stream through the innermost level: all its words are read, but only some are charged.
 //
-// A tile may be cut (CutEvery): into blocks of columns that lie one after the other, so that parts
-// of it may begin at each block; else only at a panel.
+// A tile may be cut (CutEvery) into blocks of columns stored one after the other. A part may then
+// begin at any block. Otherwise it begins at a panel.
 
 #include <array>
 #include <cstdint>
@@ -37,10 +37,11 @@ namespace redblue {
 
 class Level {
  public:
-  // What is read, and perhaps changed; what is made anew, and perhaps nothing but scratch.
+  // How a part is used: read only, read and changed, made anew, or made anew as scratch (never
+  // written).
   enum class How : std::uint8_t { reads, changes, makes, scratch };
 
-  // A part of a tile that a level may have. Requires: the tile is not empty, and outlives it.
+  // A part of a tile that a level can take. Requires: the tile is not empty, and outlives the part.
   class Part {
    public:
     explicit Part(const Tile& of)
@@ -62,30 +63,30 @@ class Level {
     How how_ = How::reads;
   };
 
-  // Within `outer`, or within the machine alone where it is null. Throws: ShapeMismatch unless
-  // M >= 1.
+  // A level inside `outer`, or directly inside the machine if `outer` is null. Throws:
+  // ShapeMismatch unless M >= 1.
   Level(Index M, const Level* outer);
   Level(const Level&) = delete;
   Level& operator=(const Level&) = delete;
 
-  // Some rows and columns, of which at most so many words are there at a time: what takes them sees
-  // to that. Require: `part` is given back, stays where it is, and no level has it before. Throws:
-  // FastMemoryOverflow; ShapeMismatch unless they lie in the tile, are not empty, and are in the
-  // next level.
+  // Takes some rows and columns. At most `at_a_time` words are charged; the caller makes sure that
+  // no more are in use at once. Requires: `part` is given back later, keeps its address, and is in
+  // no level yet. Throws: FastMemoryOverflow; ShapeMismatch unless the rows and columns lie in the
+  // tile, are not empty, and are in the next outer level.
   void take(Part& part, Range rows, Range columns, How how,
             Index at_a_time = std::numeric_limits<Index>::max());
   void give_back(const Part& part) noexcept;
 
-  // `listener` is told every event until silence(), and must live until then: what is read,
-  // made anew (initialize), written and given back (remove). An event has no block.
+  // Tells `listener` every event until silence(). It must live until then. Events are read,
+  // initialize (a part made anew), write, and remove (a part given back). An event has no block.
   void listen(Listener& listener) { listeners_.push_back(&listener); }
   void silence(Listener& listener) { std::erase(listeners_, &listener); }
 
-  // Whether all words of it were taken together.
+  // True if one part that was taken contains all these words.
   [[nodiscard]] bool has(const TilePart& part) const;
   [[nodiscard]] Index capacity() const { return capacity_; }
   [[nodiscard]] Index live() const { return meter_.live(); }
-  // The parts in it and their words: "A 81, b 9"; empty if there is none.
+  // Returns the parts and their charged words: "A 81, b 9". Empty if the level holds no part.
   [[nodiscard]] std::string contents() const;
   [[nodiscard]] const PhaseNode& phases() const { return meter_.root(); }
 
@@ -105,7 +106,7 @@ class Level {
   std::vector<Listener*> listeners_;
 };
 
-// A part in a level, until it dies. Requires: before the tile does.
+// Holds a part in a level until the loan dies. Requires: the loan dies before the tile.
 class [[nodiscard]] Loan {
  public:
   Loan(Level& level, const Tile& tile, Range rows, Range columns, Level::How how)

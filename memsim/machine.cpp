@@ -13,7 +13,8 @@ std::string text(Index rows, Index cols) {
   return std::to_string(rows) + " x " + std::to_string(cols);
 }
 
-// Indices that nobody asks for by their place: a caller knows them, and they count.
+// A list of indices without stored values: the caller knows the indices, and the machine only
+// counts them.
 class ListedIndices final : public Backing {
  public:
   void read(Range, Range, std::span<float>) const override {}
@@ -24,8 +25,8 @@ SlowMatrix list_of_indices(Index words) {
   return SlowMatrix("index", words, 1, std::make_unique<ListedIndices>()).holding(Holds::indices);
 }
 
-// Calls visit(rows, columns, words of the tile) for the parts of a block that its tile has between
-// two cuts, with so many columns from one to the next.
+// Calls visit(rows, columns, words of the tile) for each part of a block that its tile stores
+// between two cuts. The cuts are `cut` columns of the tile apart.
 template <class Visit>
 void each_between_cuts(Range rows, Range columns, Orientation orientation, Index cut,
                        const Visit& visit) {
@@ -237,7 +238,7 @@ V Tile::view(Range rows, Range columns) const {
     return 0 <= range.begin && range.begin < range.end && range.end <= extent;
   };
   require(within(rows, rows_) && within(columns, cols_), "a part lies inside its tile");
-  // The first column of the block between cuts: mostly 0, for a division takes long.
+  // The first column of the cut block. The test avoids a slow division in the usual case, 0.
   const Index first = columns.begin < cut_ ? 0 : columns.begin / cut_ * cut_;
   const Index width = std::min(cut_, cols_ - first);
   const Index begin = columns.begin - first, panel = begin / kPanel * kPanel;
@@ -395,8 +396,8 @@ std::string Machine::name_at(const float* word) const {
 TilePart Machine::part_of(const ConstView& view) const {
   const Arena::Slot* const slot = slot_at(view.panels_);
   require(slot != nullptr, "an operand is of a tile that lives");
-  // Blocks between cuts before the view's, and panels of its block, each of kPanel words a row; and
-  // columns of its own panel before the view.
+  // Invert the layout: subtract the cut blocks before the view's, then the whole panels before its
+  // panel. The remaining words are columns of the same panel before the view.
   const Index all = view.panels_ - address(*slot);
   const Index first = all / (slot->tile->cut() * view.height_) * slot->tile->cut();
   const Index before = all - first * view.height_;

@@ -1,19 +1,20 @@
 #pragma once
-// The two-level machine: a fast memory of exactly M words over a slow store. Two moves join them,
-// read and write, which are counted word by word; to initialize a tile and to delete it is free.
-// Living tiles never hold more than M words.
+// The two-level machine: a fast memory of exactly M words above a slow memory. Two moves connect
+// them, read and write, and both are counted word by word. Initializing and deleting a tile are
+// free. Living tiles never hold more than M words.
 //
 //   Machine machine(M);
 //   Tile s = machine.initialize("S", I.size(), J.size());
 //   const Tile a = machine.read(A1.block(I, K));
 //   machine.write(s, S.block(I, J));
 //
-// A machine may have inner levels, each of fewer words than the next: arithmetic is then on what
-// the innermost one has (memsim/level.hpp). They share the machine's phases.
+// A machine may have inner levels, each with fewer words than the next outer one. Arithmetic then
+// uses the parts that the innermost level holds (memsim/level.hpp). The levels share the machine's
+// phases.
 //
-// A machine belongs to one thread. A request that throws leaves counters and contents as they
-// were; of a stream, the tiles that it holds. Tiles, phases and streams that outlive their machine
-// own nothing: such a tile is 0 x 0.
+// A machine belongs to one thread. A request that throws leaves counters and contents unchanged,
+// except for the tiles that a stream holds. Tiles, phases and streams that outlive their machine
+// own no words: such a tile is 0 x 0.
 
 #include <algorithm>
 #include <deque>
@@ -37,91 +38,92 @@
 
 namespace redblue {
 
-// A tag for tiles of which every word is computed before it is read.
+// A tag for tiles that are computed completely before they are read.
 struct Unset {};
 inline constexpr Unset kUnset;
 
 class Machine {
  public:
-  // `inner`: the words of each inner level, from the innermost out. Throws: ShapeMismatch unless
-  // each is at least 1; std::system_error without address space.
+  // `inner`: the words of each inner level, innermost first. Throws: ShapeMismatch unless every
+  // size is at least 1; std::system_error if the address space is too small.
   explicit Machine(Index M, const std::vector<Index>& inner = {});
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
   ~Machine();  // waits for reads in flight
 
-  // Each word of this kind weighs so many words from now on, in M and on its way: those of sums
-  // that are wider than operands. Requires: nothing lives or has moved, and there are no inner
-  // levels.
+  // From now on each word of this kind weighs `words` words, in M and when moved. It is for sums
+  // that are wider than operands. Requires: no tile lives, no word has moved, and the machine has
+  // no inner levels.
   void weigh(Holds holds, Index words);
   [[nodiscard]] Index weight(Holds holds) const { return weights_[holds]; }
 
-  // The moves. Throw (all): FastMemoryOverflow; ShapeMismatch; CountOverflow for a tile of more
-  // words than can be counted; read and write also what the store throws.
+  // The moves. Throw (all): FastMemoryOverflow; ShapeMismatch; CountOverflow for a tile with too
+  // many words to count. Reads and writes also throw the store's errors.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols = 1, float value = 0,
                                 Holds holds = Holds::sums, CutEvery cut = {});
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Holds holds,
                                 CutEvery cut = {}) {
     return initialize(name, rows, cols, 0, holds, cut);
   }
-  // Takes no time. With assertions on the words are NaN, so that a read before the write shows.
+  // Leaves the words unset, which takes no time. With assertions on they are NaN, so that a read
+  // before the first write is visible.
   [[nodiscard]] Tile initialize(std::string_view name, Index rows, Index cols, Unset value,
                                 Holds holds = Holds::sums);
   [[nodiscard]] Tile read(
       const ConstBlock& block,
-      CutEvery cut = {});  // the tile takes the matrix's name, and the block's kind
+      CutEvery cut = {});  // the tile gets the matrix's name and the block's kind
   void write(const Tile& tile, const Block& block);
-  // The same words; the tile is the transpose of the block.
+  // Move the same words. The tile is the transpose of the block.
   [[nodiscard]] Tile read(const Transposed<ConstBlock>& block, CutEvery cut = {});
   void write(const Tile& tile, const Transposed<Block>& block);
 
-  // A list of indices that is read once, from its first word to its last: of the keys that some
-  // queries meet, say. `words` are counted; `live` of them are in fast memory at a time, as long as
-  // the tile lives, whose words mean nothing. Without words it is 0 x 0.
+  // Reads a list of indices once, from first to last (say, the keys that some queries meet).
+  // `words` are counted. `live` words are charged as long as the tile lives; its values have no
+  // meaning. Returns a 0 x 0 tile if `words` is 0.
   [[nodiscard]] Tile read_indices(Index words, Index live = 1);
-  // So many words of such a list that is written, of which the tile holds those that are in fast
-  // memory at a time.
+  // Counts the write of `words` indices of such a list. The tile holds the indices that are in fast
+  // memory.
   void write_indices(const Tile& tile, Index words);
 
-  // Reads the blocks one after the other. Up to `depth` of them are in fast memory at a time, and
-  // charged, so that a store may fetch ahead.
+  // Reads the blocks one after the other. Up to `depth` blocks are in fast memory, and charged, so
+  // that a store may fetch ahead.
   [[nodiscard]] Stream stream(const BlockSequence& blocks, Index depth = 1);
   [[nodiscard]] Stream stream(const Transposed<BlockSequence>& blocks, Index depth = 1);
 
   // Adds the operations to the innermost open phase.
   void computed(Operations operations) { meter_.computed(operations); }
 
-  // Whether anybody is told of moves.
+  // True if any listener hears moves.
   [[nodiscard]] bool is_told() const { return !listeners_.empty(); }
-  // Whether anybody hears arithmetic. If so it is told, operation after operation; what nobody
-  // hears need not be found out.
+  // True if any listener hears arithmetic. Kernels then report each operation; otherwise they need
+  // not describe it.
   [[nodiscard]] bool is_heard() const { return !hearing_.empty(); }
   void tell(const Operation& operation) {
     for (Listener* listener : hearing_) {
       listener->on(operation);
     }
   }
-  // The rectangle that a view shows. Requires: a view of a living tile of this machine.
+  // Returns the rectangle that a view shows. Requires: a view of a living tile of this machine.
   [[nodiscard]] TilePart part_of(const ConstView& view) const;
-  // The rectangle of one word. Requires: it is of a living tile of this machine.
+  // Returns the rectangle of one word. Requires: the word is in a living tile of this machine.
   [[nodiscard]] TilePart part_of(const float* word) const;
 
   [[nodiscard]] Index capacity() const { return capacity_; }
   [[nodiscard]] Index live() const { return meter_.live(); }
   [[nodiscard]] Index span() const { return arena_.span(); }
-  // The living tiles and what they weigh: "A 81, b 9"; empty if none lives.
+  // Returns the living tiles and their weights: "A 81, b 9". Empty if no tile lives.
   [[nodiscard]] std::string contents() const;
-  // The path of the innermost open phase, empty if none is open; and all words that it has moved.
-  // Both may also be asked from another thread, while the machine works.
+  // Returns the path of the innermost open phase (empty if no phase is open), and all words moved
+  // so far. Other threads may call both while the machine works.
   [[nodiscard]] std::string open_phase() const { return meter_.phase().path(); }
   [[nodiscard]] Index moved() const { return meter_.moved(); }
-  // The counts so far as a tree of phases, for leaves() and total().
+  // Returns the counts so far as a tree of phases, for leaves() and total().
   [[nodiscard]] const PhaseNode& phases() const { return meter_.root(); }
-  // The inner levels, from the innermost out.
+  // The inner levels, innermost first.
   [[nodiscard]] std::deque<Level>& inner() { return inner_; }
   [[nodiscard]] const std::deque<Level>& inner() const { return inner_; }
 
-  // `listener` is told every event until silence(), and must live until then.
+  // Tells `listener` every event until silence(). It must live until then.
   void listen(Listener& listener, Hears hears = Hears::moves) {
     listeners_.push_back(&listener);
     if (hears == Hears::moves_and_arithmetic) {
@@ -132,7 +134,7 @@ class Machine {
     std::erase(listeners_, &listener);
     std::erase(hearing_, &listener);
   }
-  // `ask` is called before each read and write, which does not happen if it throws.
+  // Calls `ask` before each read and write. If `ask` throws, the move does not happen.
   void before_each_move(std::function<void()> ask) { before_each_ = std::move(ask); }
 
  private:
@@ -144,15 +146,16 @@ class Machine {
   void enter(Phase& phase, std::string_view name);
   void leave(Phase& phase) noexcept;
   [[nodiscard]] Tile read(const ConstBlock& block, Orientation orientation, CutEvery cut);
-  // A read of held.block into a tile that is charged at once. With `ahead` it may be in flight
-  // until end_read(), which counts it. Throw (both): what read() throws; the tile is then given
+  // Reads held.block into a tile that is charged at once. With `ahead` the read may be in flight
+  // until end_read(), which counts it. Throw (both): the errors of read(); the tile is then given
   // back.
   void begin_read(Stream::Held& held, Orientation orientation, bool ahead);
   void end_read(Stream::Held& held, Orientation orientation);
   void count_read(const Tile& tile, const ConstBlock& block, Orientation orientation);
   void count_write(const Tile& tile, const ConstBlock& block, Orientation orientation);
   void write(const Tile& tile, const Block& block, Orientation orientation);
-  // A tile for the block, filled by fill(words), which may also return before it has filled them.
+  // Returns a tile for the block, filled by fill(words). fill may return before all words have
+  // arrived.
   template <class Fill>
   [[nodiscard]] Tile tile_of(const ConstBlock& block, Orientation orientation, CutEvery cut,
                              const Fill& fill);
@@ -163,9 +166,9 @@ class Machine {
   }
   [[nodiscard]] Arena::Slot* place(std::string_view name, Index rows, Index cols, Holds holds);
   [[nodiscard]] Tile charge(Arena::Slot* slot, Index rows, Index cols, CutEvery cut);
-  // Words that live no longer.
+  // Gives the words of a dead tile back to M.
   void discharge(const Arena::Slot& slot) noexcept;
-  // The words of M that a tile takes, and those that a move of a block counts.
+  // The words of M that a tile takes, and the words that a move of a block counts.
   [[nodiscard]] Index weight_of(const Arena::Slot& slot) const {
     return slot.words * weights_[slot.holds];
   }
@@ -173,11 +176,11 @@ class Machine {
     return (Words(block.words()) * weights_[block.holds()]).value();
   }
   void remove(Tile& tile) noexcept;
-  void forget(Tile& tile) noexcept;  // removes one that no listener was told of
+  void forget(Tile& tile) noexcept;  // removes a tile that no listener knows
   [[nodiscard]] float* address(const Arena::Slot& slot) const { return arena_.address(slot); }
   [[nodiscard]] std::uint64_t tiles_made() const { return arena_.placed(); }
-  [[nodiscard]] const Arena::Slot* slot_at(const float* word) const;  // of the tile that holds it
-  [[nodiscard]] std::string name_at(const float* word) const;         // likewise
+  [[nodiscard]] const Arena::Slot* slot_at(const float* word) const;  // the word's tile
+  [[nodiscard]] std::string name_at(const float* word) const;         // its name
   void tell(Event::Kind kind, const Tile& tile) {
     if (!listeners_.empty()) {
       tell(event(kind, tile));
@@ -215,9 +218,9 @@ class Machine {
   std::deque<Level> inner_;
   std::vector<Phase*> open_;
   std::vector<Stream*> streams_;
-  std::vector<Fetch*> fetches_;  // reads in flight: until they end, no tile may slide
+  std::vector<Fetch*> fetches_;  // reads in flight: no tile may slide until they end
   std::vector<Listener*> listeners_;
-  std::vector<Listener*> hearing_;  // those that hear arithmetic
+  std::vector<Listener*> hearing_;  // the listeners that hear arithmetic
   std::function<void()> before_each_;
 };
 
@@ -231,7 +234,7 @@ inline float& Tile::word(Index i, Index j) const {
   if (!inside(i, rows_) || !inside(j, cols_)) [[unlikely]] {
     refuse(i, j);
   }
-  const Index first = cut_ < cols_ ? j / cut_ * cut_ : 0;  // column of the block between cuts
+  const Index first = cut_ < cols_ ? j / cut_ * cut_ : 0;  // first column of j's cut block
   const Index panel = (j - first) & -kPanel;
   const Index width = std::min(kPanel, std::min(cut_, cols_ - first) - panel);
   return machine_->address(*slot_)[(first + panel) * rows_ + i * width + j - first - panel];

@@ -24,7 +24,7 @@ void Meter::leave() noexcept {
   raise_peaks();
 }
 
-// What lives when a phase begins, or is innermost again, lives in it.
+// Words that are live when a phase begins or resumes count towards its peak.
 void Meter::raise_peaks() noexcept {
   raise(now().peak, live_);
   for (const Holds holds : kHolds) {

@@ -1,6 +1,6 @@
 #pragma once
-// The counts of one level of fast memory: the words that live in it and those that moved, by phase.
-// It belongs to one thread. Others may ask which phase is open and how many words have moved.
+// The counts of one level of fast memory, by phase: its live words and the words moved. It belongs
+// to one thread. Other threads may ask which phase is open and how many words have moved.
 
 #include <algorithm>
 #include <atomic>
@@ -17,10 +17,11 @@ namespace redblue {
 class Meter {
  public:
   Meter() = default;
-  Meter(const Meter&) = delete;  // phases refer to each other
+  Meter(const Meter&) = delete;  // phases point to each other
   Meter& operator=(const Meter&) = delete;
 
-  // An inner phase of the present one, perhaps entered before; and back.
+  // enter() opens a phase inside the present one, or reopens it. leave() returns to the phase
+  // around it.
   void enter(std::string_view name);
   void leave() noexcept;
 
@@ -47,19 +48,20 @@ class Meter {
   void computed(Operations operations) { now().operations += operations; }
 
   [[nodiscard]] Index live() const { return live_; }
-  // Both from any thread. A phase's name and the phases around it never change.
+  // Any thread may call both. A phase's name and the phases around it never change.
   [[nodiscard]] const PhaseNode& phase() const { return *phase_.load(std::memory_order_acquire); }
   [[nodiscard]] Index moved() const { return moved_.load(std::memory_order_relaxed); }
   [[nodiscard]] const PhaseNode& root() const { return root_; }
-  // What is said where `words` of a name do not fit in what is left of M; `contents` are there.
+  // Returns the message for a tile `name` of `words` words that exceeds the free part of M.
+  // `contents` lists the living tiles.
   [[nodiscard]] std::string refusal(std::string_view name, Index words, Index M,
                                     const std::string& contents) const;
 
  private:
-  // For the thread of this meter.
+  // For the thread of this meter only.
   [[nodiscard]] PhaseNode& now() const { return *phase_.load(std::memory_order_relaxed); }
   void set_phase(PhaseNode* phase) { phase_.store(phase, std::memory_order_release); }
-  // No other thread adds to it.
+  // Only the thread of this meter adds words.
   void add_moved(Index words) { moved_.store(moved() + words, std::memory_order_relaxed); }
   static void raise(Index& peak, Index words) { peak = std::max(peak, words); }
   void raise_peaks() noexcept;

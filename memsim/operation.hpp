@@ -1,14 +1,14 @@
 #pragma once
-// Arithmetic as a listener hears it: which words of which tiles an operation makes of which others.
-// Three forms say all of it; what a function of one word is called, and does, is for kernels to
-// know:
+// One arithmetic operation as a listener hears it: the words that it computes and the words that it
+// uses. Only the kernels know the meaning of a function's name. Every operation has one of three
+// forms:
 //
 //   product   c_ij (+)= sum_k a_ik b_kj
 //   map       c_ij    = name(c_ij, operands)
 //   fold      c_i  (+)= name_j(operands)
 //
-// Only words that it keeps in registers all the while are no operand. An operand may have words of
-// the result: each is taken before it changes.
+// Every word that an operation uses is in an operand, except words that it keeps in registers
+// throughout. An operand may share words with the result: each is read before it changes.
 
 #include <cstdint>
 #include <span>
@@ -20,11 +20,11 @@ namespace redblue {
 
 // A rectangle of a tile.
 struct TilePart {
-  // Which word of the operand belongs to ij: its word ij; its word i, of a column; its word j, of a
-  // column likewise. Products have no choice.
+  // The word of the operand that belongs to result word ij: word ij (`words`), word i of a column
+  // (`rows`), or word j of a column (`columns`). Products always use their own indices.
   enum class Of { words, rows, columns };
 
-  std::uint64_t tile = 0;  // as in events
+  std::uint64_t tile = 0;  // the tile's number, as in events
   Index row = 0, column = 0, rows = 0, columns = 0;
   bool transposed = false;  // the operation takes the rectangle's transpose
   Of of = Of::words;
@@ -34,11 +34,11 @@ struct Operation {
   enum class Form { product, map, fold };
 
   Form form;
-  std::string_view name;  // valid during the call, as the operands are
+  std::string_view name;  // valid during the call, like the operands
   TilePart result;
-  bool old = false;  // takes the words that it changes
+  bool old = false;  // true if the operation also reads the words that it changes
   std::span<const TilePart> operands;
-  float constant = 0;  // a number that the function takes, where it takes one
+  float constant = 0;  // a number that the function takes, if it takes one
 };
 
 }  // namespace redblue

@@ -30,7 +30,7 @@ Index KeptWords::words(Range rows, Range columns) const {
 
 namespace {
 
-// A tile's words come and go row by row.
+// Moves tiles through a row-major buffer.
 class ByRows : public Backing {
  public:
   void read_tile(Range rows, Range columns, Orientation orientation,
@@ -75,7 +75,8 @@ class PartialBacking final : public ByRows {
   }
 
  private:
-  // Calls visit(kept words, the first of them in the window, their number).
+  // Calls visit(range of kept words, index of the first in the window) for each piece of the
+  // window.
   template <class Visit>
   void each_piece(Range rows, Range columns, const Visit& visit) const {
     for (Index row = rows.begin; row < rows.end; ++row) {
@@ -129,7 +130,7 @@ class OnlyRows final : public ByRows {
   [[nodiscard]] StoredRow stored_row(Index row) const override { return whole_.stored_row(row); }
 
  private:
-  // Calls visit(rows) for each range that these rows touch.
+  // Calls visit(rows) for each stored range that `rows` touches.
   template <class Visit>
   void each_part(Range rows, const Visit& visit) const {
     for (auto at = std::ranges::upper_bound(rows_, rows.begin, {}, &Range::end);
@@ -142,7 +143,7 @@ class OnlyRows final : public ByRows {
     each_part(rows, [&](Range part) { all = part == rows; });
     return all;
   }
-  // The words of some rows of a window.
+  // Returns the words of the rows `part` within the words of a window.
   template <class Word>
   static std::span<Word> of(Range part, Range rows, Range columns, std::span<Word> words) {
     return words.subspan(static_cast<std::size_t>((part.begin - rows.begin) * columns.size()),

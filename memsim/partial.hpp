@@ -1,9 +1,9 @@
 #pragma once
-// Slow matrices of which some words are there. Their blocks are read and written as any others; but
-// words that are not there are 0 when they are read, they are not written, and do not count.
+// Slow matrices that store only some of their words. Blocks are read and written as usual. A word
+// that is not stored reads as 0, is not written, and is not counted.
 //
-// partial() keeps some words of each row, of scores, say, those of live pairs; others take no room
-// in the store. only_rows() is another matrix with some of its rows alone.
+// partial() stores some words of each row (the scores of live pairs, for example); the other words
+// take no room. only_rows() shows another matrix with only some of its rows.
 
 #include <algorithm>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace redblue {
 
-// Which words: for each row some columns, in ranges apart from each other and in their order.
+// The words that are kept: for each row some ranges of columns, disjoint and in ascending order.
 class KeptWords {
  public:
   explicit KeptWords(Index columns) : columns_(columns) {}
@@ -23,7 +23,7 @@ class KeptWords {
   [[nodiscard]] Index columns() const { return columns_; }
   [[nodiscard]] Index words() const { return words_; }
   [[nodiscard]] Index words(Range rows, Range columns) const;
-  // Those of one row: calls visit(columns, the number of kept words before them) for each range.
+  // Calls visit(columns, number of kept words before them) for each range of the row.
   template <class Visit>
   void each_range(Index row, Range columns, const Visit& visit) const {
     const auto end = kept_.begin() + first_of_[static_cast<std::size_t>(row) + 1];
@@ -37,25 +37,25 @@ class KeptWords {
  private:
   struct Kept {
     Range columns;
-    Index before;  // words
+    Index before;  // number of kept words before the range
   };
-  // The first range of a row that ends after a column.
+  // Returns the first range of the row that ends after `column`.
   [[nodiscard]] std::vector<Kept>::const_iterator first_from(Index row, Index column) const;
 
   std::vector<Kept> kept_;
-  std::vector<Index> first_of_ = {0};  // the first range of each row; and their number
+  std::vector<Index> first_of_ = {0};  // in kept_: each row's first range; last, the end
   Index columns_;
   Index words_ = 0;
 };
 
-// Requires: `words` is 1 x kept.words().
+// Makes a matrix that keeps its words in `words`. Requires: `words` is 1 x kept.words().
 SlowMatrix partial(std::string name, SlowMatrix words, KeptWords kept);
 
-// Some rows of a matrix, in ranges apart from each other and in their order, each where it is in
-// the whole; `others` is what words of other rows are when they are read. It refers to the words of
-// the whole, which must outlive it and must not be moved.
+// Shows some rows of a matrix, at their places in the whole. The ranges are disjoint and in
+// ascending order. The matrix refers to the words of the whole, which must outlive it and must not
+// be moved.
 SlowMatrix only_rows(SlowMatrix& whole, std::vector<Range> rows);
-// For reading only: a write to it throws std::logic_error.
+// For reading only. Words of the other rows read as `others`. A write throws std::logic_error.
 SlowMatrix only_rows(const SlowMatrix& whole, std::vector<Range> rows, float others = 0);
 
 }  // namespace redblue

@@ -1,6 +1,6 @@
 #pragma once
-// Named phases of a computation. A phase is a scope; phases nest. Every word and operation is added
-// to the innermost open phase. A phase that is entered again accumulates.
+// Named phases of a computation. A phase is a scope, and phases nest. Every word and operation is
+// added to the innermost open phase. A phase that is entered again accumulates.
 //
 //   const Phase phase(machine, "S");
 
@@ -17,44 +17,44 @@ namespace redblue {
 
 class Machine;
 
-// A node of the phase tree. Its counts do not include those of its children.
+// A node of the phase tree. Its counts exclude its children's.
 struct PhaseNode {
   std::string name;
   PhaseNode* parent = nullptr;
-  std::vector<std::unique_ptr<PhaseNode>> children;  // in the order of first entry
+  std::vector<std::unique_ptr<PhaseNode>> children;  // in order of first entry
   IoCount io;
   Operations operations;
   ByKind<KindCounts> kinds;
-  Index peak = 0;  // the most words live while it was innermost, those of outer phases included
+  Index peak = 0;  // the most live words while innermost, including outer phases' words
 
   [[nodiscard]] std::string path() const;  // "phase1/S"; empty for the root
 };
 
-// The counts of one phase, or of several taken together.
+// The counts of one phase, or of several phases combined.
 struct PhaseCounts {
   std::string path;
   IoCount io;
   Operations operations;
   Index peak = 0;
-  IoCount indices = {};  // those words of `io` that are indices
+  IoCount indices = {};  // the part of `io` that moved indices
 
-  // Sums words and operations and takes the larger peak. The path stays.
+  // Adds words and operations and takes the larger peak. The path does not change.
   PhaseCounts& operator+=(const PhaseCounts& other);
   friend bool operator==(const PhaseCounts&, const PhaseCounts&) = default;
 };
 
-// The counts of a run, on one machine or on several together: what a gate records of a user's
-// kernel, which links memsim alone. A member without a value is unknown to the code that counted.
+// The counts of a run on one machine or on several combined. A gate records them for a user's
+// kernel, which links memsim alone. A member without a value was not measured.
 struct RunCounts {
-  // By the clock of that code; memsim has none.
+  // Measured by the caller's clock: memsim has none.
   struct Seconds {
-    std::vector<double> phases;  // in the order of RunCounts::phases, at most `total` together
+    std::vector<double> phases;  // in the order of RunCounts::phases; their sum is at most `total`
     double total = 0;
 
     friend bool operator==(const Seconds&, const Seconds&) = default;
   };
 
-  // Of an inner level, from the innermost out: the same phases.
+  // The counts of one inner level, for the same phases.
   struct Level {
     std::vector<PhaseCounts> phases;
     PhaseCounts total;
@@ -62,8 +62,9 @@ struct RunCounts {
     friend bool operator==(const Level&, const Level&) = default;
   };
 
-  std::vector<PhaseCounts> phases;  // no two with the same path
+  std::vector<PhaseCounts> phases;  // each path occurs once
   PhaseCounts total;                // its path is empty
+  // Innermost level first.
   std::vector<Level> inner = {};
   std::optional<Index> largest = std::nullopt;  // the most words that one machine moved
   std::optional<Index> span = std::nullopt;     // the largest Machine::span()
@@ -72,18 +73,18 @@ struct RunCounts {
   friend bool operator==(const RunCounts&, const RunCounts&) = default;
 };
 
-// The phases without inner phases, and those that moved or computed something outside of their
-// inner phases, in the order of first entry. The sums of their words and operations are those of
-// the tree; the peak of a phase that did neither is in total() alone.
+// Returns the phases without inner phases, and the phases that moved or computed something outside
+// their inner phases, in order of first entry. Their words and operations sum to the tree's. The
+// peak of any other phase is in total() alone.
 std::vector<PhaseCounts> leaves(const PhaseNode& root);
-// The sum of the tree, with an empty path and the largest peak.
+// Returns the sum of the tree, with an empty path and the largest peak.
 PhaseCounts total(const PhaseNode& root);
-// The same kind by kind: their words read and written add up to those of total(), and no peak of a
-// kind is larger.
+// Returns the same for each kind. The words of all kinds sum to total(), and no peak of a kind
+// exceeds the total peak.
 ByKind<KindCounts> total_by_kind(const PhaseNode& root);
 
-// The scope of a phase. Requires: phases end in the reverse order of their beginning. A phase whose
-// machine has died ends without effect.
+// The scope of a phase. Requires: phases end in reverse order of their beginning. A phase that
+// outlives its machine ends without effect.
 class [[nodiscard]] Phase {
  public:
   [[nodiscard]] Phase(Machine& machine, std::string_view name);
@@ -93,7 +94,7 @@ class [[nodiscard]] Phase {
 
  private:
   friend class Machine;
-  Machine* machine_;  // null after its death
+  Machine* machine_;  // null after the machine's death
 };
 
 }  // namespace redblue

@@ -21,7 +21,7 @@ struct Range {
   friend constexpr bool operator==(const Range&, const Range&) = default;
 };
 
-// `part`, which counts from the beginning of `range`, as a range of the whole.
+// Returns `part`, which counts from the beginning of `range`, as a range of the whole.
 constexpr Range part_of(Range range, Range part) {
   return {range.begin + part.begin, range.begin + part.end};
 }
@@ -30,7 +30,7 @@ constexpr Range common(Range a, Range b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 
-// Whether 0 <= i < extent, in one comparison. Requires: extent >= 0.
+// True if 0 <= i < extent, in one comparison. Requires: extent >= 0.
 constexpr bool inside(Index i, Index extent) {
   return static_cast<std::uint64_t>(i) < static_cast<std::uint64_t>(extent);
 }
@@ -40,7 +40,7 @@ struct Window {
   Index rows, cols;
 };
 
-// The smallest block that cuts `extent` into as many pieces as `block` does.
+// Returns the smallest block that cuts `extent` into as many pieces as `block` does.
 constexpr Index even(Index extent, Index block) {
   return ceil_div(extent, ceil_div(extent, block));
 }
@@ -82,7 +82,8 @@ inline BlockRanges blocks(Index extent, Index step) {
   return {extent, step};
 }
 
-// Blocks of at most `step` that cut ranges, one after the other; none is of two ranges.
+// Blocks of at most `step` that cut the given ranges one after the other. A block never spans two
+// ranges.
 class Pieces {
  public:
   class iterator {
@@ -118,7 +119,7 @@ class Pieces {
 
  private:
   struct Cut {
-    Index first;  // block
+    Index first;  // the index of the range's first block
     Range range;
   };
   std::vector<Cut> cuts_;

@@ -1,6 +1,6 @@
 #pragma once
-// Equal shares of consecutive things: share k of p has the part [total k / p, total (k + 1) / p).
-// Shares differ by one at most, and are empty where there are fewer things than shares.
+// Equal shares of consecutive items: share k of p is the range [total k / p, total (k + 1) / p).
+// Shares differ by at most one item. Some are empty if there are fewer items than shares.
 
 #include "memsim/range.hpp"
 
@@ -8,7 +8,7 @@ namespace redblue {
 
 // Requires: total >= 0, 0 <= share < shares.
 constexpr Range share_of(Index total, Index share, Index shares) {
-  // The whole part and the rest are computed apart, so that nothing overflows.
+  // Quotient and remainder are multiplied separately, so that no product overflows.
   const auto bound = [&](Index k) { return total / shares * k + total % shares * k / shares; };
   return {bound(share), bound(share + 1)};
 }

@@ -1,10 +1,10 @@
 #pragma once
-// A matrix in the slow store. It gives neither a pointer nor an element, only blocks. A block can
-// only be handed to Machine::read or Machine::write, which count. (Host programs fill and fetch
-// matrices through memsim/host_access.hpp, which kernels must not include.)
+// A matrix in slow memory. It gives access to blocks only, never to a pointer or an element. A
+// block is accepted only by Machine::read and Machine::write, which count. (Host programs fill and
+// fetch matrices through memsim/host_access.hpp, which kernels must not include.)
 //
-// A block refers to its matrix, which must outlive it and must not be moved. Reads by several
-// threads at once are safe if the backing's reads are.
+// A block refers to its matrix, which must outlive it and must not be moved. Several threads may
+// read at the same time if the backing allows it.
 
 #include <memory>
 #include <optional>
@@ -25,8 +25,8 @@ class SlowMatrix;
 class ConstBlock {
  public:
   [[nodiscard]] const SlowMatrix& matrix() const { return *matrix_; }
-  // What moves: words of the matrix's kind; or of another, as partial results are, which are sums
-  // while they are not whole, whatever they become.
+  // Returns the kind of the words moved: the matrix's kind, unless holding() changed it. Unfinished
+  // partial results, for example, move as sums, whatever they become.
   [[nodiscard]] Holds holds() const;
   [[nodiscard]] ConstBlock holding(Holds holds) const {
     ConstBlock same = *this;
@@ -37,11 +37,11 @@ class ConstBlock {
   [[nodiscard]] Range column_range() const { return columns_; }
   [[nodiscard]] Index rows() const { return rows_.size(); }
   [[nodiscard]] Index cols() const { return columns_.size(); }
-  // That are in the store: rows() cols() but where it keeps some of them (memsim/partial.hpp); and
-  // the columns of those of one row.
+  // words() returns how many words of the block are stored: rows() * cols(), unless the matrix
+  // stores only some words (memsim/partial.hpp). stored() returns the stored columns of one row.
   [[nodiscard]] Index words() const;
   [[nodiscard]] std::vector<Range> stored(Index row) const;
-  // Which row of which words that row of the matrix is.
+  // Returns where a row of the matrix is stored.
   [[nodiscard]] StoredRow stored_row(Index row) const;
 
  private:
@@ -55,11 +55,11 @@ class ConstBlock {
   std::optional<Holds> holds_ = std::nullopt;
 };
 
-// A window that may also be written. A const matrix gives none.
+// A window that may also be written. A const matrix gives no such window.
 class Block {
  public:
   operator ConstBlock()
-      const;  // NOLINT(google-explicit-constructor): whatever is written may be read
+      const;  // NOLINT(google-explicit-constructor): a writable block is readable too
   [[nodiscard]] Block holding(Holds holds) const {
     Block same = *this;
     same.holds_ = holds;
@@ -77,7 +77,7 @@ class Block {
   std::optional<Holds> holds_ = std::nullopt;
 };
 
-// The transpose of the block, for reads and writes: the same words, laid out transposed.
+// The transpose of the block, for reads and writes. It moves the same words, laid out transposed.
 inline Transposed<ConstBlock> transposed(const ConstBlock& block) {
   return {block};
 }
@@ -112,8 +112,8 @@ class [[nodiscard]] SlowMatrix {
  public:
   // Fresh words in main memory, NaN until written.
   SlowMatrix(std::string name, Index rows, Index cols);
-  // Requires: the backing holds rows x cols words. Throw (both): ShapeMismatch for an extent
-  // below 1.
+  // Requires: the backing holds rows x cols words. Throw (both): ShapeMismatch for an extent below
+  // 1.
   SlowMatrix(std::string name, Index rows, Index cols, std::unique_ptr<Backing> backing);
   SlowMatrix(SlowMatrix&&) noexcept = default;
   SlowMatrix& operator=(SlowMatrix&&) noexcept = default;
@@ -122,7 +122,7 @@ class [[nodiscard]] SlowMatrix {
   [[nodiscard]] Index rows() const { return rows_; }
   [[nodiscard]] Index cols() const { return cols_; }
   [[nodiscard]] Holds holds() const { return holds_; }
-  // The same matrix, whose words are of this kind; else they are operands.
+  // Sets the kind of the words, which is `operands` by default.
   [[nodiscard]] SlowMatrix&& holding(Holds holds) && {
     holds_ = holds;
     return std::move(*this);
@@ -136,7 +136,7 @@ class [[nodiscard]] SlowMatrix {
   [[nodiscard]] ConstBlock whole() const { return row_block({0, rows_}); }
   [[nodiscard]] Block whole() { return row_block({0, rows_}); }
 
-  // Whole rows, `step` at a time, or some of them; columns of the given rows, likewise.
+  // Whole rows in blocks of `step`, or in the given pieces. Likewise for columns of the given rows.
   [[nodiscard]] BlockSequence row_blocks(Index step) const;
   [[nodiscard]] BlockSequence row_blocks(const Pieces& rows) const;
   [[nodiscard]] BlockSequence column_blocks(Range rows, Index step) const;
@@ -160,11 +160,11 @@ class [[nodiscard]] SlowMatrix {
   std::unique_ptr<Backing> backing_;
 };
 
-// Some rows of a matrix, one range after the other, in any order, as a matrix of the same name. It
-// refers to the words of the whole, which must outlive it and must not be moved. Requires: ranges
-// inside it, apart from each other.
+// Row ranges of a matrix, concatenated in any order, as a matrix of the same name. It refers to the
+// words of the whole, which must outlive it and must not be moved. Requires: disjoint ranges inside
+// the whole.
 SlowMatrix selected_rows(SlowMatrix& whole, std::vector<Range> rows);
-// For reading only: a write to it throws std::logic_error.
+// For reading only. A write throws std::logic_error.
 SlowMatrix selected_rows(const SlowMatrix& whole, std::vector<Range> rows);
 
 // A caller's row-major buffer of rows * cols words as a slow matrix, without a copy. The buffer

@@ -29,7 +29,7 @@ bool Stream::begin_read() {
   if (next_ == blocks_.size() || static_cast<Index>(held_.size()) == depth_) {
     return false;
   }
-  // The place comes first: nothing may fail between the beginning of a read and its entry in held_.
+  // The entry in held_ comes first: no step may fail between the start of a read and its entry.
   held_.push_back({blocks_[next_], Tile(), nullptr});
   ++next_;
   machine().begin_read(held_.back(), orientation_, depth_ > 1);

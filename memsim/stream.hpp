@@ -3,14 +3,14 @@
 //
 //   for (const Tile& k : machine.stream(A2.row_blocks(B))) { ... }
 //
-// Up to `depth` tiles are in fast memory at a time: the present one and those that follow. The
-// present tile is deleted before the next read begins. With a depth of 1 a read ends before it
-// returns. With more a store may read while the caller computes; such a read is waited for, and
-// counted, when its tile becomes the present one. The destructor waits for the reads in flight and
-// counts them.
+// Up to `depth` tiles are in fast memory: the present one and the next ones. The present tile
+// is deleted before the next read begins. With a depth of 1, each read ends before begin_read()
+// returns. With a larger depth, a store may read while the caller computes. The stream waits for
+// such a read, and counts it, when its tile becomes the present one. The destructor waits for the
+// reads in flight and counts them.
 //
-// Single pass. A stream that has thrown can only be destroyed; one whose machine has died reads no
-// more.
+// A stream makes a single pass. After an exception it can only be destroyed. After its machine has
+// died it reads no more.
 
 #include <deque>
 #include <iterator>
@@ -52,10 +52,11 @@ class [[nodiscard]] Stream {
   }
   static std::default_sentinel_t end() { return {}; }
 
-  // The steps of the walk, for streams side by side that all begin their reads before the first
-  // wait: drop(), begin_read() until it returns false, await(), present(). Requires, of drop() and
-  // present(): not over(), and await() has returned.
-  [[nodiscard]] bool begin_read();  // of the next block; false after the last, or with depth held
+  // The steps of the walk. They let several streams run in parallel: all of them begin their reads
+  // before the first wait. begin_read() reads the next block. The order is drop(), begin_read()
+  // until it returns false, await(), present(). drop() and present() require: not over(), and
+  // await() has returned.
+  [[nodiscard]] bool begin_read();  // false after the last block, or with `depth` held
   void await();                     // waits for the present tile, if any
   [[nodiscard]] bool over() const { return held_.empty(); }
   [[nodiscard]] const Tile& present() const { return held_.front().tile; }
@@ -74,7 +75,7 @@ class [[nodiscard]] Stream {
     await();
   }
 
-  [[nodiscard]] Machine& machine() const;  // Throws: ShapeMismatch after its death.
+  [[nodiscard]] Machine& machine() const;  // Throws: ShapeMismatch after the machine's death.
 
   Machine* machine_;
   BlockSequence blocks_;

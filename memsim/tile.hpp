@@ -1,10 +1,10 @@
 #pragma once
-// A matrix in fast memory, in the panels of memsim/layout.hpp. It owns rows * cols words of its
-// machine's M and gives them back when it dies. If the machine dies first, the tile becomes 0 x 0.
-// Not shared between threads.
+// A matrix in fast memory, laid out in the panels of memsim/layout.hpp. It owns rows * cols words
+// of its machine's M and gives them back when it dies. If the machine dies first, the tile becomes
+// 0 x 0. Threads must not share a tile.
 //
-// Addresses are valid until the next tile is made, since the arena may slide its tiles together:
-// take them for one computation and do not keep them.
+// Addresses are valid until the next tile is made, since the arena may slide its tiles together.
+// Take them for one computation and do not keep them.
 
 #include <algorithm>
 #include <cstdint>
@@ -21,7 +21,8 @@ namespace redblue {
 
 class Machine;
 
-// A tile in blocks of so many columns, one after the other, each in panels; else it is one block.
+// Cuts a tile into blocks of `columns` columns, stored one after the other, each in panels. By
+// default the tile is one block.
 struct CutEvery {
   Index columns = std::numeric_limits<Index>::max();
 };
@@ -29,7 +30,7 @@ struct CutEvery {
 class [[nodiscard]] Tile {
  public:
   Tile() = default;            // empty: 0 x 0
-  Tile(const Tile&) = delete;  // a copy would need fast memory that nobody asked for
+  Tile(const Tile&) = delete;  // a copy would take fast memory without a request
   Tile& operator=(const Tile&) = delete;
   Tile(Tile&& other) noexcept { *this = std::move(other); }
   Tile& operator=(Tile&& other) noexcept {
@@ -59,26 +60,27 @@ class [[nodiscard]] Tile {
   [[nodiscard]] float& operator()(Index i, Index j) { return word(i, j); }
   [[nodiscard]] float operator()(Index i, Index j) const { return word(i, j); }
 
-  // Views for arithmetic, of the whole tile or a part. Throw (both): ShapeMismatch for an empty
-  // tile, and for one that is cut.
+  // Views of the whole tile or a part, for arithmetic. Throw (both): ShapeMismatch for an empty
+  // tile and for a tile with cuts.
   operator View();
   operator ConstView() const;
-  // Throw (all): ShapeMismatch unless the part lies in the tile and is not empty, its columns begin
-  // with a panel or lie within one, and no cut is between them.
+  // Throw (all): ShapeMismatch unless the part lies in the tile, is not empty, begins at a panel or
+  // lies within one, and has no cut between its columns.
   [[nodiscard]] View part(Range rows, Range columns);
   [[nodiscard]] ConstView part(Range rows, Range columns) const;
   [[nodiscard]] View part(Range rows) { return part(rows, {0, cols_}); }
   [[nodiscard]] ConstView part(Range rows) const { return part(rows, {0, cols_}); }
 
-  // The number of columns from one cut to the next; or of all.
+  // Returns the number of columns from one cut to the next, or of all columns.
   [[nodiscard]] Index cut() const { return cut_; }
-  // Of a tile that is not empty: its number in events, its name, and what it holds.
+  // The tile's number in events, its name, and the kind of its words. Require: the tile is not
+  // empty.
   [[nodiscard]] std::uint64_t number() const { return slot_->id; }
   [[nodiscard]] std::string_view name() const { return slot_->name; }
   [[nodiscard]] Holds holds() const { return slot_->holds; }
 
-  // The machine to which arithmetic on this tile reports its operations. Throws: ShapeMismatch for
-  // an empty tile.
+  // Returns the machine to which arithmetic on this tile reports its operations. Throws:
+  // ShapeMismatch for an empty tile.
   [[nodiscard]] Machine& machine() const {
     if (machine_ == nullptr) {
       refuse_nothing();

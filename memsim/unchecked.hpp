@@ -1,6 +1,6 @@
 #pragma once
 // A view that does not check indices, for the arithmetic of kernels/, which compares shapes once
-// per tile. Not installed: indices in a user's code are always checked.
+// per tile. It is not installed: a user's code always checks indices.
 
 #include "memsim/layout.hpp"
 

@@ -2,7 +2,7 @@
 // Sizes and counts of words. A word is one float32.
 //
 // Index is a size or a coordinate. Words is an exact count. Its sums and products saturate instead
-// of wrapping, so that a closed form is written as it reads and checked once, by value().
+// of wrapping, so a formula can be written directly and checked once, by value().
 
 #include <compare>
 #include <cstdint>
@@ -19,8 +19,8 @@ inline constexpr Index kFloatBytes = 4;
 class Words {
  public:
   constexpr Words() = default;
-  // Implicit, so that `Words(n) * d + m` reads like the formula. Throws: ShapeMismatch if n < 0,
-  // which does not compile in a constant expression.
+  // Implicit, so that `Words(n) * d + m` reads like the formula. Throws: ShapeMismatch if n < 0. In
+  // a constant expression, n < 0 does not compile.
   constexpr Words(Index n) : count_(static_cast<std::uint64_t>(n)) {
     if (n < 0) [[unlikely]] {
       refuse_negative(n);

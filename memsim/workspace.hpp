@@ -1,6 +1,7 @@
 #pragma once
-// A source of slow matrices for a kernel's intermediates (S, f, q ...), which die with the kernel's
-// scope. A kernel creates none itself, so that it runs on any store that its caller chooses.
+// Makes the slow matrices for a kernel's intermediates (S, f, q ...), which die with the kernel's
+// scope. Kernels do not create matrices themselves, so they run on any store that the caller
+// chooses.
 
 #include <memory>
 #include <optional>
@@ -18,8 +19,8 @@ class Workspace {
   Workspace& operator=(const Workspace&) = delete;
   virtual ~Workspace() = default;
 
-  // `mostly`: the windows in which it will be read, for a store that lays it out by them. Without
-  // it such a store takes the windows of the first write.
+  // `mostly`: the windows in which the matrix will be read, for a store that lays it out in such
+  // windows. By default such a store uses the windows of the first write.
   virtual SlowMatrix matrix(std::string name, Index rows, Index cols,
                             std::optional<Window> mostly = std::nullopt) = 0;
 };
@@ -32,7 +33,7 @@ class RamWorkspace : public Workspace {
   SlowMatrix matrix(std::string name, Index rows, Index cols,
                     std::optional<Window> mostly = std::nullopt) override;
 
-  // Words that intermediates take: now, and the most so far.
+  // The words of all intermediates: now, and the most so far.
   [[nodiscard]] Index live() const { return live_; }
   [[nodiscard]] Index peak() const { return peak_; }
 

@@ -1,13 +1,13 @@
-// g with blocks of keys in fast memory: K_J = X A2_J^T, h_J = A3_J Y and T_J = p_J^T A1 stay, rows
-// of A1 and dO pass, and g += T_J^T A2_J once for each block. v = rowsum(dO * O) is made as the
-// first block sees the rows of O, and goes to the slow store if there is a second. For many
-// queries and few keys; given dO, O and L:
+// Computes g with resident blocks of keys. K_J = X A2_J^T, h_J = A3_J Y and T_J = p_J^T A1 stay,
+// and rows of A1 and dO stream. Each block adds T_J^T A2_J to g once. The first block also reads
+// the rows of O and computes v = rowsum(dO * O); v is written to slow memory if there is a second
+// block. This suits many queries and few keys. After a forward pass it moves:
 //
 //   reads    T (2 n d + n + 2 d^2) + n d + 3 m d + (T - 1) (n + d^2),   T = ceil(m / Bc)
 //   writes   T d^2, and n where T > 1
 //
-// Under a mask the rows that meet a block pass with it: n T is the sum of these, and v is made
-// where a row meets its first block.
+// Under a mask each block streams only the rows that meet it. `n T` then stands for the number of
+// rows streamed for all blocks. v_I is computed where a row meets its first block.
 
 #include "kernels/parts/columns.hpp"
 
@@ -74,7 +74,8 @@ Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J)
       [&](Range K) { return transposed(io.in("A3").block(J, K)); });
 }
 
-// v_I: made where a row meets its first keys, and kept if there are other blocks; of a softmax.
+// Returns v_I for a softmax. A row's first block of keys computes it, and writes it for later
+// blocks.
 Tile row_sums(Machine& machine, const ColumnPlan& by, const Operands& io, const LivePairs& live,
               const Tile& do_i, SlowMatrix* kept) {
   if (kept == nullptr) {
@@ -97,7 +98,7 @@ Tile row_sums(Machine& machine, const ColumnPlan& by, const Operands& io, const 
   return v_i;
 }
 
-// T_J. q comes before p, so that A1_I and dO_I are never there together.
+// Returns T_J. q is computed before p, so that A1_I and dO_I are never in fast memory together.
 Tile core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, const Tile& k,
           const Tile& h_t, SlowMatrix* v) {
   const Phase phase(machine, "core");
@@ -128,7 +129,7 @@ Tile core(Machine& machine, const ColumnPlan& by, const Operands& io, Range J, c
   return T;
 }
 
-// T_J^T A2_J, some columns at a time.
+// Adds T_J^T A2_J to g, some columns per step.
 void add_gradient(Machine& machine, const ColumnPlan& by, const Operands& io, Range J,
                   const Tile& T) {
   const Phase phase(machine, "g");
@@ -177,12 +178,12 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Words c = by.keys;
   const Words w = by.weights;
   const Units::Sum units = by.units().sum();
-  // The first block of keys finds nothing to add to.
+  // The first block of keys does not read g.
   const Words second = std::min(c, Words(m - by.keys));
   return {
       product_in_pieces_cost("K", by, d, 0),
       product_in_pieces_cost("h", by, d, d),
-      // K_J, h_J and T_J; dO and O with v, or A1 with v, L, q and p.
+      // Resident: K_J, h_J and T_J. With them dO and O with v, or A1 with v, L, q and p.
       with_index({.path = "core",
                   .reads = of.all * (2 * Words(d) + one) + n * of_O + of.again * one,
                   .writes = T > 1 ? Words(n) * one : Words(0),
@@ -190,7 +191,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
                           r * std::max(2 * of_O, d + one + 2 * c),
                   .flops = 6 * problem.pairs() * d},
                  units),
-      // T_J with A2_J and g; or with two of g.
+      // T_J with A2_J and one block of g, or with two blocks of g.
       {.path = "g",
        .reads = Words(m) * d + (T - 1) * dd * of_sum,
        .writes = (T - 1) * dd * of_sum + dd,

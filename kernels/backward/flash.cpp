@@ -1,10 +1,10 @@
-// g, and dQ, dK, dV for Q = A1 X, K = A2, V = A3 Y, in the manner of FlashAttention: a column
-// block (K_J, V_J and their gradients) stays, row blocks pass, and dQ_I is read, added to and
-// written once a column block. Given dO, O and L. At last g = A1^T dQ. Under a mask the rows pass
-// that meet a column of the block.
+// Computes g, and dQ, dK, dV for Q = A1 X, K = A2, V = A3 Y, with FlashAttention's loops, after a
+// forward pass. A block of keys (K_J, V_J and their gradients) stays, and blocks of queries stream.
+// Each block of keys reads dQ_I, adds to it and writes it. The last phase is g = A1^T dQ. Under a
+// mask only the rows stream that meet a key of the block.
 //
-// The core is kernels/parts/key_gradients.hpp. gradients/flash is v and the core for Q, K, V as
-// they are.
+// The core is in kernels/parts/key_gradients.hpp. The kernel gradients/flash is v and the core,
+// with Q, K, V as inputs.
 
 #include <algorithm>
 #include <optional>
@@ -22,7 +22,7 @@ namespace redblue {
 namespace in_backward_flash {
 namespace {
 
-// For g all of them.
+// For g the core computes all sums.
 KeySums core_sums(const Problem& problem) {
   return problem.inputs == Inputs::weighted ? KeySums{.dQ = true, .dK = true, .dV = true}
                                             : key_sums(problem);
@@ -36,7 +36,7 @@ KeyBlocks core_blocks(const Blocks& blocks) {
   return {.rows = blocks["core.Br"], .keys = blocks["core.Bc"]};
 }
 
-// The phases S and h make Q and V; K is A2.
+// The phases S and h compute Q and V. K is A2.
 Nest loop_nest(const Problem& problem, const Blocks& by) {
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const Index dv = problem.shape.dv;
@@ -125,16 +125,16 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   }
 }
 
-// g = A1^T dQ moves n d (ceil(d / rows) + ceil(d / cols)) + d^2 words, so the side with fewer
-// words, at most sqrt(M), is tried from large to small with the most of the other; then the
-// blocks are made as deep as fits.
+// g = A1^T dQ moves n d (ceil(d / rows) + ceil(d / cols)) + d^2 words. `rows` and `cols` enter
+// alike, so one of them can be at most sqrt(M). The search tries that side from large to small,
+// with the largest other side that fits. Then the blocks get the largest depth that fits.
 ProductBlocks fit_gradient(Index n, Index d, Index M, Index sum_words) {
   const auto fits = [=](Index rows, Index cols, Index depth) {
     return Words(rows) * cols * sum_words + (Words(rows) + cols) * depth <= Words(M);
   };
   ProductBlocks best{1, 1, 1};
   if ((Words(d) * d).overflowed()) {
-    return best;  // no count will fit, whatever the blocks
+    return best;  // no block size makes the count fit
   }
   Words fewest_passes = 2 * Words(d);
   for (Index rows = even(d, std::min(d, square_side(M, 1)));
@@ -155,7 +155,7 @@ ProductBlocks fit_gradient(Index n, Index d, Index M, Index sum_words) {
   return best;
 }
 
-// The words of the core depend on Bc alone, those of v on nothing.
+// The core's words depend on Bc alone, and v's words on no block size.
 Blocks fit(const Problem& problem, Index M, Objective objective) {
   const auto [n, m, d] = problem.shape;
   const Index width = problem.shape.dv;
@@ -214,7 +214,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return phases;
 }
 
-// A1 comes once for S, and for g as often as its columns are cut.
+// The phase S reads A1 once, and the phase g reads it once for each block of its columns.
 Window window(const Signature& operand, const Problem& problem, const Blocks& by) {
   const auto of = [&](Index rows, Index cols) { return window_of(operand, problem, rows, cols); };
   const Index d = problem.shape.d;

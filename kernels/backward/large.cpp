@@ -1,7 +1,7 @@
-// g by the paper's large-cache algorithm (Algorithms 7 to 9): S and h are written, then g
-// stays in fast memory while row blocks (S_i, dO_i, A1_i) stay in turn and column blocks
-// (h_j, A2_j) pass. Given dO, O and L. Needs M of at least about d^2 + 5 d. Under a mask the column
-// blocks pass that a row block has a live pair with.
+// Computes g by the paper's large-cache algorithm (Algorithms 7 to 9), after a forward pass. S and
+// h are written first. Then g stays in fast memory. Each row block (S_i, dO_i, A1_i) stays in turn,
+// while column blocks (h_j, A2_j) stream past it. It needs M of at least about d^2 + 5 d. Under a
+// mask a row block streams only the column blocks with a live pair.
 
 #include <algorithm>
 #include <utility>
@@ -77,7 +77,7 @@ Nest loop_nest(const Problem& problem, const Blocks& by) {
 }
 
 // Algorithm 7 for n = m, where the row blocks of A1 and A3 are paired as printed.
-// Erratum: the proof of Lemma D.2 takes ceil(d / Br) column blocks, the algorithm ceil(d / Bc).
+// Erratum: the proof of Lemma D.2 takes ceil(d / Br) column blocks, but the algorithm ceil(d / Bc).
 void project_pairs(Machine& machine, ProjectBlocks by, const SlowMatrix& A1, const SlowMatrix& A3,
                    const SlowMatrix& X, const SlowMatrix& Y, SlowMatrix& S, SlowMatrix& h) {
   for (const Range I : blocks(A1.rows(), by.rows)) {
@@ -99,9 +99,9 @@ void project_pairs(Machine& machine, ProjectBlocks by, const SlowMatrix& A1, con
 }
 
 // Algorithm 8.
-// Erratum: it never deletes h_j; here h_j ends when q_ij is made.
-// Erratum: line 16 prints f = diag(l) A, meant is diag(l)^-1 A. With L, the log of l, in
-// place of l the tile A holds the raw scores and f = exp(A - L), at the same words and peak.
+// Erratum: the paper never deletes h_j. Here h_j is deleted as soon as q_ij is computed.
+// Erratum: line 16 prints f = diag(l) A instead of diag(l)^-1 A. This code has L, the log of l,
+// instead of l. So the tile A holds the raw scores and f = exp(A - L), at the same words and peak.
 void gradient(Machine& machine, const Plan& plan, const Operands& io, const SlowMatrix& S,
               const SlowMatrix& h) {
   const SlowMatrix& A1 = io.in("A1");
@@ -132,7 +132,7 @@ void gradient(Machine& machine, const Plan& plan, const Operands& io, const Slow
       const Tile a2_j = machine.read(transposed(A2.row_block(J)));          // A2_J^T (d, c)
       Tile a = machine.initialize("A", I.size(), J.size(), Holds::scores);  // A_IJ (r, c)
       multiply_add(s_i, a2_j, a);
-      Tile f;  // f_IJ (r, c); a, where p is made of that
+      Tile f;  // f_IJ (r, c); A itself if p is computed from scores
       if (problem.normalised()) {
         live.set_dead<View>(a, kDeadScore);
         f = machine.initialize("f", I.size(), J.size(), Holds::scores);
@@ -155,7 +155,7 @@ void gradient(Machine& machine, const Plan& plan, const Operands& io, const Slow
 }
 
 // Algorithm 9.
-// Erratum: its line 3 calls "Phase4"; meant is Algorithm 8, which calls itself phase 2.
+// Erratum: its line 3 calls "Phase4" instead of Algorithm 8, which calls itself phase 2.
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Index Br = plan.blocks["phase2.Br"];
@@ -176,8 +176,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   gradient(machine, plan, io, S, h);
 }
 
-// One row block of A1, and its partner of A3 where they are paired; a block of X or Y; a
-// block of S or h.
+// A row block of A1, and the paired block of A3 if n = m; a block of X or Y; a block of S or h.
 Words phase1_peak(const Problem& problem, Index Br, Index Bc) {
   const Index d = problem.shape.d;
   const Words r = std::min(Br, std::max(problem.shape.n, problem.shape.m));
@@ -185,8 +184,8 @@ Words phase1_peak(const Problem& problem, Index Br, Index Bc) {
   return (problem.shape.n == problem.shape.m ? 2 : 1) * r * d + c * d + r * c * problem.sum_words;
 }
 
-// g and S_i, dO_i, A1_i, l_i, v_i; with them O_i at first, later A2_j with q, A and f, or
-// with p and T.
+// Resident: g and S_i, dO_i, A1_i, l_i, v_i. With them O_i first, and later A2_j with q, A and f,
+// or with p and T.
 Words phase2_peak(const Problem& problem, Index Br, Index Bc) {
   const Index d = problem.shape.d;
   const Words r = std::min(Br, problem.shape.n);
@@ -197,10 +196,11 @@ Words phase2_peak(const Problem& problem, Index Br, Index Bc) {
                          index + c * d + std::max(3 * r * c, r * c + c * d));
 }
 
-// The words depend on the rows alone, in both phases: the largest Br beside one column, then
-// Bc into what is left; under a mask larger column blocks pass for fewer live pairs, and of Bc, Bc
-// / 2, ... the one of fewest words is taken. Erratum: the paper caps Br at d although Br is the
-// outer block, so that its words stop falling at M = 4 d^2; the cap is not kept.
+// In both phases the words depend on the rows alone. So Br is the largest that fits with one
+// column, and Bc fills the remaining words. A mask changes this: larger column blocks stream for
+// fewer live pairs. So the fit tries Bc, Bc / 2, ... and takes the size with the fewest words.
+// Erratum: the paper caps Br at d although Br is the outer block, so its words stop falling at M =
+// 4 d^2. This code has no cap.
 Blocks fit(const Problem& problem, Index M, Objective objective) {
   const auto [n, m, d] = problem.shape;
   const auto rows = [&](Index limit, auto peak) {
@@ -228,7 +228,7 @@ Blocks fit(const Problem& problem, Index M, Objective objective) {
   return best;
 }
 
-// Lines 2 of Algorithms 7 and 8. Erratum: with these sizes the tiles take more than M words.
+// The sizes in lines 2 of Algorithms 7 and 8. Erratum: with these sizes the tiles exceed M words.
 Blocks printed(const Problem& problem, const Memory& memory) {
   const Index Bc = ceil_div(memory.M, (Words(4) * problem.shape.d).value());
   const Index Br = std::min(Bc, problem.shape.d);
@@ -249,8 +249,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
        .writes = nd + md,
        .peak = phase1_peak(problem, Br1, blocks["phase1.Bc"]),
        .flops = 2 * (nd + md) * d},
-      // Erratum: T_j A2_j is added to g for every tile, 2 n m d^2 / Br flops that the
-      // paper's time bound leaves out.
+      // Erratum: T_j A2_j is added to g for every tile. The paper's time bound omits these 2 n m
+      // d^2 / Br flops.
       with_index({.path = "phase2",
                   .reads = 3 * nd + nd * problem.row_columns() + Words(n) * problem.row_words() +
                            2 * d * tiles.met,
@@ -261,7 +261,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   };
 }
 
-// A word of g is a sum over all columns for every row block, of sums over its rows.
+// For each row block, a word of g adds up all columns of sums over the block's rows.
 Words chain(const Problem& problem, const Blocks& blocks) {
   const Index Br = std::min(problem.shape.n, blocks["phase2.Br"]);
   return Words(Br) + Words(ceil_div(problem.shape.n, Br)) * problem.shape.m;

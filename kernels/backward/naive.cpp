@@ -1,6 +1,6 @@
-// g by the paper's Algorithm 1, "without cache": every matrix that it names has its own words
-// in fast memory and is deleted where it says. Given dO alone. Under a mask the dead pairs of live
-// rows and columns have words there, too.
+// Computes g by the paper's Algorithm 1, "without cache", from scratch. Each matrix that it names
+// has separate words in fast memory, and is deleted where the algorithm says so. Under a mask the
+// dead pairs of live rows and columns take words too.
 
 #include "kernels/parts/naive.hpp"
 
@@ -89,7 +89,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks&) {
   const Units::Sum all = all_queries(problem).sum();
   return {
       f_at_once_cost(problem, false),
-      // A1, A2 and f stay; A3, Y and h, then h, dO and q.
+      // A1, A2 and f stay. With them A3, Y and h, then h, dO and q.
       with_index({.path = "q",
                   .reads = md + dd + nd,
                   .writes = 0,

@@ -1,30 +1,34 @@
-// g with rows in fast memory: for a row block I, S_I = A1_I X, G_I = dO_I Y^T and the sums that
-// become W_I = p_I A2 stay while keys pass (q_ij = G_i . A3_j, so that h = A3 Y is never made).
+// Computes g with resident rows. For a row block I, S_I = A1_I X, G_I = dO_I Y^T and the sums that
+// become W_I = p_I A2 stay, while keys stream. Because q_ij = G_i . A3_j, h = A3 Y is never
+// computed.
 //
-// The family has two axes. First: O and L are given, and W is one sum, in three products of n m d;
-// or nothing is given beyond dO, and W is made of two sums, in four (kernels/parts/row_sums.hpp).
-// Second: A1_I^T W_I is added to g at once; or W goes to the slow store and g = A1^T W is a
-// product, for fast memories below 3 d^2, where T = ceil(n / Br) is large. There S and G, too, are
-// products where that moves fewer words than these:
+// The family has two axes:
+//
+// - Start. After a forward pass, W is one sum, and the core has three products of n m d. From
+//   scratch, W is made of two sums, and the core has four products (kernels/parts/row_sums.hpp).
+// - Sink. Either A1_I^T W_I is added to g at once, or W is written and g = A1^T W is a separate
+//   product. The second suits fast memories below 3 d^2, where T = ceil(n / Br) is large. It also
+//   makes S and G by separate products if that moves fewer words than these:
 //
 //                    reads and writes
 //   rows             2 m d T + 4 d^2 T - d^2 + (4 d - kept) n + n
 //   rows-onepass     2 m d T + 4 d^2 T - d^2 + (3 d - kept) n
-//   rows-w           2 m d T + 2 d^2 T + 4 d n + n, and those of the product
-//   rows-onepass-w   2 m d T + 2 d^2 T + 3 d n, and those of the product
+//   rows-w           2 m d T + 2 d^2 T + 4 d n + n, plus the product's
+//   rows-onepass-w   2 m d T + 2 d^2 T + 3 d n, plus the product's
 //
-// `kept` columns of A1_I stay until they meet W_I. Under a mask each row block brings the keys that
-// it meets.
+// `kept` columns of A1_I stay until they are multiplied by W_I. Under a mask each row block reads
+// only the keys that it meets.
 //
-// Where W is added to g, keys may come in G groups, so that several machines may work on one row
-// block. Given O and L a phase v comes first. Each group makes S_I and G_I again, and a sum W_I of
-// its keys alone, which meets A1_I. The keys pass as often as before:
+// If W is added to g, the keys may be split into G groups, so that several machines can work on one
+// row block. Each group computes S_I and G_I again, and a sum W_I over its keys alone, which is
+// multiplied by A1_I. The number of key reads does not change. After a forward pass, a phase v
+// comes first:
 //
 //   rows, G > 1      2 m d T + 4 d^2 T G - d^2 + (3 d - kept + 2) n G + 2 d n + n
 //
-// From nothing each group leaves the two sums of its keys with their maxima, sums and means
-// (kernels/parts/group_means.hpp). These are merged to L and v, with which W_I of a group comes of
-// its sums, and meets A1_I, of which nothing is kept until then:
+// From scratch, each group writes the two sums over its keys with their maxima, sums and means
+// (kernels/parts/group_means.hpp). Merging them gives L and v. Then each group computes W_I from
+// its sums, and reads A1_I again to multiply it. No column of A1_I is kept:
 //
 //   rows-onepass, G > 1   2 m d T + 4 d^2 T G - d^2 + (7 d + 10) n G + 2 n
 
@@ -55,12 +59,12 @@ bool makes_v_first(const GroupedRows& by, Start start) {
   return by.merges() && start == Start::given && by.by.problem.normalised();
 }
 
-// Whether groups write sums. W_I is made when the sums of all groups are there.
+// True if each key group writes its sums. W_I is then computed after the last group.
 bool leaves_sums(const GroupedRows& by, Start start) {
   return by.merges() && start == Start::nothing;
 }
 
-// A1_I comes again for W_I where groups leave sums.
+// If groups write sums, A1_I is read again for W_I, so no column of it is kept.
 GroupedRows groups_of(const Problem& problem, const Blocks& blocks, Start start) {
   GroupedRows grouped(problem, blocks);
   if (leaves_sums(grouped, start)) {
@@ -69,8 +73,8 @@ GroupedRows groups_of(const Problem& problem, const Blocks& blocks, Start start)
   return grouped;
 }
 
-// The loops over row blocks and keys, up to W_I, with `first` as the phases S and G, and `last` as
-// what becomes of W_I.
+// Writes the loops over row blocks and keys, up to W_I. `first` writes the phases S and G. `last`
+// writes the use of W_I.
 template <class First, class Last>
 void rows_nest(NestWriter& nest, const GroupedRows& grouped, Start start, const First& first,
                const Last& last) {
@@ -146,7 +150,7 @@ void gradients_nest(NestWriter& nest, const GroupedRows& by, Start start, const 
   }
 }
 
-// G_I^T; and v where O and L are given, if it was not made first.
+// Returns G_I^T. After a forward pass also v, unless a phase v came first.
 RowGradients gradients(Machine& machine, const GroupedRows& by, const Operands& io, Start start,
                        Range I) {
   if (start == Start::given && !by.merges()) {
@@ -164,8 +168,8 @@ Sums over_keys(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   return sums;
 }
 
-// W_I = p_I A2 over the keys of a group. S_I and G_I are taken by value: they are given back when
-// W_I is there.
+// Returns W_I = p_I A2 over the keys of a group. S_I and G_I are taken by value, so that they are
+// deleted when W_I is complete.
 Tile core(Machine& machine, const GroupedRows& grouped, Index group, const Operands& io,
           Start start, Range I, Tile s_t, RowGradients of_rows) {
   const Phase phase(machine, "core");
@@ -190,7 +194,7 @@ PhaseCost core_cost(const GroupedRows& grouped, Start start, Range units) {
   const Words d = problem.shape.d;
   const bool given = start == Start::given;
   const Index products = given ? KnownGradientSums::kProducts : GradientSums::kProducts;
-  const Index of_row =  // L, and v where it was made first
+  const Index of_row =  // L, and v if a phase v came first
       given ? problem.row_words() * (makes_v_first(grouped, start) ? 2 : 1) : 0;
   const Words left = leaves_sums(grouped, start) ? words_of_group(problem) : Words(0);
   // S, G, the kept columns of A1, the sums, A2_J and A3_J.
@@ -209,13 +213,13 @@ PhaseCost core_cost(const GroupedRows& grouped, Start start, Range units) {
   return sum;
 }
 
-// S and G, up to W or to what groups leave.
+// Returns the costs of the phases S, G and core, up to W or to the sums that groups write.
 std::vector<PhaseCost> core_costs(const GroupedRows& grouped, Start start, Range units) {
   const RowPlan& by = grouped.by;
   const Units::Sum of = grouped.sum(units);
   const bool with_v = start == Start::given && !grouped.merges();
   PhaseCost G = with_v ? row_gradients_cost(by, of) : rows_times_cost("G", by, of);
-  G.peak += of.largest * (Words(by.problem.shape.d) + by.kept);  // S, and what is kept of A1
+  G.peak += of.largest * (Words(by.problem.shape.d) + by.kept);  // S, and the kept columns of A1
   return {rows_times_cost("S", by, of), G, core_cost(grouped, start, units)};
 }
 
@@ -249,7 +253,7 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
   if (start == Start::given && problem.normalised()) {
     add(G, level_row_dots_cost("G", in, of));
   }
-  if (start == Start::nothing) {  // U is divided by its sums
+  if (start == Start::nothing) {  // U is divided by the sums of exponentials
     core.reads += of.rows * (d + 1);
     core.writes += of.rows * d;
   }
@@ -257,7 +261,7 @@ std::vector<PhaseCost> level_cost(const Problem& problem, const Blocks& blocks, 
   return {level_rows_times_cost("S", in, of), G, core, level_gradient_cost(in, of, adding)};
 }
 
-// ---- before g, where keys come in groups ---------------------------------------------------
+// ---- stages before g, for groups of keys ---------------------------------------------------
 
 // Writes the sums of each row block and group.
 void leave_sums(Machine& machine, const Plan& plan, const Operands& io, Range units) {
@@ -275,7 +279,8 @@ void leave_sums(Machine& machine, const Plan& plan, const Operands& io, Range un
   }
 }
 
-// v where O and L are given; or what groups leave, and L and v.
+// Returns the stages before g. After a forward pass they compute v. From scratch they compute the
+// sums of groups, then L and v.
 std::vector<SplitStage> stages_before(Start start) {
   if (start == Start::given) {
     return {v_stage(
@@ -316,7 +321,8 @@ std::vector<SplitStage> stages_before(Start start) {
   return {leave, merge};
 }
 
-// What these leave: the last of them L and v, or v alone, and the one before it its sums.
+// Returns the matrices that these stages leave. The last stage leaves L and v, or v alone. The
+// stage before it leaves its sums.
 std::vector<Left> left_before(const std::vector<SplitStage>& stages) {
   const UnitsOfStage units_before = stages.size() > 1
                                         ? stages.front().units
@@ -395,7 +401,7 @@ Nest adding_nest(const Problem& problem, const Blocks& blocks, Start start) {
   return nest.lines();
 }
 
-// From nothing whole rows of W, each of few roundings, are added up.
+// From scratch, g adds up whole rows of W, each with few roundings.
 Words chain(const Problem& problem, const Blocks& blocks, Start start) {
   const GroupedRows by(problem, blocks);
   if (start == Start::nothing && !by.merges()) {
@@ -404,7 +410,7 @@ Words chain(const Problem& problem, const Blocks& blocks, Start start) {
   return Words(by.keys(0).size()) + by.by.rows + by.units();
 }
 
-// g += A1_I^T W_I, with W_I from the sums of a group.
+// Computes W_I from the sums of a group, and adds A1_I^T W_I to g.
 void add_sum_of_group(Machine& machine, GroupedRows by, const Operands& io, Index unit,
                       SlowMatrix* partials) {
   by.by.kept = 0;
@@ -452,7 +458,7 @@ Kernel adding_to_g(Start start) {
   return kernel;
 }
 
-// ---- W in the slow store -----------------------------------------------------------------
+// ---- W in slow memory -------------------------------------------------------------------
 
 ProductShape gradient_product(const Problem& problem) {
   return Products(problem).g;
@@ -560,7 +566,7 @@ Blocks fit(const Problem& problem, Index M, Objective objective, Start start) {
   const RowPlan by(problem, blocks);
   const bool given = start == Start::given && problem.normalised();
   plan_projected_rows("S", by, M, objective, blocks);
-  // Where G is made before, dO and O pass once more for v, which is written and read.
+  // If G is computed before, v needs dO and O once more, and v itself is written and read.
   const Words for_v =
       given ? Words(problem.shape.n) * (problem.shape.d + 2 * problem.row_words()) : Words(0);
   plan_projected_rows("G", by, M, objective, blocks, for_v);

@@ -1,15 +1,16 @@
-// g with q = dO h^T in the slow store, for fast memories near d^2: rows of S and of the sum
-// W = p A2 stay while A2 and q pass, so that a word of fast memory serves two matrices and not
-// three (four from nothing). S, h, q and g = A1^T W are products of their own.
+// Computes g with q = dO h^T in slow memory, for fast memories near d^2. Rows of S and of the sum W
+// = p A2 stay, while A2 and q stream. Only S and W share the fast memory, instead of S, G and W.
+// From scratch, three matrices share it instead of four. S, h, q and g = A1^T W are separate
+// products.
 //
-// rows-q is given O and L, and stores q - v; rows-q-onepass is given nothing beyond dO, stores q,
-// and keeps a second sum, as backward/rows-onepass does. In units of n^2, with x = d / sqrt(M) < 2
-// and n = m >> d:
+// rows-q runs after a forward pass, and stores q - v. rows-q-onepass runs from scratch, stores q,
+// and keeps a second sum, as backward/rows-onepass does. Words moved in units of n^2, with x = d /
+// sqrt(M) < 2 and n = m >> d:
 //
-//   given O and L   3 x^2 + 2
-//   from nothing    4 x^2 + 2
+//   after a forward pass   3 x^2 + 2
+//   from scratch           4 x^2 + 2
 //
-// Under a mask each block of rows brings the keys that it meets, and q is that of live pairs.
+// Under a mask each row block reads only the keys that it meets, and q holds only live pairs.
 
 #include <algorithm>
 #include <optional>
@@ -31,10 +32,11 @@ namespace redblue {
 namespace in_backward_rows_q {
 namespace {
 
-// Queries of a strip of scores, which lives beside the rows that stay.
+// Number of queries in a strip of scores, which shares fast memory with the resident rows.
 constexpr Index kNarrow = kPanel;
 
-// q - v. Where rows of dO stay, v is made of them as O passes; beside tiles it is read.
+// Computes q - v. If rows of dO stay, v is computed from them while O streams. If tiles stay, v is
+// read.
 class Centred : public ScoreEpilogue {
  public:
   static EpilogueCost cost(const Products& of, const StationaryBlocks& by) {
@@ -44,7 +46,7 @@ class Centred : public ScoreEpilogue {
             .row_operands = rows ? of.scores.depth : 0,
             .names = {.text = "q = q - v", .columns = {"v"}, .row_reads = rows ? "O" : "v"}};
   }
-  // Without v only where rows stay.
+  // Requires: `v` is given unless rows stay.
   Centred(const SlowMatrix& O, const SlowMatrix* v) : O_(O), v_(v) {}
   OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override {
     const Range I = pairs.queries();
@@ -74,8 +76,8 @@ class Centred : public ScoreEpilogue {
   const SlowMatrix* v_;
 };
 
-// Calls visit(K, live pairs, those rows of A2_J whose keys they meet) for each strip K of the
-// queries I that meets some of the keys J.
+// Calls visit(K, live pairs, rows of A2_J that these pairs use) for each strip K of the queries I
+// that meets some of the keys J.
 template <class Visit>
 void each_live_strip(const Problem& problem, Range I, Range J, const Visit& visit) {
   for (const Range K : blocks(I.size(), kNarrow)) {
@@ -86,7 +88,7 @@ void each_live_strip(const Problem& problem, Range I, Range J, const Visit& visi
   }
 }
 
-// W_I = p_I A2, with q - v in place of q where there is a v.
+// Returns W_I = p_I A2. For a softmax the matrix `q` holds q - v.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMatrix& q, Range I,
           Tile s_t) {
   const Tile l = read_of_rows(machine, by.problem, io, "L", I);
@@ -118,7 +120,7 @@ Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMat
   return W;
 }
 
-// From nothing: q relative to its running mean, and sums with and without it.
+// The core from scratch: keeps q relative to its running mean, and sums with and without q.
 Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const SlowMatrix& q,
                   Range I, Tile s_t) {
   const Index d = by.problem.shape.d;
@@ -150,7 +152,7 @@ Tile core_onepass(Machine& machine, const RowPlan& by, const Operands& io, const
   return U;
 }
 
-// S and W, and g = A1^T W.
+// Computes S and W, then g = A1^T W.
 void gradient(Machine& machine, const Plan& plan, const RowPlan& by, const Operands& io,
               const SlowMatrix& q, Start start, Workspace& workspace) {
   SlowMatrix W = workspace.matrix("W", by.problem.shape.n, by.problem.shape.d);
@@ -167,13 +169,13 @@ void gradient(Machine& machine, const Plan& plan, const RowPlan& by, const Opera
   product_phase(machine, "g", plan.blocks, transposed(io.in("A1")), W, io.out("g"));
 }
 
-// S, W and L; A2_J; p and q.
+// Words for S, W and L; A2_J; p and q.
 Words core_peak(const Problem& problem, Words r, Words c) {
   const Index d = problem.shape.d;
   return r * d * (1 + problem.sum_words) + r * problem.row_words() + c * d +
          2 * c * std::min(r, Words(kNarrow));
 }
-// S, U and Z, maximum, sum and mean; A2_J; e, with factors or with q and delta.
+// Words for S, U and Z, maximum, sum and mean; A2_J; e, with factors or with q and delta.
 Words core_onepass_peak(const Problem& problem, Words r, Words c) {
   const Index d = problem.shape.d;
   const Words sum_words = problem.sum_words;
@@ -184,8 +186,8 @@ Words core_onepass_peak(const Problem& problem, Words r, Words c) {
 using CorePeak = Words (*)(const Problem& problem, Words r, Words c);
 struct Core {
   CorePeak peak;
-  Index products;   // of size n m d
-  Index row_reads;  // for each row
+  Index products;   // of n m d multiply-adds
+  Index row_reads;  // words read for each row
   Start start;
 };
 constexpr Core kCore{.peak = core_peak, .products = 2, .row_reads = 1, .start = Start::given};
@@ -240,7 +242,7 @@ PhaseCost centred_cost(const Problem& problem, const StationaryBlocks& by) {
   return scores_cost("q", problem, by, Centred::cost(Products(problem), by));
 }
 
-// v, and q - v: where rows stay, v is not stored.
+// Computes v, and q - v. If rows stay, v is not stored.
 Stage centred_stage(const Problem& problem) {
   const Products of(problem);
   return {.put =
@@ -317,7 +319,7 @@ void core_nest(NestWriter& nest, const Problem& problem, const Blocks& blocks, c
   });
 }
 
-// S and W.
+// Computes S and W.
 Stage core_stage(const Problem& problem, const Core& core) {
   return {.put = [=](Index M, Objective objective,
                      Blocks& blocks) { plan_core(problem, M, objective, core.peak, blocks); },
@@ -391,7 +393,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   gradient(machine, plan, row_plan(plan.problem, by), io, q, Start::given, workspace);
 }
 
-// q with h and v, then with W and perhaps S.
+// Slow memory holds q with h and v, then q with W and perhaps S.
 Words intermediates(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   return problem.pairs() + std::max(Words(m) * d + (stores_v(problem, blocks) ? n : 0),

@@ -1,12 +1,12 @@
-// g from nothing in a fast memory that holds X, Y, g and most of the keys: queries pass in row
-// blocks, of which A1_I stays until W_I has met it, so that no operand but the keys that do not
-// stay is read twice. The sums are those of backward/rows-onepass.
+// Computes g from scratch in a fast memory that holds X, Y, g and most of the keys. Queries stream
+// in row blocks. A1_I stays until it is multiplied by W_I. So only the keys that are not resident
+// are read twice. The sums are the same as in backward/rows-onepass.
 //
 //   reads and writes   2 n d + 2 m d + 3 d^2 + 2 (m - resident) d (T - 1),   T = ceil(n / Br)
 //
-// With all keys resident, or T = 1, that is each word once. Where that does not quite fit, a few
-// columns of A1_I, `again` in the plan, do not stay and are read again: n words each. Under a mask
-// queries that meet far more keys than others may stay, too (kernels/parts/resident.hpp).
+// With all keys resident, or T = 1, each word moves once. If that does not quite fit, a few columns
+// of A1_I (`again` in the plan) do not stay. They are read again, at n words each. Under a mask,
+// queries that meet far more keys than others may stay too (kernels/parts/resident.hpp).
 
 #include <algorithm>
 #include <optional>
@@ -25,10 +25,10 @@ namespace redblue {
 namespace in_backward_rows_resident {
 namespace {
 
-// In a plan: the columns of A1_I that are read again. A plan without it has none.
+// In a plan: the number of columns of A1_I that are read again. Default: 0.
 constexpr std::string_view kAgain = "again";
 
-// The columns of A1_I that stay.
+// Returns the number of columns of A1_I that stay.
 Index staying(const Problem& problem, const Blocks& blocks) {
   const Index d = problem.shape.d;
   return d - (blocks.contains(kAgain) ? std::min(blocks[kAgain], d - 1) : 0);
@@ -75,7 +75,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   return nest.lines();
 }
 
-// Queries before their keys: S_I^T, G_I^T, and what stays of A1_I^T.
+// Queries before their keys: S_I^T, G_I^T, and the resident columns of A1_I^T.
 struct Rows {
   Tile kept_t, s_t, g_t;
 };
@@ -102,12 +102,12 @@ Rows read_rows(Machine& machine, const Operands& io, const Resident& resident, R
   return rows;
 }
 
-// What is left of them after their keys.
+// The tiles that remain after the last key.
 struct Met {
   Tile kept_t, W;
 };
 
-// Their sums over the keys so far.
+// A row block with its sums over the keys so far.
 struct RowBlock {
   RowBlock(Machine& machine, const ResidentPlan& by, Rows of, Range queries)
       : I(queries), rows(std::move(of)), sums(machine, by, I.size()) {}
@@ -142,7 +142,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const Units units = by.units();
   const Range R = plan.problem.staying_queries();
   std::optional<RowBlock> of_R;
-  Tile index;  // which keys these meet
+  Tile index;  // index of the keys that the queries R meet
   if (R.size() > 0) {
     Rows rows = read_rows(machine, io, resident, kept, R);
     const Phase phase(machine, "core");
@@ -185,7 +185,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Words nd = Words(n) * d;
   const Words dd = Words(d) * d;
   const Index k = staying(problem, blocks);
-  // A1, S and G beside the sums.
+  // Words of a row block: A1, S and G with the sums.
   const auto block = [&](Words r) { return r * (k + 2 * d) + SumsFromNothing::words(by, r); };
   const Words stays = by.resident_words() + dd * problem.sum_words;
   const Words beside = stays + block(of_R.largest) + of_R.index_live;
@@ -195,10 +195,10 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   };
   return {
       resident_cost(by),
-      // A1 and S; dO and G with them.
+      // A1 and S; then dO and G with them.
       {.path = "S", .reads = nd, .writes = 0, .peak = peak(2 * d), .flops = 2 * nd * d},
       {.path = "G", .reads = nd, .writes = 0, .peak = peak(k + 3 * d), .flops = 2 * nd * d},
-      // A2_J and A3_J of the keys that pass, or come at last.
+      // A2_J and A3_J of the streaming keys, or of the keys that come last.
       with_index(
           with_index(
               {.path = "core",
@@ -209,7 +209,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
                .flops = 2 * SumsFromNothing::products(problem) * (of.pairs + of_R.pairs) * d},
               of),
           of_R),
-      // W and what is there of A1.
+      // W, and the columns of A1 in fast memory.
       {.path = "g",
        .reads = Words(n) * (d - k),
        .writes = dd,
@@ -218,9 +218,9 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   };
 }
 
-// As most_resident() has it. Where a row at a time with all that neighbours share takes a little
-// more than M, some of A1_I makes room: that is n words a column, and a key that does not stay is
-// about as much as all columns.
+// Starts from the plan of most_resident(). Row blocks of one query, with all shared keys resident,
+// may need slightly more than M. Then some columns of A1_I make room, at n words for each column.
+// Evicting a key instead would cost about as many words as all columns.
 Blocks fit(const Problem& problem, const Memory& memory, Objective objective) {
   const Blocks best = most_resident(problem, memory.M, objective, cost);
   const auto cost_of = [&](const Blocks& blocks) { return total(cost(problem, blocks)); };

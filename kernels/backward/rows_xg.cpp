@@ -1,14 +1,14 @@
-// g with X and g in fast memory: then S is not needed, nor W. For a row block I only A1_I and
-// G_I = dO_I Y^T stay; a key that passes meets X first, s_ij = A1_i . (X A2_j), and what the
-// row block sums up for it, T_j = sum_i p_ij A1_i, goes to g at once, as T_j A2_j^T. Two row
-// blocks stay in place of three, for 4 d^2 flops a key and row block more: for M above 6 d^2.
-// Given dO, O and L:
+// Computes g with X and g in fast memory, without S and W. For a row block I only A1_I and G_I =
+// dO_I Y^T stay. Each streaming key is multiplied by X first: s_ij = A1_i . (X A2_j). The row
+// block's sum for this key, T_j = sum_i p_ij A1_i, is added to g at once, as T_j A2_j^T. Two row
+// matrices stay instead of three, at 4 d^2 more flops for each key and row block. This suits M
+// above 6 d^2. After a forward pass it moves:
 //
 //   reads and writes   2 m d T + d^2 (T + 2) + 3 n d + n,   T = ceil(n / Br)
 //
-// Where there are few row blocks and room beside them, `resident` keys stay, too, and are read
-// once: 2 resident d (T - 1) of the words less. Under a mask each row block brings the others that
-// it meets.
+// If there are few row blocks and enough words are left, `resident` keys stay too and are read
+// once. That saves 2 resident d (T - 1) words. Under a mask each row block reads only the other
+// keys that it meets.
 
 #include <algorithm>
 #include <bit>
@@ -29,8 +29,8 @@ namespace redblue {
 namespace in_backward_rows_xg {
 namespace {
 
-// So many keys of each matrix, the first ones, stay from row block to row block. A plan without it
-// has none.
+// In a plan: the number of keys, from the first on, that stay in fast memory for all row blocks.
+// Default: 0.
 constexpr std::string_view kResident = "resident";
 
 Index resident_keys(const Problem& problem, const Blocks& blocks) {
@@ -72,7 +72,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   return nest.lines();
 }
 
-// Some keys with their values, transposed. Where A3 is A2, in one tile.
+// Some keys with their values, transposed. If A3 is A2, one tile holds both.
 class TransposedKeys {
  public:
   TransposedKeys(Machine& machine, const Problem& problem, const Operands& io, Range J)
@@ -91,7 +91,7 @@ class TransposedKeys {
   std::optional<Tile> own_a3_;
 };
 
-// g^T += (A1_I^T p_I A2)^T. Vectors run along keys, as each product's right factor has them.
+// Adds (A1_I^T p_I A2)^T to g^T. Vectors run along keys, like the right factor of each product.
 void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
           const RowGradients& of_rows, const Tile& x, const std::vector<TransposedKeys>& resident,
           const Pieces& passing, Tile& gradient_t) {
@@ -191,7 +191,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return {
       {.path = "X", .reads = dd + key * resident, .writes = 0, .peak = stays, .flops = 0},
       G,
-      // X and g and the resident keys; A1, G, L and v; A2_J and A3_J, X A2_J^T and T_J; two strips.
+      // X, g and the resident keys; A1, G, L and v; A2_J and A3_J, X A2_J^T and T_J; two strips of
+      // scores.
       with_index({.path = "core",
                   .reads = Words(of.rows) * (d + problem.row_words()) +
                            key * by.units().met_from(resident),
@@ -205,8 +206,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   };
 }
 
-// With a few row blocks as many blocks of resident keys as fit beside one that passes, each a panel
-// or half of one, for vectors run along keys.
+// With a few row blocks, fits as many blocks of resident keys as possible with one streaming block.
+// A block has a panel of keys or half a panel, because vectors run along keys.
 Blocks fit(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   const Blocks plain = fewest_words(problem, M, cost_of);
   const Index n = problem.shape.n;
@@ -245,13 +246,13 @@ Blocks fit(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   return with(r, c, even(problem.shape.d, w), k);
 }
 
-// A p_ij goes through the sum of its row block and then through that of all keys of all blocks.
+// Each p_ij is first summed over its row block, and then over all keys of all row blocks.
 Words chain(const Problem& problem, const Blocks& blocks) {
   const RowPlan by(problem, blocks);
   return Words(std::min(by.rows, problem.shape.n)) + Words(problem.shape.m) * by.units().size();
 }
 
-// X and g are whole.
+// X and g are moved whole.
 Window window(const Signature& operand, const Problem& problem, const Blocks& blocks) {
   if (operand.name == kX.name || operand.name == kg.name) {
     return {problem.shape.d, problem.shape.d};

@@ -1,12 +1,13 @@
-// g from nothing in three products: for a row block I the scores of all keys stay, e and q, so
-// that each is made once; only then are the sums of a row known, and p and W_I = p_I A2 follow
-// while the keys of A2 pass again. The first block of them is read last and is still here when
-// they do. For M far above m, a large cache; backward/rows-onepass moves fewer words where less
-// fits, with a fourth product.
+// Computes g from scratch in three products. For a row block I, the scores e and q of all keys
+// stay, so each is computed once. The sums of a row are known only after the last key. Then p and
+// W_I = p_I A2 follow, while the keys of A2 stream again. The first block of A2 is read last, so it
+// is still in fast memory for W_I. This suits a large cache, M far above m. With a smaller M,
+// backward/rows-onepass moves fewer words, at the price of a fourth product.
 //
 //   reads and writes   (3 m - Bc) d T + 4 d^2 T - d^2 + 3 n d,   T = ceil(n / Br), Bc <= m
 //
-// Under a mask each row block has the scores of the keys that it meets, which alone pass.
+// Under a mask each row block keeps the scores of the keys that it meets, and streams only these
+// keys.
 
 #include <algorithm>
 #include <utility>
@@ -24,7 +25,8 @@ namespace redblue {
 namespace in_backward_score_rows {
 namespace {
 
-// The keys that pass for W_I, of those that row blocks meet: all but a first block of each.
+// Returns the number of keys read again for W_I: all keys met, minus the first block of each row
+// block.
 Words passing_again(const RowPlan& by, Range units, const Units::Sum& of) {
   const Words first = by.units().first_met(by.keys, units);
   return of.met.overflowed() ? of.met : Words(of.met.value() - first.value());
@@ -63,7 +65,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   return nest.lines();
 }
 
-// Some of the keys that a row block meets, in these rows of its scores.
+// Keys J that a row block meets, and `at`, the rows of their scores.
 struct PassingKeys {
   Range J, at;
 };
@@ -77,8 +79,8 @@ std::vector<PassingKeys> passing_keys(const RowPlan& by, Range I) {
   return all;
 }
 
-// W_I = p_I A2. Keys pass backwards for s and its maximum, then forwards for e and q, and for W:
-// the block of A2 where that turns is read once.
+// Returns W_I = p_I A2. Keys stream backwards for s and its maximum, then forwards for e and q, and
+// again for W. The block of A2 at the turning point is read once.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, Range I, Tile s_t, Tile g_t) {
   const Phase phase(machine, "core");
   const SlowMatrix& A2 = io.in("A2");
@@ -164,15 +166,15 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
   const Words r = of.largest, m = of.most;
   const Index c = std::min(by.keys, of.longest);
   PhaseCost G = rows_times_cost("G", by, of);
-  const Words kept = r * by.kept;  // of A1
+  const Words kept = r * by.kept;  // columns of A1
   const Words sum_words = problem.sum_words;
   constexpr Index kPasses = 3;  // s, q and W
   G.peak += r * d + kept;       // S
   return {
       rows_times_cost("S", by, of),
       G,
-      // S, G, e and the maximum beside A2_J; then G, e and q, maximum, sum and v beside A2_J and
-      // A3_J; then W in place of G and A3_J. What is kept of A1 stays.
+      // S, G, e and the maximum with A2_J. Then G, e and q, maximum, sum and v with A2_J and A3_J.
+      // Then W replaces G and A3_J. The kept columns of A1 always stay.
       with_index({.path = "core",
                   .reads = d * (2 * of.met + passing_again(by, units, of)),
                   .writes = 0,
@@ -186,8 +188,8 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
   };
 }
 
-// Fewer row blocks, or more keys that are read once: for each number of row blocks the most keys
-// that fit beside them.
+// Fewer row blocks compete with more keys that are read once. For each number of row blocks, the
+// fit tries the most keys that fit.
 Blocks fit(const Problem& problem, Index M) {
   const auto [n, m, d] = problem.shape;
   const CostOfBlocks cost_of = whole_cost(part_cost);
@@ -212,7 +214,7 @@ Blocks fit(const Problem& problem, Index M) {
 }  // namespace
 }  // namespace in_backward_score_rows
 
-// Where no row has sums to wait for, keys pass once: it is backward/rows.
+// Without a softmax no sums are needed before p, so keys stream once, as in backward/rows.
 Kernel backward_score_rows() {
   using namespace in_backward_score_rows;
   Kernel kernel = row_kernel(unit, part_cost, nullptr);

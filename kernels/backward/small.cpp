@@ -1,7 +1,7 @@
-// g by the paper's small-cache algorithm (Algorithms 2 to 6): four phases of square blocks,
-// B = floor(sqrt(M / 4)), with f, q and p in the slow store. Given dO alone: O and L are not
-// needed. Moves about 12 n m d / sqrt(M) + 9 n m words. Under a mask all four phases pass over
-// blocks of scores without a live pair.
+// Computes g by the paper's small-cache algorithm (Algorithms 2 to 6), from scratch. It has four
+// phases of square blocks, B = floor(sqrt(M / 4)), with f, q and p in slow memory. It moves about
+// 12 n m d / sqrt(M) + 9 n m words. Under a mask all four phases skip blocks of scores without a
+// live pair.
 
 #include <algorithm>
 #include <iterator>
@@ -22,7 +22,7 @@ namespace redblue {
 namespace in_backward_small {
 namespace {
 
-// That a block of keys meets, in blocks.
+// Returns the most queries that a block of keys meets, in whole blocks.
 Index most_queries(const Problem& problem, Index B) {
   return Units::of_keys(problem, B).live_tiles(B).most;
 }
@@ -80,9 +80,9 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
 }
 
 // Algorithm 2: f = softmax(A1 X A2^T).
-// Erratum: lines 5 to 13 print two "for" and three "end for", and use j and k unbound; the
-// loops meant are those of a blocked product.
-// Erratum: Definition B.5 prints f = diag(l) A; meant is diag(l)^-1 A.
+// Erratum: lines 5 to 13 print two "for" and three "end for", and use j and k unbound. This code
+// uses the loops of a blocked product.
+// Erratum: Definition B.5 prints f = diag(l) A instead of diag(l)^-1 A.
 SlowMatrix phase1(Machine& machine, const Problem& problem, Index B, const SlowMatrix& A1,
                   const SlowMatrix& A2, const SlowMatrix& X, Workspace& workspace) {
   const Phase phase(machine, "phase1");
@@ -96,8 +96,7 @@ SlowMatrix phase1(Machine& machine, const Problem& problem, Index B, const SlowM
   return f;
 }
 
-// Algorithm 3: q = dO h^T with h = A3 Y. Erratum: it lists f among its arguments and does
-// not use it.
+// Algorithm 3: q = dO h^T with h = A3 Y. Erratum: it lists f as an argument but does not use it.
 SlowMatrix phase2(Machine& machine, const Problem& problem, Index B, const SlowMatrix& A3,
                   const SlowMatrix& dO, const SlowMatrix& Y, Workspace& workspace) {
   const Phase phase(machine, "phase2");
@@ -122,10 +121,11 @@ SlowMatrix phase2(Machine& machine, const Problem& problem, Index B, const SlowM
   return q;
 }
 
-// Algorithm 4: p = f * (q - v) with v = rowsum(f * q); f and q end here.
-// Erratum: line 2 prints B = floor(sqrt(M) / 4), elsewhere floor(sqrt(M / 4)); the count does
-// not depend on it, so B is the same in all phases. Erratum: Lemma C.9 claims n^2 / sqrt(M)
-// for this phase; it reads 4 n m words and writes n m whatever B is.
+// Algorithm 4: p = f * (q - v) with v = rowsum(f * q). f and q are deleted here.
+// Erratum: line 2 prints B = floor(sqrt(M) / 4), elsewhere floor(sqrt(M / 4)). The count does not
+// depend on it, so B is the same in all phases.
+// Erratum: Lemma C.9 claims n^2 / sqrt(M) for this phase. For any B it reads 4 n m words and writes
+// n m.
 SlowMatrix phase3(Machine& machine, const Problem& problem, Index B, SlowMatrix f, SlowMatrix q,
                   Workspace& workspace) {
   const Phase phase(machine, "phase3");
@@ -179,7 +179,7 @@ void phase4(Machine& machine, const Problem& problem, Index B, const SlowMatrix&
   product(machine, square(B), T, A2, g);
 }
 
-// Algorithm 6. Erratum: its line 3 hands f to phase 2, which does not use it.
+// Algorithm 6. Erratum: its line 3 passes f to phase 2, which does not use it.
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const Problem& problem = plan.problem;
   const Index B = plan.blocks["B"];
@@ -192,7 +192,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
   phase4(machine, problem, B, A1, A2, p, io.out("g"), workspace);
 }
 
-// Erratum: Lemmas C.5 and C.7 leave out the n m words that each of A, f and q takes to write.
+// Erratum: Lemmas C.5 and C.7 omit the n m words written for each of A, f and q.
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const Index B = blocks["B"];
@@ -231,7 +231,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return phases;
 }
 
-// f, s and S, but one of the first two without a softmax; f, q and h; f, q and p; p and T.
+// Slow memory holds f, s and S (without a softmax only one of f and s); then f, q and h; then f, q
+// and p; then p and T.
 Words workspace_words(const Problem& problem, const Blocks&) {
   const auto [n, m, d] = problem.shape;
   const Words nm = Words(n) * m;

@@ -1,13 +1,14 @@
-// g with tiles of scores in fast memory, for caches far below d^2: n x m matrices of scores go to
-// the slow store tile by tile, and what is left are products with a block that stays.
+// Computes g with tiles of scores in fast memory, for caches far below d^2. The n x m matrices of
+// scores are written to slow memory tile by tile. All other steps are products with a resident
+// block.
 //
-//   tiles         given O and L: f = exp(s - L), then p = f (q - v) in its place; W = p A2
-//   tiles-shared  the same where A3 is A2: two tiles, of s and q, take in A2 together and leave p
-//   tiles-sqp     from nothing: raw s, with L; q, with v; p in place of q
-//   tiles-sq      from nothing: p is made of s and q whenever W = p A2 needs it, and not stored
+//   tiles         after a forward pass: f = exp(s - L), overwritten by p = f (q - v); W = p A2
+//   tiles-shared  the same if A3 is A2: two tiles, of s and q, read A2 together and become p
+//   tiles-sqp     from scratch: raw s, with L; q, with v; p overwrites q
+//   tiles-sq      from scratch, without storing p: W = p A2 computes it from s and q when needed
 //
-// In units of n^2, with x = d / sqrt(M) > 2 and n = m >> d: 6 x + 3, 6 x + 1, 6 x + 6, 6.8 x + 3.
-// Under a mask scores are those of live pairs, and dead tiles do not move.
+// They move, in units of n^2 with x = d / sqrt(M) > 2 and n = m >> d: 6 x + 3, 6 x + 1, 6 x + 6,
+// 6.8 x + 3. Under a mask only the scores of live pairs are moved, and no dead tile.
 
 #include <algorithm>
 #include <optional>
@@ -28,11 +29,11 @@ namespace redblue {
 namespace in_backward_tiles {
 namespace {
 
-// q as it is, and v = rowsum(f q) with f = exp(s - L).
+// Leaves q unchanged, and computes v = rowsum(f q) with f = exp(s - L).
 class Weighed : public ScoreEpilogue {
  public:
   static EpilogueCost cost(const Problem& problem) {
-    const Index dead = problem.mask.full() ? 0 : 1;  // words of q are set
+    const Index dead = problem.mask.full() ? 0 : 1;  // dead words of q are set
     return {.columns = 2,
             .tiles = 1,
             .reads = 1,
@@ -93,7 +94,7 @@ class Weighed : public ScoreEpilogue {
   SlowMatrix& v_;
 };
 
-// S, f and W take turns; f is p at last.
+// Slow memory holds S, h or W in turn, and f, which becomes p.
 std::vector<Stage> stages(const Problem& problem) {
   const Products of(problem);
   std::vector<Stage> stages = {
@@ -153,9 +154,10 @@ Words intermediates(const Problem& problem, const Blocks&) {
   return problem.pairs() + std::max(Words(n) * d, Words(m) * d + Words(n) * problem.row_columns());
 }
 
-// Where A3 is A2: with S and G = dO Y^T in the slow store, one pass of A2 makes s and q = G A2^T.
+// The shared schedule, for A3 = A2: S and G = dO Y^T are in slow memory, and one pass over A2
+// computes both s and q = G A2^T.
 
-// How often rows of S and G come, and rows of A2.
+// The number of reads of rows of S and G, and of rows of A2.
 struct Comings {
   Words rows, keys;
 };
@@ -239,11 +241,11 @@ void both_nest(NestWriter& nest, const Problem& problem, const StationaryBlocks&
 
 struct Slow {
   const SlowMatrix &S, &G, &A2;
-  const SlowMatrix *L, *v;  // of a softmax
+  const SlowMatrix *L, *v;  // null without a softmax
   SlowMatrix& p;
 };
 
-// Words of dead pairs may be anything, and are not written.
+// Words of dead pairs may have any value, and are not written.
 void both(Machine& machine, const Plan& plan, const Slow& x) {
   const Phase phase(machine, "p");
   const Problem& problem = plan.problem;
@@ -355,9 +357,9 @@ Words intermediates_shared(const Problem& problem, const Blocks&) {
   return problem.pairs() + 2 * n * problem.shape.d + n * problem.row_columns();
 }
 
-// From nothing: s and q whole, and then p where q was.
+// From scratch: s and q are computed whole, and then p overwrites q.
 
-// p where q was; f, where s was, is of no use after that.
+// p overwrites q. f overwrites s and is not used again.
 constexpr PassCost kNearGradient{
     .beside = 1, .of_rows = 2, .reads = 2, .writes = 1, .row_reads = 2};
 
@@ -420,7 +422,7 @@ Stage score_gradient_stage(const Problem& problem) {
   };
 }
 
-// p = exp(s - L) (q - v), in place of q.
+// Computes p = exp(s - L) (q - v), which overwrites q.
 void score_gradient(Machine& machine, const Plan& plan, const SlowMatrix& s, const SlowMatrix& L,
                     const SlowMatrix& v, SlowMatrix& q) {
   const Blocks& by = plan.blocks;
@@ -454,7 +456,7 @@ void score_gradient(Machine& machine, const Plan& plan, const SlowMatrix& s, con
   }
 }
 
-// p = exp(s - L) (q - v), made of pieces of s and q.
+// Computes p = exp(s - L) (q - v) from pieces of s and q.
 constexpr FactorCost kMadeOfScores{.columns = 2,
                                    .tiles = 1,
                                    .reads = 2,
@@ -468,8 +470,8 @@ constexpr FactorCost kMadeOfBareScores{.tiles = 1,
                                        .text = "read s, q; p = phi'(s) q",
                                        .near = {.beside = 1, .reads = 2, .writes = 1}};
 
-// With p in the slow store, or made of s and q. Without a softmax p is made as q is, and the first
-// is backward/tiles.
+// The stages with p in slow memory, or with p computed from s and q when needed. Without a softmax
+// p can be computed together with q; then the stages with p in slow memory are backward/tiles.
 std::vector<Stage> stages_sq(const Problem& problem, bool stores_p) {
   const bool normalised = problem.normalised();
   if (stores_p && !normalised) {

@@ -1,8 +1,8 @@
 #pragma once
-// Arithmetic on sparse rows in fast memory: their words with the columns that these stand in, in
-// their order; and with rows of tiles. These may be in fast memory for one computation alone: a
-// caller takes their addresses when the last tile is made, and reports the operations. Whoever
-// hears arithmetic is told by these functions, except dot_row().
+// Arithmetic on sparse rows in fast memory, and between them and rows of tiles. A sparse row is its
+// words with their columns, in order. Addresses are valid only until the next tile is made. So the
+// caller takes them after the last tile is made, and reports the operations. These functions tell
+// listeners of their arithmetic, except dot_row().
 
 #include <algorithm>
 #include <span>
@@ -44,7 +44,7 @@ inline void add_scaled(Machine& machine, const SparseRow& a, const float* factor
   }
 }
 
-// The same into words of these columns alone. Requires: those of a among them.
+// The same for a `to` that has words for `columns` alone. Requires: `columns` contains a's columns.
 inline void add_scaled(Machine& machine, const SparseRow& a, const float* factor,
                        std::span<const Index> columns, float* to) {
   const float by = *factor;
@@ -58,8 +58,8 @@ inline void add_scaled(Machine& machine, const SparseRow& a, const float* factor
   }
 }
 
-// Calls visit(a_l, b_l) with the words of all columns in which both have an entry. `width` columns
-// in all.
+// Calls visit(a_l, b_l) for each column in which both rows have an entry. `width` is the number of
+// all columns.
 template <class Visit>
 void each_common(const SparseRow& a, const SparseRow& b, Index width, const Visit& visit) {
   if (a.size() == width) {
@@ -68,7 +68,7 @@ void each_common(const SparseRow& a, const SparseRow& b, Index width, const Visi
     }
     return;
   }
-  constexpr Index kMany = 16;  // times as many entries: it is quicker to look for a few
+  constexpr Index kMany = 16;  // if a has this many times more entries, binary search is faster
   const bool looks = a.size() > kMany * b.size();
   auto at = a.columns.begin();
   for (Index k = 0; k < b.size(); ++k) {
@@ -89,7 +89,7 @@ void each_common(const SparseRow& a, const SparseRow& b, Index width, const Visi
   }
 }
 
-// to = the sum over l of a_l b_l, where both have an entry.
+// to = the sum of a_l b_l over the columns l in which both have an entry.
 inline void dot(Machine& machine, const SparseRow& a, const SparseRow& b, Index width, float* to) {
   float sum = 0;
   each_common(a, b, width, [&](const float* of_a, const float* of_b) { sum += *of_b * *of_a; });
@@ -101,8 +101,8 @@ inline void dot(Machine& machine, const SparseRow& a, const SparseRow& b, Index 
   }
 }
 
-// Row i of a tile, panel by panel: calls visit(its words there, those of the only row of `other`,
-// how many), the number being a constant where the panel is whole.
+// Walks row i of a tile, panel by panel. Calls visit(words there, words of the only row of `other`,
+// number of words). The number is a compile-time constant for a whole panel.
 template <class Word, class Visit>
 void with_row(const BasicView<Word>& a, Index i, const ConstView& other, const Visit& visit) {
   for (Index p = 0; p < a.panels(); ++p) {
@@ -117,7 +117,7 @@ void with_row(const BasicView<Word>& a, Index i, const ConstView& other, const V
   }
 }
 
-// a_i += factor b, of the factor in word (k, 0) of a tile.
+// a_i += factor b, with the factor in word (k, 0) of a tile.
 inline void add_scaled_row(const View& a, Index i, const ConstView& factors, Index k,
                            const ConstView& b) {
   const float factor = factors(k, 0);
@@ -131,7 +131,7 @@ inline void add_scaled_row(const View& a, Index i, const ConstView& factors, Ind
   }
 }
 
-// a_i *= factor, a tile of one word.
+// a_i *= factor, with the factor in a tile of one word.
 inline void scale_row(const View& a, Index i, const ConstView& factor) {
   const float by = factor(0, 0);
   with_row(a, i, a, [&](float* to, const float*, auto cols) {
@@ -144,7 +144,8 @@ inline void scale_row(const View& a, Index i, const ConstView& factor) {
   }
 }
 
-// a_i . b. The caller tells it, once for many: this is the inner loop of tiles.
+// Returns a_i . b. The caller tells listeners, once for many calls: this is the inner loop of
+// tiles.
 inline float dot_row(const ConstView& a, Index i, const ConstView& b) {
   float lanes[kPanel] = {};
   with_row(a, i, b, [&](const float* of_a, const float* of_b, auto cols) {

@@ -14,7 +14,7 @@ ByColumns::ByColumns(const BlockPattern& of, Range rows)
   for (std::size_t column = 2; column < offsets_.size(); ++column) {
     offsets_[column] += offsets_[column - 1];
   }
-  // Each offset goes from where the column before ends to where its own does.
+  // Each offset moves from the end of the previous column to the end of its column.
   for (Index row = rows.begin; row < rows.end; ++row) {
     Index entry = entries_of(of, row).begin;
     for (const Index column : of.row(row)) {

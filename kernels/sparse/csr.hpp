@@ -1,10 +1,10 @@
 #pragma once
-// A sparse matrix in the slow store, row by row: the values of its entries in a matrix of one
-// column; and beside each its column, and for each row a pointer to its end, which are words, too.
-// Where the entries are a kernel knows, as it knows a shape; these words are read and written, and
-// live in fast memory, like any others. Some rows in sequence are
+// A sparse matrix in slow memory, row by row (CSR). The values of its entries are a matrix of one
+// column. Each entry also has a column index, and each row has a pointer to its end. Kernels know
+// the positions of entries in advance, as they know a shape. Index words still count: they are
+// read, written and live in fast memory like any other words. A sequence of rows takes
 //
-//   2 entries + rows + 1   words, and 2 entries + rows where the row before them has just passed.
+//   2 entries + rows + 1   words, or 2 entries + rows if the row before them was read just before.
 
 #include <algorithm>
 #include <span>
@@ -18,7 +18,7 @@
 
 namespace redblue {
 
-// ---- where entries are -------------------------------------------------------------------------
+// ---- positions of entries ----------------------------------------------------------------------
 
 inline Range entries_of(const BlockPattern& of, Range rows) {
   return {of.offsets[static_cast<std::size_t>(rows.begin)],
@@ -44,7 +44,7 @@ inline Index longest_row(const BlockPattern& of) {
   return most;
 }
 
-// The entries of some rows, column by column: the row of each, and which entry of the matrix it is.
+// The entries of some rows, column by column: each entry's row and its number in the matrix.
 class ByColumns {
  public:
   struct Entry {
@@ -55,7 +55,7 @@ class ByColumns {
     const auto at = static_cast<std::size_t>(column);
     return std::span(entries_).subspan(offsets_[at], offsets_[at + 1] - offsets_[at]);
   }
-  // Whether the rows have an entry there.
+  // True if the rows have an entry in the column.
   [[nodiscard]] bool has(Index column) const { return !(*this)[column].empty(); }
 
  private:
@@ -63,37 +63,39 @@ class ByColumns {
   std::vector<Entry> entries_;
 };
 
-// ---- in the slow store -------------------------------------------------------------------------
+// ---- in slow memory ----------------------------------------------------------------------------
 
 struct SlowCsr {
   const BlockPattern& pattern;
   const SlowMatrix& values;
 };
 
-// Entries in fast memory, in the order of their matrix. Tiles of none are 0 x 0.
+// Entries in fast memory, in the order of their matrix. Without entries the tiles are 0 x 0.
 struct CsrEntries {
   Range entries;
   Tile index, values;
 
-  // Valid as addresses in the arena are (memsim/tile.hpp). Requires: one of `entries`.
+  // Returns an address that is valid until the next tile is made (memsim/tile.hpp). Requires:
+  // `entry` is one of `entries`.
   [[nodiscard]] const float* word(Index entry) const {
     return ConstView(values).at(0, 0) + (entry - entries.begin);
   }
 };
-// The columns and values alone.
+// Reads columns and values, without pointers.
 CsrEntries read_entries(Machine& machine, const SlowCsr& of, Range entries);
-// The whole matrix with all pointers.
+// Reads the whole matrix with all pointers.
 CsrEntries read_csr(Machine& machine, const SlowCsr& of);
 
-// The rows of a matrix one after the other. One pointer lives as long: to where they go on.
+// Reads the rows of a matrix one after the other. It keeps one pointer, to the start of the next
+// row.
 class CsrPass {
  public:
   CsrPass(Machine& machine, const SlowCsr& of)
       : machine_(&machine), of_(of), pointer_(machine.read_indices(1)) {}
 
-  // The next rows, each with its pointer.
+  // Reads the next rows, each with its pointer.
   [[nodiscard]] CsrEntries rows(Range rows);
-  // The pointer of the next row alone, whose entries follow.
+  // Reads the pointer of the next row. The caller reads the row's entries.
   void row();
 
  private:
@@ -105,9 +107,9 @@ class CsrPass {
 // Writes the rows of a matrix one after the other.
 class CsrWriter {
  public:
-  // At most so many entries at a time, which take two words each.
+  // Writes at most `piece` entries per step, which take two words each.
   CsrWriter(Machine& machine, const BlockPattern& pattern, SlowMatrix& values, Index piece);
-  // The next row, out of words of all its columns, or packed: of its entries.
+  // Writes the next row. `words` holds a word for each column or, if packed, for each entry.
   void row(const Tile& words, Index first_word, bool packed);
 
  private:

@@ -1,6 +1,6 @@
-// Some keys together: their scores with the chunk are a tile, key by key. A key adds to its row of
-// scores what it has in common with the columns of the chunk; which pairs are live follows from
-// where these have entries.
+// Handles several keys together. Their scores with the chunk are a tile, key by key. Each entry of
+// a key adds to the key's scores with the rows that have an entry in the same column. The positions
+// of these entries decide which pairs are live.
 
 #include <algorithm>
 #include <limits>
@@ -19,8 +19,8 @@
 namespace redblue {
 namespace {
 
-// The entries of a chunk column by column: the row in the chunk of each, and where it stands among
-// them.
+// The entries of a chunk by columns: for each entry its row in the chunk and its number in the
+// chunk.
 class ChunkColumns {
  public:
   ChunkColumns(const BlockPattern& of, Range I)
@@ -49,7 +49,7 @@ class ChunkColumns {
     const auto at = static_cast<std::size_t>(column);
     return std::span(entries_).subspan(offsets_[at], offsets_[at + 1] - offsets_[at]);
   }
-  // The rows with an entry there, as bits.
+  // Returns the rows with an entry in the column, as bits.
   [[nodiscard]] std::span<const std::uint64_t> rows(Index column) const {
     return std::span(rows_).subspan(static_cast<std::size_t>(column * words_),
                                     static_cast<std::size_t>(words_));
@@ -62,7 +62,7 @@ class ChunkColumns {
   std::vector<std::size_t> offsets_ = {0};
 };
 
-// A tile of scores with the keys that are met.
+// The tile of scores with the present keys.
 class GroupScores {
  public:
   GroupScores(Machine& machine, const SparseChunk& chunk, Index most)
@@ -108,7 +108,7 @@ class GroupScores {
   }
 
  private:
-  // The columns of each key, or of its y.
+  // Finds the columns of each key, or of its y.
   void find_columns(Range keys) {
     of_keys_.clear();
     ends_ = {0};
@@ -133,7 +133,7 @@ class GroupScores {
     return std::span(of_keys_).subspan(ends_[at], ends_[at + 1] - ends_[at]);
   }
 
-  // Where in the tile of scores the words of each row begin, and how far apart these are.
+  // The offset of each row's first word in the tile of scores, and the distance between its words.
   struct Place {
     std::int32_t first, step;
   };
@@ -171,7 +171,7 @@ class GroupScores {
   ChunkColumns columns_;
   LiveTile live_;
   Tile s_;
-  std::vector<Index> stored_;  // the last key for which y has an entry there
+  std::vector<Index> stored_;  // for each column, the last key with an entry of y there
   std::vector<Index> of_keys_;
   std::vector<std::size_t> ends_;
   std::vector<Place> places_;

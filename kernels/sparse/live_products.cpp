@@ -6,13 +6,13 @@
 #include "memsim/machine.hpp"
 #include "memsim/unchecked.hpp"
 
-// Compiled once for each instruction set, as the sources in kernels/arithmetic.
+// Compiled once for each instruction set, like the sources in kernels/arithmetic.
 #include "kernels/arithmetic/simd_targets.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/sparse/live_products.cpp"
 #include <hwy/foreach_target.h>
-// foreach_target.h comes first.
+// foreach_target.h must come first.
 #include <hwy/highway.h>
 
 #include "kernels/arithmetic/exp-inl.hpp"
@@ -25,12 +25,12 @@ using Lanes = hn::CappedTag<float, kPanel>;
 using Vector = hn::Vec<Lanes>;
 constexpr Lanes kLanes;
 constexpr Index kWidth = hn::MaxLanes(kLanes);
-constexpr int kVectors = kPanel / kWidth;           // to a row of a panel
-constexpr int kPanels = std::max(1, 8 / kVectors);  // whose sums registers hold
-constexpr int kKeys = 4;                            // whose products are made together
-constexpr Index kNear = 16;  // panels of so many keys that a near cache holds
+constexpr int kVectors = kPanel / kWidth;           // vectors in a row of a panel
+constexpr int kPanels = std::max(1, 8 / kVectors);  // panels with sums held in registers
+constexpr int kKeys = 4;                            // keys multiplied together
+constexpr Index kNear = 16;                         // panels of these keys that a near cache holds
 
-// What lies behind a narrow panel is read along and never used.
+// Words behind a narrow panel are loaded too, but never used.
 HWY_INLINE Vector load(const float* row, int v) {
   return hn::LoadU(kLanes, row + v * kWidth);
 }
@@ -49,7 +49,7 @@ HWY_INLINE void store(Vector value, float* row, int v, Index cols) {
   }
 }
 
-// Words (0, i), (1, i) ...: where they begin, and how far apart they are.
+// A column of words (0, i), (1, i) ...: the address of the first, and the distance between them.
 template <class Word>
 struct Down {
   Down(const BasicView<Word>& a, Index i)
@@ -78,7 +78,7 @@ void fill_pairs(const LiveTile& pairs, float live, float dead, const View& s_t) 
   }
 }
 
-// Panels p .. p + G, of kPanel columns each or one that is narrow.
+// Handles panels p to p + G: whole panels, or a single narrow one.
 template <int G>
 void add_live_panels(const LiveTile& pairs, const ConstView& e_t, const ConstView& b, const View& Z,
                      Index p) {
@@ -124,7 +124,7 @@ void add_live_rows(const LiveTile& pairs, const ConstView& e_t, const ConstView&
   }
 }
 
-// G_i . b_j over panels `of`, for K keys.
+// Adds G_i . b_j over the panels `of` to q, for K keys.
 template <int K>
 HWY_INLINE void products_of(const ConstView& G, Index i, const ConstView& b, const Index (&keys)[K],
                             Range of, const Down<float>& q) {

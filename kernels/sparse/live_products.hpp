@@ -1,8 +1,8 @@
 #pragma once
-// Arithmetic on tiles of scores of which some pairs are live, key by key: word (j, i) is that of
-// row i of a chunk and the j-th of at most kKeysTogether keys. What is dead is not computed, and
-// nothing is multiplied by it. In the vector instructions of this machine, as
-// kernels/arithmetic/arithmetic.hpp, but for the operations: the caller reports their number.
+// Arithmetic on tiles of scores in which only some pairs are live, key by key. Word (j, i) belongs
+// to the j-th of at most kKeysTogether keys and row i of a chunk. Dead pairs are neither computed
+// nor used as factors. The functions use this machine's vector instructions, like
+// kernels/arithmetic/arithmetic.hpp. They do not count operations: the caller does.
 
 #include <cstdint>
 #include <span>
@@ -15,16 +15,16 @@ namespace redblue {
 
 inline constexpr Index kKeysTogether = 64;
 
-// The live pairs of some keys and the rows of a chunk: a bit for each.
+// The live pairs of some keys and the rows of a chunk, one bit each.
 class LiveTile {
  public:
   explicit LiveTile(Index rows);
 
-  // From now on of so many keys, with which no row is live.
+  // Starts again with `keys` keys and no live pair.
   void begin(Index keys);
-  // The rows of a key; these bits are live, too.
+  // Marks rows of a key as live, in addition to its earlier rows.
   void add(Index key, std::span<const std::uint64_t> rows);
-  // When the rows of all keys are there: the keys of each row follow.
+  // Computes of_row() from the rows of all keys. Call it after the last add().
   void end();
 
   [[nodiscard]] Index keys() const { return keys_; }
@@ -37,7 +37,7 @@ class LiveTile {
     return std::span(of_key_).subspan(static_cast<std::size_t>(key * words_),
                                       static_cast<std::size_t>(words_));
   }
-  // So many words have a bit for each row.
+  // Returns the number of 64-bit words with one bit for each row.
   static Index words(Index rows) { return ceil_div(rows, Index{64}); }
 
  private:
@@ -47,15 +47,15 @@ class LiveTile {
 
 // s_ji = `live` or `dead`.
 void fill_pairs(const LiveTile& pairs, float live, float dead, const View& s_t);
-// Z_i += sum over its live j of e_ji b_j.
+// Z_i += the sum of e_ji b_j over the live keys j of row i.
 void add_live_rows(const LiveTile& pairs, const ConstView& e_t, const ConstView& b, const View& Z);
-// q_ji = G_i . b_j of live pairs, else 0.
+// q_ji = G_i . b_j for live pairs, else 0.
 void live_products(const LiveTile& pairs, const ConstView& G, const ConstView& b, const View& q_t);
-// q_ji = exp(s_ji - L_i) (q_ji - v_i). Listeners hear the exponentials in the place of s, which is
-// given up.
+// q_ji = exp(s_ji - L_i) (q_ji - v_i). Listeners hear the exponentials as written over s, which is
+// not used again.
 void exponential_gradient(const View& s_t, const ConstView& L, const ConstView& v, const View& q_t);
-// Row k of W_t += a p_j, for each entry (k, a) of each key j, which is finite: dead pairs have p =
-// 0 and are not left out.
+// Adds a p_j to row k of W_t, for each entry (k, a) of each key j. Dead pairs have p = 0 and are
+// not skipped, so `a` must be finite.
 void add_sparse_products(const ConstView& p_t, std::span<const SparseRow> keys, const View& W_t);
 
 }  // namespace redblue

@@ -1,4 +1,4 @@
-// One key after the other, and of each live pair the score is made and used at once.
+// Handles one key after the other. Each live pair's score is computed and used at once.
 
 #include <cmath>
 #include <optional>
@@ -12,13 +12,14 @@
 namespace redblue {
 namespace {
 
-// A key with its values, while no tile is made.
+// The present key and its values, valid until a tile is made.
 struct PresentKey {
   SparseRow a2;
   std::optional<ConstView> a3;
 };
 
-// A score, or what is made of it, and a factor or a gradient: the words of a tile of kPairWords.
+// The kPairWords words of a pair: a score (or the value computed from it), and a factor or a
+// gradient.
 struct Pair {
   explicit Pair(Tile& tile) : score(tile.part({0, 1})), other(tile.part({1, 2})) {}
   View score, other;
@@ -28,7 +29,7 @@ class PairSums {
  public:
   PairSums(const SparseRows& by, SparseSums& sums) : by_(by), sums_(sums) {}
 
-  // Calls pairs(use), which calls use(i) for live pairs of the key when their score is there.
+  // Calls pairs(use), which calls use(i) for each live pair of the key when its score is computed.
   template <class Pairs>
   void key(Machine& machine, const PresentKey& key, const Pair& pair, const Pairs& pairs) {
     const std::optional<View> z = key.a3 ? std::optional<View>(sums_.Z) : std::nullopt;

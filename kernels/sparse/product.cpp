@@ -30,10 +30,10 @@ struct ProductPlan {
   SparseWay way = SparseWay::stays;
   Index chunk = 0;
 
-  // The sums of a row: a word for each column, or for each entry with its column.
+  // The sums of a row take one word per column, or two per entry if packed.
   [[nodiscard]] bool packed(Index row) const { return 2 * stored_in(C, row) < B.cols; }
   [[nodiscard]] Index sums_of(Index row) const { return std::min(2 * stored_in(C, row), B.cols); }
-  // Of a row that stays with its sums.
+  // Words of a resident row of A with its sums.
   [[nodiscard]] Words words_of(Index row) const {
     return 2 * Words(stored_in(A, row)) + 1 + sums_of(row);
   }
@@ -49,7 +49,7 @@ struct ProductPlan {
     each_chunk(
         A.rows, chunk, [&](Index row) { return words_of(row); }, visit);
   }
-  // Two words each, of a row of so many.
+  // Words of a piece of a row with at most `longest` entries, two words each.
   [[nodiscard]] Words piece_words(Index longest) const {
     return 2 * Words(std::min(piece, longest));
   }
@@ -88,7 +88,7 @@ void product_passing(Machine& machine, const ProductPlan& by, const SlowCsr& A, 
   CsrPass rows(machine, A);
   CsrWriter writer(machine, by.C, C, by.piece);
   by.each([&](Range I) {
-    std::vector<Index> first = {0};  // words of the rows' sums
+    std::vector<Index> first = {0};  // offset of each row's sums, in words
     for (Index row = I.begin; row < I.end; ++row) {
       first.push_back(first.back() + by.sums_of(row));
     }
@@ -130,8 +130,8 @@ void product_passing(Machine& machine, const ProductPlan& by, const SlowCsr& A, 
   });
 }
 
-// What the chunks read of B: pointers and entries of the rows that they need. And the most words of
-// a chunk's sums.
+// Words of B that all chunks read: pointers and entries of the rows that they need. Also the peak
+// and the most words of a chunk's sums.
 struct Passed {
   Words pointers, entries, peak;
   Index chunks = 0, sums = 0;
@@ -154,7 +154,8 @@ Passed passed(const ProductPlan& by) {
         }
       }
     }
-    // A pointer for the end of each, and for the begin of each that does not follow another.
+    // One pointer for the end of each needed row, and one for its beginning unless it follows
+    // another.
     for (const Index k : needed) {
       sum.pointers += k > 0 && last[static_cast<std::size_t>(k) - 1] == I.begin ? 1 : 2;
     }
@@ -257,8 +258,8 @@ void plan_sparse_product(const Sparsity& of, SparseWay way, Index M, std::string
   const auto cost = [&](const Blocks& by) { return sparse_product_cost("", of, prefix, by); };
   const Index longest = std::max({longest_row(of.A1()), longest_row(of.S()),
                                   way == SparseWay::passes ? longest_row(of.X()) : 0, Index{1}});
-  // Beside the sums and what stays: two pointers and an entry. Whole rows that pass take less time,
-  // where no further words.
+  // The rest of M holds two pointers and a piece of entries. Pieces of whole rows take less time,
+  // so they are preferred if they move no more words.
   const Index all = ProductPlan(of, prefix, with(1, 1)).all_rows().value();
   const auto beside = [&](Index piece) {
     return std::clamp<Index>(M - 2 - 2 * piece, 1, std::max<Index>(all, 1));

@@ -1,16 +1,17 @@
 #pragma once
-// C = A B of sparse matrices, which stay sparse: where C has entries follows from where A and B
-// have them (kernels/sparsity.hpp). Two ways:
+// C = A B of sparse matrices, with C sparse too. The positions of C's entries follow from A's and
+// B's (kernels/sparsity.hpp). There are two ways:
 //
-//   B stays, and rows of A pass, each into a row of sums: w(A) + w(B) read.
-//   A chunk of rows of A stays beside as many rows of sums, each of a word a column or of two an
-//   entry, whichever is less; and the rows of B that these need pass, with the pointers to where
-//   they end and, but for those that follow another, begin: w(A) + the sum over chunks of
-//   (needed rows + runs of them + 2 entries) read.
+// - `stays`: B stays, and rows of A stream, each into a row of sums. It reads w(A) + w(B) words.
+// - `passes`: a chunk of rows of A stays with its rows of sums. A row of sums takes one word per
+//   column or two per entry, whichever is less. The rows of B that the chunk needs stream, with
+//   pointers to their ends. They also need pointers to their beginnings, unless a row follows
+//   another needed row. This reads w(A) + the sum over chunks of (needed rows + runs of them + 2
+//   entries).
 //
-// Both write w(C) = 2 entries + rows + 1 words. In blocks, under a prefix: `chunk`, the words that
-// the rows of a chunk and their sums take at most, in the second way alone; `entries`, those that
-// pass at a time.
+// Both write w(C) = 2 entries + rows + 1 words. The blocks have a prefix. `chunk` (second way
+// alone) is the most words that the rows of a chunk and their sums take. `entries` is the number of
+// streaming entries in fast memory.
 
 #include <string_view>
 
@@ -19,7 +20,7 @@
 
 namespace redblue {
 
-// Rows cut into runs of at most so many words, or of one row. Calls visit(run).
+// Cuts rows into runs of at most `most` words, or of one row, and calls visit(run).
 template <class WordsOf, class Visit>
 void each_chunk(Index rows, Index most, const WordsOf& words_of, const Visit& visit) {
   for (Index begin = 0, end = 0; begin < rows; begin = end) {
@@ -33,7 +34,7 @@ void each_chunk(Index rows, Index most, const WordsOf& words_of, const Visit& vi
 
 enum class SparseWay : std::uint8_t { stays, passes };
 
-// A, B and C are A1, X and S of the sparsity. In the phase of the caller.
+// Computes C = A B in the caller's phase. A, B and C are A1, X and S of the sparsity.
 void sparse_product(Machine& machine, const Sparsity& of, std::string_view prefix,
                     const Blocks& blocks, const SlowMatrix& A, const SlowMatrix& B, SlowMatrix& C);
 PhaseCost sparse_product_cost(std::string path, const Sparsity& of, std::string_view prefix,
@@ -44,8 +45,8 @@ struct SparseProductNames {
 void sparse_product_nest(NestWriter& nest, const SparseProductNames& names, const Sparsity& of,
                          std::string_view prefix, const Blocks& blocks);
 
-// The blocks of one way, or of that which fits and moves fewer words; the smaller peak where
-// neither fits.
+// Adds the blocks of the given way, or of the way that fits and moves fewer words. If neither fits,
+// it takes the smaller peak.
 void plan_sparse_product(const Sparsity& of, SparseWay way, Index M, std::string_view prefix,
                          Blocks& blocks);
 void plan_sparse_product(const Sparsity& of, Index M, std::string_view prefix, Blocks& blocks);

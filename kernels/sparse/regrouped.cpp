@@ -36,7 +36,7 @@ void regroup(Machine& machine, const SlowCsr& from, Index block, SlowMatrix& to)
         const Tile header_and_rows = machine.initialize("index", 1, 1, Holds::indices);
         machine.write_indices(header_and_rows, 2 + size);
       }
-      machine.read_indices(size).reset();  // into `next`
+      machine.read_indices(size).reset();  // the words go into `next`
       for (const ByColumns::Entry& entry : columns[k]) {
         const Tile value = machine.read(from.values.row_block({entry.entry, entry.entry + 1}));
         machine.write(value, to.row_block({at, at + 1}));

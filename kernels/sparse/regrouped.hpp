@@ -1,11 +1,12 @@
 #pragma once
-// What tiles keep in the slow store. Sparse matrices in blocks of rows, each block column by
-// column: a header (k, how many), then pairs (row, value). From CSR that takes
+// The intermediates of the sparse tile kernels in slow memory. One is a sparse matrix in blocks of
+// rows, each block stored column by column: a header (column, number of entries), then pairs (row,
+// value). Regrouping from CSR takes
 //
-//   2 entries + rows + blocks   words read, and 2 entries + 2 groups written;
-//   3 r + 1                     words of M: of each row its next entry, that one's column, its end.
+//   2 entries + rows + blocks   words read, and 2 entries + 2 groups words written;
+//   3 r + 1                     words of M: per row its next entry, the entry's column, its end.
 //
-// And scores, of live pairs alone (StoredScores in kernels/sparse/tile_counts.hpp).
+// The other is the scores of live pairs (StoredScores in kernels/sparse/tile_counts.hpp).
 
 #include <optional>
 #include <string>
@@ -30,16 +31,16 @@ struct RowGroups {
   Range rows;
   std::vector<Group> groups;
   Range entries;
-  std::vector<Index> row_of;  // each entry's, from the first of `rows`
+  std::vector<Index> row_of;  // for each entry its row, counted from the first of `rows`
 };
 
-// A block of rows after the other; of each the entries with the least column that is left. In a
-// phase `prepare`.
+// Regroups one block of rows after the other. Each step takes the entries with the smallest
+// remaining column. The phase is `prepare`.
 void regroup(Machine& machine, const SlowCsr& from, Index block, SlowMatrix& to);
 
-// The live pairs of some queries as entries: (query, key).
+// Returns the live pairs of some queries as entries (query, key).
 BlockPattern pairs_of(const Sparsity& of, Range queries);
-// n x m, with room for a word for each live pair; nothing where there is none.
+// Returns an n x m matrix that stores one word for each live pair, or no matrix if no pair is live.
 std::optional<SlowMatrix> stored_scores(Workspace& workspace, std::string name,
                                         const Problem& problem);
 

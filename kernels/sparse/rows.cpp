@@ -1,10 +1,10 @@
-// logsumexp, forward and backward of sparse A1, X and A2: a chunk of rows stays, keys pass
-// (kernels/sparse/sums.hpp).
+// The kernels logsumexp, forward and backward for sparse A1, X and A2. A chunk of rows stays and
+// keys stream (kernels/sparse/sums.hpp).
 //
 //   logsumexp   the maximum and the sum of exponentials of each row stay;
-//   forward     and Z = e A3, of which O = (Z / l) Y is made when the keys have passed;
-//   backward    given O and L: G = dO Y^T, v = rowsum(dO * O) and W = p A2 stay; then
-//               g += A1_I^T W_I, row by row of g: those that A1_I has an entry for.
+//   forward     Z = e A3 stays too, and O = (Z / l) Y is computed after the last key;
+//   backward    after a forward pass: G = dO Y^T, v = rowsum(dO * O) and W = p A2 stay; then
+//               g += A1_I^T W_I, for each row of g with an entry in A1_I.
 
 #include "kernels/sparse/rows.hpp"
 
@@ -29,7 +29,7 @@ namespace {
 
 // ---- rows with weights ---------------------------------------------------------------------
 
-// O and L from the sums.
+// Computes O and L from the sums.
 void finish_sparse_rows(Machine& machine, const SparseRows& by, const Operands& io, Range I,
                         SparseSums& sums) {
   if (by.softmax) {
@@ -74,7 +74,7 @@ SparseRowGradients sparse_row_gradients(Machine& machine, const SparseRows& by, 
   return {std::move(G), std::move(v)};
 }
 
-// Row k of A1_I^T W_I, of rows that have a live pair.
+// Returns row k of A1_I^T W_I, over the rows that have a live pair.
 Tile gradient_row(Machine& machine, const SparseRows& by, Range I,
                   std::span<const ByColumns::Entry> column, const CsrEntries& a1, const Tile& W) {
   Tile g_k = machine.initialize("g", 1, by.d);
@@ -98,8 +98,8 @@ Tile gradient_row(Machine& machine, const SparseRows& by, Range I,
   return g_k;
 }
 
-// Adds to the rows of g that are touched, and touches the others. Or writes those of one chunk
-// alone.
+// Adds to rows of g that were written before, and writes the other rows of a chunk. With partials
+// it only writes the chunk's rows.
 struct GradientSink {
   SlowMatrix& g;
   std::vector<bool> touched;
@@ -119,7 +119,7 @@ struct GradientSink {
     touched[static_cast<std::size_t>(k)] = true;
     machine.write(g_k, row);
   }
-  // The rows that no chunk has.
+  // Writes zeros to the rows that no chunk has.
   void end(Machine& machine) {
     for (Index k = 0; k < std::ssize(touched); ++k) {
       if (!touched[static_cast<std::size_t>(k)]) {
@@ -130,7 +130,7 @@ struct GradientSink {
   }
 };
 
-// ---- chunk after chunk ---------------------------------------------------------------------
+// ---- one chunk after the other -------------------------------------------------------------
 
 CsrPass pass_in(Machine& machine, const char* name, const SlowCsr& of) {
   const Phase phase(machine, name);
@@ -229,7 +229,7 @@ void chunks_part(Machine& machine, const SparseRows& by, const Operands& io, Ran
   }
 }
 
-// The partial sums that chunks have written, in the order of the chunks.
+// Adds the partial sums written by chunks, in the order of the chunks.
 void reduce_sparse(Machine& machine, const SparseRows& by, Range rows, const SlowMatrix& partials,
                    SlowMatrix& g) {
   const Phase phase(machine, "reduce");
@@ -260,8 +260,8 @@ void reduce_sparse(Machine& machine, const SparseRows& by, Range rows, const Slo
   }
 }
 
-// The pointers to where rows go on, and X, stay from chunk to chunk: a run in steps makes no step
-// within them.
+// Row pointers and X stay in fast memory from chunk to chunk, so a run in steps does all chunks in
+// one step (`at_once`).
 Split sparse_split(Pass pass, SparseStays stays, std::vector<std::string_view> results) {
   const auto by = [=](const Problem& problem, const Blocks& blocks) {
     return SparseRows(problem, blocks, pass, stays);

@@ -40,7 +40,7 @@ SparseRows::SparseRows(const Problem& problem, const Blocks& blocks, Pass its_pa
       together(blocks.contains(kKeys) ? std::min({blocks[kKeys], kKeysTogether, m}) : 0),
       keys_by_length_(static_cast<std::size_t>(m)),
       entries_of_keys_(entries_by_row(of.A2())) {
-  // A part of a tile begins with a panel, or lies in one.
+  // A part of a tile begins at a panel, or lies within one.
   width = width < kPanel ? static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(width)))
                          : width / kPanel * kPanel;
   std::iota(keys_by_length_.begin(), keys_by_length_.end(), Index{0});
@@ -55,7 +55,7 @@ Words SparseRows::row_words(Index row) const {
   if (!backward) {
     return entries + of_softmax + (dense ? Words(d) : Words(0));  // the maximum, the sum and Z
   }
-  // G, W, L and v; then A1 beside W.
+  // G, W, L and v; later A1 with W.
   const Words later = 2 * Words(stored_in(of.A1(), row)) + 1 + d;
   return std::max(entries + 2 * Words(d) + of_softmax, later);
 }
@@ -89,7 +89,7 @@ MetKeys SparseRows::met(Range I) const {
     const auto found = std::ranges::find(keys_by_length_, of_met, is_met);
     return found == keys_by_length_.end() ? 0 : stored_in(of.A2(), *found);
   };
-  std::uint64_t before = 0;  // whether the key before a word is met
+  std::uint64_t before = 0;  // true if the last key of the word before is met
   for (const std::uint64_t word : met.keys) {
     met.runs += bits_in(word & ~(word << 1 | before));
     before = word >> 63;
@@ -146,7 +146,7 @@ std::vector<bool> columns_before(const SparseRows& by, Index row) {
 
 namespace {
 
-// Of the phase g: what a chunk has to do with each row of it.
+// Adds the terms of the phase g: the rows of g that a chunk reads and writes.
 void add_gradient_sums(const SparseRows& by, Range I, bool partials, std::vector<bool>& touched,
                        ChunkSums& sum) {
   const Words r = I.size(), d = by.d;
@@ -178,11 +178,12 @@ ChunkSums chunk_sums(const SparseRows& by, Range units, bool partials) {
   const BlockPattern& A2 = by.of.A2();
   const Words d = by.d;
   const bool X_stays = by.stays == SparseStays::X;
-  std::vector<Index> of_X(static_cast<std::size_t>(by.d));  // entries of its columns
+  std::vector<Index> of_X(static_cast<std::size_t>(by.d));  // number of entries of each column
   for (const Index column : by.of.X().columns) {
     ++of_X[static_cast<std::size_t>(column)];
   }
-  std::vector<Index> of_keys(static_cast<std::size_t>(X_stays ? by.m : 0));  // products of y
+  std::vector<Index> of_keys(static_cast<std::size_t>(X_stays ? by.m : 0));  // products in the y of
+                                                                             // each key
   for (Index key = 0; key < std::ssize(of_keys); ++key) {
     for (const Index column : A2.row(key)) {
       of_keys[static_cast<std::size_t>(key)] += of_X[static_cast<std::size_t>(column)];
@@ -230,10 +231,10 @@ ChunkSums chunk_sums(const SparseRows& by, Range units, bool partials) {
 
 namespace {
 
-// Of the scores, those of y apart: for sparse-rows the products in s = S_i . A2_j, else in
-// s = A1_i . y.
+// Returns the flops of the scores, without the flops of y: s = S_i . A2_j for sparse-rows, s = A1_i
+// . y for sparse-x.
 Words score_flops(const SparseRows& by, Range rows) {
-  std::vector<Index> keys(static_cast<std::size_t>(by.d));  // that meet a column
+  std::vector<Index> keys(static_cast<std::size_t>(by.d));  // number of keys that meet each column
   for (Index k = 0; k < by.d; ++k) {
     keys[static_cast<std::size_t>(k)] = by.stays == SparseStays::S
                                             ? stored_in(by.of.keys_of_columns(), k)
@@ -247,7 +248,7 @@ Words score_flops(const SparseRows& by, Range rows) {
   return sum;
 }
 
-// The live pairs of rows, and the entries that their keys have.
+// The live pairs of rows, and the number of entries that their keys have.
 struct LivePairsOf {
   Words pairs, entries;
 };
@@ -297,7 +298,7 @@ std::vector<PhaseCost> sparse_part_cost(const SparseRows& by, Range units, bool 
   }
   const LivePairsOf live = live_pairs_of(by, rows);
   const Words index = Words(stored_in(by.rows, rows)) + n + 1 + sum.index;
-  // Of keys that pass together, W takes all rows of a chunk.
+  // If keys stream together, W multiplies each of their entries by all rows of a chunk.
   const Words of_W = !by.backward      ? Words(0)
                      : by.together > 0 ? 2 * sum.row_values
                                        : 2 * live.entries;
@@ -313,7 +314,7 @@ std::vector<PhaseCost> sparse_part_cost(const SparseRows& by, Range units, bool 
   if (by.backward) {
     const bool reads_A1 = by.stays == SparseStays::S;
     const Words A1_index = Words(stored_in(by.of.A1(), rows)) + n + 1;
-    // The rows of g that no chunk has are written at last.
+    // The last part also writes the rows of g that no chunk has.
     const bool last = !partials && rows.end == by.n;
     const auto touched = columns_before(by, last ? by.n : 0);
     const Words zeros = last ? Words(std::ranges::count(touched, false)) : Words(0);
@@ -332,7 +333,8 @@ std::vector<PhaseCost> sparse_part_cost(const SparseRows& by, Range units, bool 
 }
 
 std::vector<PhaseCost> sparse_reduce_cost(const SparseRows& by, Range rows) {
-  std::vector<Index> chunks(static_cast<std::size_t>(by.d));  // that have a row of g
+  std::vector<Index> chunks(static_cast<std::size_t>(by.d));  // number of chunks that have a row of
+                                                              // g
   std::vector<Index> last(chunks.size(), -1);
   by.each([&](Range I) {
     for (Index row = I.begin; row < I.end; ++row) {

@@ -8,14 +8,15 @@
 namespace redblue {
 namespace {
 
-// The fewest words, of keys that pass one after the other, or so many together.
+// Returns the plan with the fewest words. `together` is the number of keys that stream together, or
+// 0.
 Blocks fewest(const Problem& problem, Index M, Pass pass, SparseStays stays, Index together) {
-  constexpr Index kBusy = 256;  // columns that keep registers so
+  constexpr Index kBusy = 256;  // enough columns to keep the registers busy
   Blocks product;
   if (stays == SparseStays::S) {
     plan_sparse_product(problem.sparsity, M, "S", product);
   }
-  // With rows that leave so much of M beside them, at least.
+  // The largest chunk that leaves room for the other words in fast memory.
   const auto candidate = [&](bool runs, bool for_gradients) {
     Blocks blocks = product;
     blocks.add("chunk", 1);
@@ -63,16 +64,16 @@ Blocks fewest(const Problem& problem, Index M, Pass pass, SparseStays stays, Ind
   return best;
 }
 
-// Nanoseconds on a processor of today, of which ratios alone matter; measured at one word in two
-// vector instructions of 16 words, and not critical.
+// Nanoseconds on a current processor. Only their ratios matter. They were measured at one word per
+// two vector instructions of 16 words, and small errors are harmless.
 struct SparseRates {
-  double of_live_word = 0.025;  // a multiplication of a live pair's row of words and an addition
-  double of_pair = 25;          // that passes alone: the search for its score, and exp
-  double of_entry = 0.5;        // of W, added alone
-  double of_row_word = 0.15;    // of Z or G, of each row and group of keys
-  double of_score = 0.6;        // that is in a tile, live or dead
-  double of_row_entry = 0.03;   // of W, for a row of a chunk
-  double of_word = 0.15;        // that is read
+  double of_live_word = 0.025;  // multiply-add, per word of a live pair's row
+  double of_pair = 25;    // search for a pair's score, and exp, if keys stream one after the other
+  double of_entry = 0.5;  // add an entry to W, if keys stream one after the other
+  double of_row_word = 0.15;   // load and store Z or G, per word of a row and group of keys
+  double of_score = 0.6;       // compute a score of a tile, live or dead
+  double of_row_entry = 0.03;  // add an entry to W, per row of a chunk
+  double of_word = 0.15;       // read a word
 };
 
 double seconds_of_core(const Problem& problem, const Blocks& blocks, Pass pass, SparseStays stays) {

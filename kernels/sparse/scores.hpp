@@ -1,5 +1,5 @@
 #pragma once
-// The keys that pass a chunk of rows, and the scores of its live pairs with one of them.
+// The keys that stream past a chunk of rows, and the scores of its live pairs with one key.
 
 #include <algorithm>
 #include <span>
@@ -13,14 +13,14 @@
 
 namespace redblue {
 
-// Reads the indices of all keys, or the given runs, and calls visit(keys, their entries) for those
-// that are met: for one after the other, or for at most so many in sequence.
+// Reads the indices of all keys, or the given runs. Calls visit(keys, their entries) for the keys
+// met: for at most `together` consecutive keys per call.
 template <class Visit>
 void each_met_keys(Machine& machine, const SlowCsr& A2, const MetKeys& met, Index together,
                    const Visit& visit) {
   Tile run;
-  Index next = 0;                      // key
-  Index pointers = met.given ? 0 : 1;  // that are to be read besides: the first
+  Index next = 0;                      // the next key
+  Index pointers = met.given ? 0 : 1;  // pointers still to read in addition: the first pointer
   const auto pass = [&](Index end) {
     if (next < end) {
       Index most = 0;
@@ -58,7 +58,7 @@ class StayingS {
 
   [[nodiscard]] Tile beside(Machine&, Index, const CsrEntries&) { return {}; }
 
-  // Of live pair after live pair the score, in `score`, and then visit(row in the chunk).
+  // Computes each live pair's score in `score`, then calls visit(row in the chunk).
   template <class Visit>
   Operations each(Machine& machine, Index key, const CsrEntries& a2, const Tile&, float* score,
                   const Visit& visit) {
@@ -97,10 +97,10 @@ class StayingS {
   Range I_;
   const CsrEntries& s_;
   ByColumns columns_;
-  std::vector<Index> met_;  // the last key of each row
+  std::vector<Index> met_;  // the last key that each row met
 };
 
-// X column by column, and where A2 has entries.
+// X by columns, and the positions of A2's entries.
 struct KeysTimesX {
   const BlockPattern& of_A2;
   const ByColumns& columns;
@@ -133,7 +133,7 @@ void add_key_times_X(Machine& machine, const KeysTimesX& of, const CsrEntries& a
   machine.computed(Operations{.flops = 2 * products});
 }
 
-// The scores of a chunk of rows of A1 beside X.
+// The scores of a chunk of rows of A1, with X resident.
 class StayingX {
  public:
   StayingX(const SparseRows& by, const ByColumns& x_columns, const CsrEntries& x, Range I,
@@ -196,7 +196,7 @@ class StayingX {
   const CsrEntries& x_;
   Range I_;
   const CsrEntries& a1_;
-  std::vector<Index> stored_;  // the last key for which y has an entry there
+  std::vector<Index> stored_;  // for each column, the last key whose y has an entry there
 };
 
 }  // namespace redblue

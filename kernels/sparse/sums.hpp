@@ -1,6 +1,7 @@
 #pragma once
-// What a chunk of rows keeps while keys pass, and the two ways in which these do: pair by pair, of
-// one key at a time; or some keys together, whose scores with the chunk are a tile.
+// The sums that a chunk of rows keeps while keys stream, and two ways to add to them. add_pairs()
+// handles one key after the other, pair by pair. add_groups() handles several keys together, with a
+// tile of their scores with the chunk.
 
 #include <optional>
 
@@ -12,27 +13,28 @@
 
 namespace redblue {
 
-// Of a softmax the maximum and the sum of exponentials of each row; and Z = e A3, or Z = f A3 of
-// another activation.
+// For a softmax: the maximum and the sum of exponentials of each row, and Z = e A3. For another
+// activation: Z = f A3.
 struct SparseSums {
   SparseSums(Machine& machine, const SparseRows& by, Index rows);
   Tile maximum, sum, Z;
 };
 
-// G, and L and v of a softmax; and W = p A2: row after row where pairs pass, else transposed.
+// G, and L and v for a softmax, and W = p A2. W is row-major for add_pairs(), and transposed for
+// add_groups() until it returns.
 struct SparseGradients {
   SparseGradients(Machine& machine, const SparseRows& by, const Operands& io, Range I, Tile G,
                   Tile v);
   Tile G, v, L, W;
 };
 
-// X, if it stays beside chunks; and its entries column by column.
+// X, if it stays for all chunks, and its entries by columns.
 struct StayingMatrix {
   CsrEntries x;
   std::optional<ByColumns> columns;
 };
 
-// A chunk of rows, of S or of A1, with its entries.
+// A chunk of rows of S or A1, with its entries.
 struct SparseChunk {
   const SparseRows& by;
   const Operands& io;
@@ -44,7 +46,7 @@ struct SparseChunk {
 void add_pairs(Machine& machine, const SparseChunk& chunk, SparseSums& sums);
 void add_pairs(Machine& machine, const SparseChunk& chunk, SparseGradients& sums);
 void add_groups(Machine& machine, const SparseChunk& chunk, SparseSums& sums);
-// W is row after row then, and nothing is left of the others.
+// Afterwards W is row-major, and the other tiles are deleted.
 void add_groups(Machine& machine, const SparseChunk& chunk, SparseGradients& sums);
 
 }  // namespace redblue

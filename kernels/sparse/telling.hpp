@@ -1,5 +1,5 @@
 #pragma once
-// What listeners hear of arithmetic that goes word by word: each word by its address in fast
+// Tells listeners of arithmetic that runs word by word. A word is named by its address in fast
 // memory.
 
 #include <initializer_list>
@@ -10,19 +10,19 @@
 
 namespace redblue {
 
-// All require: somebody hears it.
+// All require: a listener hears arithmetic.
 
 // sum += a b, or sum = a b.
 void tell_term(Machine& machine, const float* a, const float* b, const float* sum,
                Old old = Old::taken);
-// word = name(word, operands), where it is taken; else name(operands).
+// word = name(word, operands) if `old` is taken, else word = name(operands).
 void tell_map(Machine& machine, std::string_view name, const float* word, Old old,
               std::initializer_list<const float*> operands, float constant = 0);
 // word = name(word, term).
 void tell_fold(Machine& machine, std::string_view name, const float* word, const float* term);
 // sum += a b.
 void tell_product(const ToldPart& a, const ToldPart& b, const ToldPart& sum);
-// a_i += factor_k b, of a tile of one row.
+// a_i += factor_k b, for a tile b of one row.
 void tell_scaled_row(const View& a, Index i, const ConstView& factors, Index k, const ConstView& b);
 // a_i *= factor.
 void tell_scale_row(const View& a, Index i, const ConstView& factor);
@@ -30,7 +30,7 @@ void tell_scale_row(const View& a, Index i, const ConstView& factor);
 void tell_dot_row(const ConstView& a, Index i, const ConstView& b, const View& to, Index j,
                   Index k);
 
-// A row, or a word, of a tile.
+// Returns a row, or a word, of a tile.
 inline ToldPart row_of(const ConstView& a, Index i) {
   return {a, {i, i + 1}, {0, a.cols()}};
 }

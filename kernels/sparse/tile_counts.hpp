@@ -1,6 +1,6 @@
 #pragma once
-// What schedules of tiles count of the entries of sparse matrices, in blocks of rows, and of the
-// live pairs: a pass over entries each, however many pairs there are.
+// The counts that tile schedules need: entries of sparse matrices in blocks of rows, and live
+// pairs. Each count takes one pass over the entries, for any number of pairs.
 
 #include <algorithm>
 #include <vector>
@@ -11,39 +11,40 @@
 
 namespace redblue {
 
-// Entries of a matrix in blocks of rows, of which the last may be shorter, by columns.
+// The entries of a matrix in blocks of rows, by columns. The last block may be shorter.
 struct GroupCounts {
   GroupCounts(const BlockPattern& of, Index rows);
 
   const BlockPattern* pattern;
   Index size, number, last_size;
-  std::vector<std::vector<Index>> columns;  // that each block has
-  // Of each column: its entries, the blocks that have it, the most entries in one of them.
+  std::vector<std::vector<Index>> columns;  // the columns of each block
+  // For each column: its entries, the number of blocks with it, the most entries in a block before
+  // the last, and its entries in the last block.
   std::vector<Index> entries, blocks_with, most, most_in_last;
   Words groups;
 
-  // Regrouping: of all blocks; that of one without entries takes one word less.
+  // Returns the peak of regrouping all blocks. A block without entries takes one word less.
   [[nodiscard]] Words prepare_peak() const;
 };
-// Of regrouping all of them, in a phase `prepare`.
+// Returns the cost of regrouping all given matrices, in a phase `prepare`.
 PhaseCost prepare_cost(const std::vector<const GroupCounts*>& all);
 
-// For each column the blocks that have it, a bit for each.
+// For each column the blocks that have it, one bit each.
 class BlockBits {
  public:
   explicit BlockBits(const GroupCounts& of);
 
   [[nodiscard]] std::size_t words() const { return words_; }
-  // None where no block has the column: no words.
+  // Returns the blocks of a column. Empty if no block has it.
   [[nodiscard]] const KeyBits& operator[](Index column) const {
     return of_columns_[static_cast<std::size_t>(column)];
   }
-  // Calls visit(row, the blocks that have one of its columns).
+  // Calls visit(row, bits of the blocks that share a column with it).
   template <class Visit>
   void each_row(const BlockPattern& rows, const Visit& visit) const {
     KeyBits met(words_);
     for (Index row = 0; row < rows.rows; ++row) {
-      // Rows that are full, say, are many and alike.
+      // Consecutive equal rows, such as full rows, reuse the bits.
       if (row == 0 || !std::ranges::equal(rows.row(row), rows.row(row - 1))) {
         std::ranges::fill(met, 0);
         for (const Index column : rows.row(row)) {
@@ -62,11 +63,12 @@ class BlockBits {
   std::vector<KeyBits> of_columns_;
 };
 
-// Which sizes live blocks have: all blocks have one size, but for the last, which may be shorter.
+// The sizes of live blocks. All blocks have one size, except that the last may be shorter.
 struct LiveBlocks {
-  bool others = false, last = false;  // whether one before the last is live; and the last
+  bool others = false, last = false;  // whether a block before the last is live, and whether the
+                                      // last is
 
-  // The blocks that these bits say, of so many, are live.
+  // Marks blocks as live: `bits`, out of `number` blocks.
   void add(const KeyBits& bits, Index number);
   // Calls visit() with each size that a live block has.
   template <class Visit>
@@ -80,28 +82,30 @@ struct LiveBlocks {
   }
 };
 
-// Scores of live pairs in the slow store: a block of queries after the other, in it key by key what
-// its queries have, and beside them the pattern: of a block a word, where it ends; of a key that
-// it meets a header (key, how many) and of each pair its query; or the key and a bit for each
-// query, in words of 32, whichever is fewer words in all.
+// The scores of live pairs in slow memory: one block of queries after the other, and key by key
+// within a block. The pattern is stored with them. Each block has one word for its end. There are
+// two formats for the keys that a block meets, and the one with fewer words in total is used:
+//
+// - a header (key, number of queries) for each key, and the query of each pair;
+// - the key, and one bit for each query of the block, in words of 32 bits.
 struct StoredScores {
   StoredScores(const Sparsity& of, const GroupCounts& queries);
 
   Index size, number, last_size;     // of the blocks of queries
-  std::vector<Index> blocks_of_key;  // that meet it
-  Words met;                         // their sum
+  std::vector<Index> blocks_of_key;  // number of blocks that meet each key
+  Words met;                         // sum over all keys
   Words pairs;
   bool as_bits;
   LiveBlocks live;
 
-  // Of a key that a block meets, without and with its queries.
+  // Words of the pattern for one key that a block meets: without its queries, and with them.
   [[nodiscard]] Index header() const;
   [[nodiscard]] Index pattern(Index queries) const { return header() + (as_bits ? 0 : queries); }
-  // Of some keys, of the pairs that a block has.
+  // Words of the pattern for some keys and the pairs of a block.
   [[nodiscard]] Index pattern(const ByColumns& of_block, Range keys) const;
-  // The words of the pattern that are live at a time.
+  // Words of the pattern that are in fast memory together.
   [[nodiscard]] Index live_pattern() const { return as_bits ? 2 : 3; }
-  // In all, one for each block included.
+  // Words of the whole pattern, with one word for the end of each block.
   [[nodiscard]] Words pattern() const {
     return met * header() + number + (as_bits ? Words(0) : pairs);
   }

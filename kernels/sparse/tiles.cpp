@@ -23,7 +23,7 @@ bool is_absent(float score) {
   return std::bit_cast<std::uint32_t>(score) == kAbsentBits;
 }
 
-// Where the scores of a tile are, from the first.
+// The offsets of a tile's scores from its first word.
 struct TileOffsets {
   TileOffsets(Index rows, Index cols) {
     for (Index j = 0; j < cols; ++j) {
@@ -36,10 +36,10 @@ struct TileOffsets {
     return first[static_cast<std::size_t>(j)] + i * stride[static_cast<std::size_t>(j)];
   }
 
-  std::vector<Index> first, stride;  // of each column
+  std::vector<Index> first, stride;  // for each column
 };
 
-// A group of a block, in the slow store.
+// A group of a block, in slow memory.
 struct SlowGroup {
   const SlowMatrix& values;
   const RowGroups& block;
@@ -50,8 +50,8 @@ struct SlowGroup {
   }
 };
 
-// scores += the products of all pairs of entries: the few stay, the many pass. offset(few, many)
-// is where the score of two rows is.
+// Adds the products of all pairs of entries to `scores`: `few` stays, `many` streams. offset(few,
+// many) returns the place of the score of two rows.
 template <class Offset>
 void add_products(Machine& machine, const SlowGroup& few, const SlowGroup& many, Tile& scores,
                   const Offset& offset) {
@@ -115,8 +115,8 @@ Tile tile_of_scores(Machine& machine, const SlowTiles& x, const RowGroups& s, co
   return scores;
 }
 
-// The maximum and the sum of each row take in its scores of a tile. Between them one word holds a
-// factor for the sum, and then exponential after exponential.
+// Adds a tile's scores to the maximum and the sum of each row. One word holds first a factor for
+// the sum, and then one exponential after the other.
 void add_exponentials(Machine& machine, const Tile& scores, Tile& maximum, Tile& sum) {
   Tile between = machine.initialize("exponential", 1, 1, kUnset, Holds::scores);
   float& e = between(0, 0);
@@ -159,7 +159,7 @@ void add_exponentials(Machine& machine, const Tile& scores, Tile& maximum, Tile&
   machine.computed(Operations{.elementwise = 3 * pairs});
 }
 
-// What becomes of the scores of a block of rows, as the pass and the activation have it.
+// Uses the scores of a block of rows, as the pass and the activation require.
 class RowsOfTiles {
  public:
   RowsOfTiles(Machine& machine, const Plan& plan, const Operands& io, Range I)
@@ -171,7 +171,7 @@ class RowsOfTiles {
       sum_ = machine.initialize("sum", I.size());
     }
   }
-  // Of these scores their sums, or what is stored in their place.
+  // Adds scores to the sums, or replaces them by the values to be stored.
   void take(Tile& scores) {
     if (given_) {
       make_factor(problem_, scores, L_);
@@ -193,7 +193,7 @@ class RowsOfTiles {
   const Problem& problem_;
   Range I_;
   bool given_;
-  Tile L_, sum_;  // L is the maximum, until it is known
+  Tile L_, sum_;  // L_ holds the maximum until L is known
 };
 
 // Writes the scores of a tile, and their pattern.

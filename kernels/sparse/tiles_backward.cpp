@@ -20,11 +20,11 @@ namespace {
 
 struct SlowGradients {
   const SlowMatrix &G, &A3;
-  const SlowMatrix* v;  // of a softmax
-  SlowMatrix* scores;   // f, or s, and then p; null where no pair is live
+  const SlowMatrix* v;  // null without a softmax
+  SlowMatrix* scores;   // f or s, later p; null if no pair is live
 };
 
-// The keys of a range that a block of queries meets, and its queries that meet one of them.
+// The keys of a range that a block of queries meets, and the block's queries that meet one of them.
 struct LiveTile {
   LiveTile(const ByColumns& pairs, Index queries, Range J) {
     std::vector<bool> met(static_cast<std::size_t>(queries));
@@ -47,10 +47,11 @@ struct LiveTile {
   }
 
   std::vector<Index> keys;
-  std::vector<Range> rows;  // from the first query of the block
+  std::vector<Range> rows;  // counted from the first query of the block
 };
 
-// q of live pairs. The pattern passes once: from then on the tile says which these are.
+// Returns q of live pairs. The pattern is read once; afterwards the tile itself marks the live
+// pairs.
 Tile tile_of_q(Machine& machine, const StoredScores& stored, const SlowGradients& x,
                const ByColumns& pairs, const LiveTile& live, Range I, Range J, Index depth) {
   Tile q = machine.initialize("q", I.size(), J.size(), std::bit_cast<float>(kAbsentBits),
@@ -87,7 +88,7 @@ Tile tile_of_q(Machine& machine, const StoredScores& stored, const SlowGradients
   return q;
 }
 
-// p in place of the stored scores.
+// Replaces the stored scores by p.
 void make_stored_p(Machine& machine, const Plan& plan, const StoredScores& stored,
                    const SlowGradients& x) {
   const Phase phase(machine, "p");
@@ -116,7 +117,7 @@ void make_stored_p(Machine& machine, const Plan& plan, const StoredScores& store
 
 // ---- W and g -----------------------------------------------------------------------------------
 
-// The entries of a key in some columns.
+// Returns the entries of a key in some columns.
 Range entries_in(const BlockPattern& of, Index key, Range columns) {
   const auto row = of.row(key);
   const Index begin = entries_of(of, key).begin;
@@ -127,7 +128,7 @@ Range entries_in(const BlockPattern& of, Index key, Range columns) {
 }
 
 struct SlowFactors {
-  const SlowMatrix *p, &A2, &A1;  // p is null where no pair is live, A1 in blocks of queries
+  const SlowMatrix *p, &A2, &A1;  // p is null if no pair is live; A1 is in blocks of queries
 };
 
 // W_IK += p_Ij A2_jK.
@@ -157,7 +158,7 @@ void add_key(Machine& machine, const StoredScores& stored, const BlockPattern& o
   machine.computed(Operations{.flops = 2 * entries.size() * std::ssize(queries)});
 }
 
-// The parts of g, and which of them were written.
+// The parts of g, and whether each was written.
 class PartsOfG {
  public:
   PartsOfG(Machine& machine, SlowMatrix& g, Index width)
@@ -166,7 +167,7 @@ class PartsOfG {
         width_(width),
         written_(static_cast<std::size_t>(g.rows() * ceil_div(g.cols(), width))) {}
 
-  // g_kK += A1_Ik^T W_IK, for the columns that these rows of A1 have, of live queries.
+  // g_kK += A1_Ik^T W_IK, for the columns k of these rows of A1, over live queries.
   void add(const SlowMatrix& A1, const RowGroups& rows, const std::vector<bool>& live, Range K,
            const Tile& W) {
     for (const RowGroups::Group& group : rows.groups) {

@@ -27,7 +27,7 @@ Words score_gradient_peak(const Problem& problem, Index r, Index c, Index depth)
   return Words(r) * (problem.row_words() + c + depth) + depth + 1;
 }
 
-// Tiles of W: the given words, the pattern, p of a key and an entry pass.
+// For tiles of W. The three given words, the pattern, p of a key and an entry stream.
 Words key_peak(Index r, Index w, Index live_pattern) {
   return Words(r) * w + 3 + live_pattern + r + 2;
 }
@@ -35,7 +35,8 @@ Words fold_peak(Index r, Index w) {
   return Words(r) * w + w + 4;
 }
 
-// The blocks of queries and of columns of W that are live, and what of A2 and p passes them.
+// The live blocks of queries for each section of columns of W, and the words of A2 and p that
+// stream.
 struct LiveSections {
   LiveSections(const Problem& problem, const GroupCounts& S, const StoredScores& stored,
                const LiveCounts& live, Index w)
@@ -62,12 +63,12 @@ struct LiveSections {
 
   std::size_t words;
   std::vector<KeyBits> blocks;  // of queries, for each section of columns
-  Words keys, scores, entries;  // that pass
+  Words keys, scores, entries;  // words that stream
 };
 
 struct FoldSums {
   Words index, values;  // of A1
-  Words parts, first;   // words of g: all, and those that are written without a read
+  Words parts, first;   // words of g: all, and the words written without a read
   Words flops;
 };
 
@@ -118,8 +119,9 @@ PhaseCost score_gradient_cost(const Problem& problem, const StoredScores& stored
   const Sparsity& of = problem.sparsity;
   const Shape& shape = problem.shape;
   const GroupCounts keys(of.A2(), by.cols);
-  Words queries;         // of live tiles
-  LiveBlocks all, last;  // of keys: those that blocks of queries meet, but the last, and that one
+  Words queries;         // queries of live tiles
+  LiveBlocks all, last;  // blocks of keys met by the last block of queries (`last`), and by the
+                         // others (`all`)
   BlockBits(keys).each_row(of.S(), [&](Index query, const KeyBits& met) {
     queries += size_of(met);
     (query / stored.size == stored.number - 1 ? last : all).add(met, keys.number);
@@ -184,7 +186,7 @@ WordsBeside beside_gradients(const Problem& problem) {
     const Index r = S.size;
     const StoredScores stored(problem.sparsity, S);
     const GroupCounts A1(problem.sparsity.A1(), r);
-    // Sections that keep registers busy, of a sixteenth of M.
+    // Sections wide enough to keep registers busy, within a sixteenth of M.
     const Index depth = std::clamp<Index>(M / (16 * r), 1, std::min(narrow_slice(M), d));
     const auto p_fits = [&](Index c) {
       return score_gradient_peak(problem, r, c, depth) <= Words(M);
@@ -265,7 +267,7 @@ void gradients_nest(NestWriter& nest, const Problem& problem, const GradientPhas
 }  // namespace
 
 Stage backward_tiles_stage(const Problem& problem) {
-  return {.put = [](Index, Objective, Blocks&) {},  // with the tiles of scores
+  return {.put = [](Index, Objective, Blocks&) {},  // planned with the tiles of scores
           .cost = [=](const Blocks& blocks) { return GradientPhases(problem, blocks).phases; },
           .nest =
               [=](NestWriter& nest, const Blocks& blocks) {

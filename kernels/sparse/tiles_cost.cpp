@@ -8,13 +8,13 @@
 namespace redblue {
 namespace {
 
-// Words of each row that stay beside its scores.
+// Words of each row that stay with its scores.
 Index words_of_row(const Problem& problem, Pass pass) {
   return (pass == Pass::backward ? 1 : 2) * problem.row_words();
 }
 
-// Blocks of equal size: what one of them has of a column at most is met by what one of the keys'
-// has of it, in a tile that is live. Where scores are stored, a word says where each block ends.
+// In each column, the fullest block of S and the fullest block of keys share a live tile, so their
+// entry counts give the peak. If scores are stored, one more word says where a block ends.
 Words core_peak(const GroupCounts& S, const GroupCounts& A2, Index of_row, bool stores) {
   Words peak = Words(of_row) * S.size + (stores ? 1 : 0);
   const auto of_tiles = [&](Index r, const std::vector<Index>& of_S, Index c,
@@ -34,8 +34,8 @@ Words core_peak(const GroupCounts& S, const GroupCounts& A2, Index of_row, bool 
   return peak;
 }
 
-// Of each live tile a word where it begins, and two for each column that its rows of S have and
-// for each that its keys have.
+// Index words of all live tiles: one for the beginning of the block of keys, and two for each
+// column of the rows of S and of the keys.
 Words header_words(const GroupCounts& S, const GroupCounts& A2) {
   const BlockBits with(A2);
   Words sum;

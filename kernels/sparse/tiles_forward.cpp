@@ -1,10 +1,10 @@
-// forward/sparse-tiles: scores are made in tiles and left in the slow store; then tiles of
-// Z = softmax(s) A3 stay, w columns of a block of queries, while stored scores pass with the words
-// that A3 has there for keys that the block meets; and O = Z Y. With K = d for such columns:
+// forward/sparse-tiles: tiles compute the scores and write them to slow memory. Then tiles of Z =
+// softmax(s) A3 stay: w columns of a block of queries. The stored scores stream, with the words of
+// A3 in these columns for the keys that the block meets. Last, O = Z Y.
 //
 //   reads   ceil(d / w) (pairs + pattern) + d sum |keys of a block| + n (L)
 //   writes  n d
-//   peak    r w + 2 r + w + 4   (a bit for each query: 3)
+//   peak    r w + 2 r + w + 4   (with a bit for each query: 3)
 
 #include <algorithm>
 #include <string>
@@ -24,8 +24,8 @@ namespace {
 
 constexpr const char* kWidth = "w";
 
-// Of a block of queries: the pointer to its end stays with L and Z, and the pattern and the scores
-// of a key pass with its words of A3.
+// For a block of queries, L, Z and the pointer to the block's end stay. The pattern and the scores
+// of a key stream with its words of A3.
 Words values_peak(const Problem& problem, Index r, Index w, Index live_pattern) {
   return Words(r) * (problem.row_words() + w) + 1 + live_pattern + r + w;
 }
@@ -107,7 +107,7 @@ void values_nest(NestWriter& nest, const Problem& problem, const StoredScores& s
 }
 
 Stage values_stage(const Problem& problem) {
-  return {.put = [](Index, Objective, Blocks&) {},  // with the tiles of scores
+  return {.put = [](Index, Objective, Blocks&) {},  // planned with the tiles of scores
           .cost = [=](const Blocks& blocks) -> std::vector<PhaseCost> {
             return {values_cost(problem, stored_with(problem, blocks), blocks[kWidth])};
           },
@@ -117,7 +117,7 @@ Stage values_stage(const Problem& problem) {
               }};
 }
 
-// The widest columns, and what stored scores move with them.
+// Takes the widest columns that fit, and returns the words that stored scores move with them.
 WordsBeside beside_values(const Problem& problem) {
   return [=](const GroupCounts& S, Index M, Blocks& blocks) -> std::optional<Words> {
     const StoredScores stored(problem.sparsity, S);

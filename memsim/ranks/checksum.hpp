@@ -1,5 +1,5 @@
 #pragma once
-// A checksum as fast as memory, which finds damage on the way or by a disk, but no forgery.
+// A checksum as fast as memory. It detects damage in transit or on disk, but not forgery.
 
 #include <cstddef>
 #include <cstdint>

@@ -18,7 +18,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Fate = LocalOptions::Fate;
 
-// What was posted and not yet taken. The words belong to the sender, which waits for `taken`.
+// A message posted but not yet taken. The words belong to the sender, which waits for `taken`.
 struct Posted {
   MessageHeader header;
   std::span<const float> words;
@@ -27,13 +27,13 @@ struct Posted {
   bool taken = false;
 };
 
-// What a rank waits for, and how long.
+// The message that a rank waits for, and how long it waits.
 struct Waiting {
   std::string text;
   std::chrono::milliseconds patience;
 };
 
-// The links between all ranks, and what has gone wrong.
+// The links between all ranks, and the first failure.
 class Exchange {
  public:
   Exchange(Index ranks, const LocalOptions& options)
@@ -44,7 +44,7 @@ class Exchange {
   std::shared_ptr<Posted> post(Index from, Index to, const MessageHeader& header,
                                std::span<const float> words) {
     const std::lock_guard lock(mutex_);
-    // One message after the other comes to a rank.
+    // A rank receives one message after the other.
     Clock::time_point& free = free_[to];
     const auto takes = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
         options_.seconds_a_message + options_.seconds_a_word * static_cast<double>(words.size())));
@@ -63,12 +63,12 @@ class Exchange {
     return posted;
   }
 
-  // Requires: calls for one link in the order of its messages.
+  // Requires: the calls for one link follow the order of its messages.
   void take(Index from, Index to, const Waiting& waiting, MessageHeader& header,
             std::span<float> words) {
     std::unique_lock lock(mutex_);
     auto& queue = waiting_[{from, to}];
-    // A message on its way stays in the queue: a sender that ends withdraws it with its words.
+    // A message on its way stays in the queue, so that a sender that ends can withdraw it.
     for (;;) {
       await(lock, waiting, [&] { return !queue.empty(); });
       const Clock::time_point arrives = queue.front()->arrives;
@@ -98,7 +98,7 @@ class Exchange {
     const std::lock_guard lock(mutex_);
     return posted.taken;
   }
-  // Whether so many messages have come that are not taken yet.
+  // True if at least `messages` messages have arrived and are not taken yet.
   [[nodiscard]] bool have_come(Index from, Index to, Index messages) {
     const std::lock_guard lock(mutex_);
     const auto& queue = waiting_[{from, to}];
@@ -111,7 +111,7 @@ class Exchange {
     await(lock, waiting, [&] { return posted.taken; });
   }
 
-  // Of a sender that ends before its message is taken: the words go with it.
+  // Removes the message of a sender that ends before the message is taken, since its words die too.
   void withdraw(const std::shared_ptr<Posted>& posted, Index from, Index to) noexcept {
     const std::lock_guard lock(mutex_);
     if (!posted->taken) {
@@ -150,7 +150,7 @@ class Exchange {
       failed_.emplace();
       try {
         *failed_ = why;
-      } catch (const std::bad_alloc&) {  // the others end without the reason
+      } catch (const std::bad_alloc&) {  // the other ranks end without the reason
       }
     }
     changed_.notify_all();
@@ -177,7 +177,7 @@ class Exchange {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<Index, Index>, std::deque<std::shared_ptr<Posted>>> waiting_;
-  std::map<Index, Clock::time_point> free_;  // of the receiver
+  std::map<Index, Clock::time_point> free_;  // when the receiver's link is free
   std::vector<std::vector<std::string>> facts_;
   std::optional<std::string> failed_;
 };
@@ -215,7 +215,7 @@ class LocalTransport final : public Transport {
     void wait() noexcept override {
       try {
         finish();
-      } catch (const std::exception&) {  // the caller's finish() says so
+      } catch (const std::exception&) {  // the caller's finish() reports it
       }
     }
     void finish() override {
@@ -257,7 +257,7 @@ class LocalTransport final : public Transport {
     bool taken;
   };
 
-  // Takes what comes on a link up to the message of that number, in their order.
+  // Takes the messages of a link, in their order, up to the one with that number.
   void take_up_to(Index from, Index number) {
     auto& pending = pending_[from];
     for (Index& next = taken_[from]; next <= number; ++next) {
@@ -273,8 +273,8 @@ class LocalTransport final : public Transport {
 
   Exchange& exchange_;
   Index rank_;
-  std::map<Index, std::deque<Pending>> pending_;  // by the sender
-  std::map<Index, Index> taken_;                  // messages
+  std::map<Index, std::deque<Pending>> pending_;  // by sender
+  std::map<Index, Index> taken_;                  // number of messages taken, by sender
 };
 
 }  // namespace

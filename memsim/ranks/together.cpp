@@ -18,7 +18,7 @@ void run_together(Index count, std::string_view what, const std::function<void(I
     signal = given;
     signal.notify_all();
   };
-  std::vector<std::jthread> others;  // they are joined before the signal dies
+  std::vector<std::jthread> others;  // joined before the signal dies
   try {
     others.reserve(static_cast<std::size_t>(count - 1));
     for (Index k = 1; k < count; ++k) {

@@ -47,7 +47,7 @@ std::string nothing_came(std::string_view text, std::chrono::milliseconds patien
   return std::string(text) + ": nothing came in " + std::to_string(patience.count()) + " ms";
 }
 
-// A message that is checked when it has come.
+// A message that is checked after its arrival.
 class Transport::Receipt final : public Fetch {
  public:
   Receipt(Transport& transport, Index from, std::string_view phase, const MessageHeader& expected,
@@ -87,7 +87,7 @@ class Transport::Receipt final : public Fetch {
   std::unique_ptr<Fetch> under_way_;
 };
 
-// The messages of one call.
+// All messages of one call.
 class Transport::Several final : public Fetch {
  public:
   void add(std::unique_ptr<Fetch> one) { all_.push_back(std::move(one)); }

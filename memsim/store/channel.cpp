@@ -45,7 +45,7 @@ Channel::Channel(const MakeQueue& make, int depth, Index buffer_bytes, Ledger& l
 Channel::~Channel() {
   abandon();
   if (lost_) {
-    static_cast<void>(memory_.release());  // requests that nobody waits for may still write there
+    static_cast<void>(memory_.release());  // lost requests may still write there
   }
 }
 
@@ -75,7 +75,7 @@ void Channel::start(Buffer& buffer, Transfer::Kind kind, int file,
   ++in_flight_;
 }
 
-// A request that moved too little continues at the last whole sector, as direct requests must.
+// A request that moved too few bytes continues at the last whole sector, as direct requests must.
 void Channel::end_one() {
   auto& buffer = static_cast<Buffer&>(queue_->wait());
   --in_flight_;
@@ -98,7 +98,7 @@ void Channel::end_one() {
   if (error != 0 && !interrupted) {
     fail(buffer, error);
   }
-  // No progress means the end of a file, or a device that takes no more.
+  // No progress means the end of a file, or a device that is full.
   buffer.tries = whole > 0 ? 0 : buffer.tries + 1;
   if (buffer.result == 0 || buffer.tries > kMostTries) {
     fail(buffer, error != 0 ? error : buffer.kind == Transfer::Kind::read ? ENODATA : ENOSPC);
@@ -125,11 +125,11 @@ void Channel::abandon() noexcept {
     for (; in_flight_ > 0; --in_flight_) {
       queue_->wait();
     }
-  } catch (...) {  // of the queue itself: its requests cannot be waited for any more
+  } catch (...) {  // the queue itself failed: its requests cannot be waited for
     lost_ = std::current_exception();
     in_flight_ = 0;
   }
-  free_.clear();  // the vector has room for all of them
+  free_.clear();  // the vector has capacity for all buffers
   for (Buffer& buffer : buffers_) {
     free_.push_back(&buffer);
   }

@@ -1,7 +1,7 @@
 #pragma once
 // The requests of one thread to the files of a store, through a few aligned buffers. A request that
-// was cut short is continued; an interrupted one is repeated. The error of a failed request names
-// file, offset and cause.
+// was cut short is continued, and an interrupted one is repeated. The error of a failed request
+// names file, offset and cause.
 
 #include <exception>
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace redblue {
 
 class Channel {
  public:
-  // Requires: buffer_bytes is a multiple of a sector, and depth is 2 or more.
+  // Requires: buffer_bytes is a multiple of a sector, and depth >= 2.
   Channel(const MakeQueue& make, int depth, Index buffer_bytes, Ledger& ledger);
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -31,18 +31,19 @@ class Channel {
     std::function<void()> then;  // called when the request has succeeded
   };
 
-  // A free buffer; where all are in flight, waits for a request to end. The buffer is the caller's
-  // until start(). Throws: std::system_error of the request that ended, or what its `then` threw.
+  // Returns a free buffer. If all buffers are in flight, waits for one request to end. The buffer
+  // belongs to the caller until start(). Throws: the std::system_error of the request that ended,
+  // or an exception of its `then`.
   Buffer& free_buffer();
-  // Moves the first `size` bytes of the buffer, at `offset` of the file. `path` must outlive the
-  // request.
+  // Moves the first `size` bytes of the buffer from or to `offset` in the file. `path` must outlive
+  // the request.
   void start(Buffer& buffer, Transfer::Kind kind, int file, const std::filesystem::path& path,
              std::int64_t offset, Index size, std::function<void()> then = nullptr);
-  // Waits for all requests in flight. Throws: as free_buffer(), the first failure, once no request
-  // is in flight any more.
+  // Waits for all requests in flight. Throws: as free_buffer(). The first failure is thrown after
+  // all requests have ended.
   void finish();
-  // Waits for all requests in flight and discards their results. All buffers are free afterwards.
-  // If the queue fails meanwhile, the channel is lost: free_buffer() throws that failure.
+  // Waits for all requests in flight and discards their results. Afterwards all buffers are free.
+  // If the queue itself fails, the channel is lost: free_buffer() then throws that failure.
   void abandon() noexcept;
 
  private:
@@ -58,7 +59,7 @@ class Channel {
   std::vector<Buffer> buffers_;
   std::vector<Buffer*> free_;
   std::size_t in_flight_ = 0;
-  std::exception_ptr lost_;  // the failure of a queue that abandon() could not wait for
+  std::exception_ptr lost_;  // the queue's failure in abandon(), if any
 };
 
 }  // namespace redblue

@@ -1,5 +1,5 @@
 #pragma once
-// Files of the operating system: a descriptor that closes itself, and the errors of calls.
+// Files of the operating system: a descriptor that closes itself, and errors of system calls.
 
 #include <cerrno>
 #include <cstdint>
@@ -26,7 +26,7 @@ class Descriptor {
   ~Descriptor() { close(); }
 
   [[nodiscard]] int get() const { return fd_; }
-  // Returns 0 or the errno of close(2). The descriptor is gone either way.
+  // Returns 0 or the errno of close(2). Either way the descriptor is released.
   int close() {
     const int fd = std::exchange(fd_, -1);
     return fd >= 0 && ::close(fd) != 0 ? errno : 0;
@@ -51,7 +51,7 @@ inline int allocate(int file, std::int64_t bytes) {
   throw std::system_error(error, std::generic_category(), "cannot " + what + " " + path.string());
 }
 
-// Forces the name of a file, an entry of its directory, to disk. Throws: std::system_error.
+// Forces the directory entry of a file to disk. Throws: std::system_error.
 inline void force_name(const std::filesystem::path& file) {
   const std::filesystem::path directory = file.has_parent_path() ? file.parent_path() : ".";
   const Descriptor names(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

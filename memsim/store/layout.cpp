@@ -5,7 +5,7 @@ namespace redblue {
 StoreLayout StoreLayout::for_blocks(Index rows, Index cols, Window block, Index granule_bytes,
                                     Index least) {
   require(rows > 0 && cols > 0, "a matrix has at least one row and one column");
-  // Throws for a matrix that is too large.
+  // Throws if the matrix is too large.
   static_cast<void>((Words(rows) * cols * Index{sizeof(float)}).value());
   const Index words = granule_bytes / Index{sizeof(float)};
   Index r = std::clamp<Index>(block.rows, 1, rows);

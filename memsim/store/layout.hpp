@@ -1,9 +1,9 @@
 #pragma once
 // The layout of a matrix in a file. The matrix is cut into blocks, the windows in which it will be
-// read and written. Each block is cut into granules, the smallest units that are read or written.
-// The words of a granule lie row after row in its slot; the slots of a block lie together. A block
-// therefore takes a few large requests, and the rows of a matrix that is as wide as its blocks
-// follow each other as in memory.
+// read and written. Each block is cut into granules, the smallest units of reads and writes. The
+// words of a granule lie row after row in its slot, and the slots of a block are adjacent. A block
+// therefore takes a few large requests. If the matrix is as wide as its blocks, its rows follow
+// each other as in memory.
 
 #include <algorithm>
 
@@ -11,7 +11,7 @@
 
 namespace redblue {
 
-// An extent cut into blocks of `block`, and each block into pieces of `piece`.
+// An extent cut into blocks of `block` items, and each block into pieces of `piece` items.
 struct Cut {
   Index extent = 1, block = 1, piece = 1;
 
@@ -21,7 +21,7 @@ struct Cut {
     Range range;
   };
   [[nodiscard]] Index blocks() const { return ceil_div(extent, block); }
-  // The pieces of a whole block; of block `which`; of all blocks.
+  // The number of pieces of a whole block, of block `which`, and of all blocks.
   [[nodiscard]] Index pieces() const { return ceil_div(block, piece); }
   [[nodiscard]] Index pieces_of(Index which) const {
     return ceil_div(std::min(block, extent - which * block), piece);
@@ -38,7 +38,7 @@ struct Cut {
 };
 
 struct Granule {
-  Index number = 0;  // of its slot in the file
+  Index number = 0;  // number of its slot in the file
   Range rows, columns;
 
   [[nodiscard]] Index words() const { return rows.size() * columns.size(); }
@@ -54,24 +54,25 @@ struct StoreLayout {
   [[nodiscard]] Index slot_bytes() const {
     return ceil_div(rows.piece * columns.piece * Index{sizeof(float)}, kSector) * kSector;
   }
-  // Calls visit(const Granule&) for each granule that a window meets, in the order of their slots
-  // within each block.
+  // Calls visit(const Granule&) for each granule that overlaps a window, in the order of their
+  // slots within each block.
   template <class Visit>
   void for_granules(Range window_rows, Range window_columns, const Visit& visit) const;
 
-  // Blocks as given; those of fewer than `least` words are joined, rows first. A granule has about
-  // `granule_bytes` bytes and is as wide as its block where possible. Throws (both): ShapeMismatch
-  // for a matrix without words; CountOverflow for more bytes than can be counted.
+  // Cuts a matrix into the given blocks. Blocks of fewer than `least` words are joined, rows first.
+  // A granule has about `granule_bytes` bytes and is as wide as its block where possible. Throws
+  // (both): ShapeMismatch for a matrix without words; CountOverflow if the number of bytes is too
+  // large.
   static StoreLayout for_blocks(Index rows, Index cols, Window block, Index granule_bytes,
                                 Index least = kSector / Index{sizeof(float)});
-  // Blocks of whole rows, as many to a block as a granule holds.
+  // Cuts a matrix into blocks of whole rows, one granule each.
   static StoreLayout row_major(Index rows, Index cols, Index granule_bytes);
 };
 
 template <class Visit>
 void StoreLayout::for_granules(Range window_rows, Range window_columns, const Visit& visit) const {
   const Index all_columns = columns.all_pieces();
-  // The blocks row by row, and the pieces of each block row by row.
+  // Visits blocks row by row, and the pieces of each block row by row.
   for (Index i = window_rows.begin; i < window_rows.end;) {
     const Index I = rows.at(i).block;
     const Index rows_end = std::min(window_rows.end, (I + 1) * rows.block);

@@ -1,6 +1,6 @@
 #pragma once
-// The bytes that the files of a store moved, itemised, so that counted words can be held against
-// them:
+// The bytes that the files of a store moved, itemised, so that they can be compared with the
+// counted words:
 //
 //   moved = words + whole_granules + padding + checksums + headers + repeated - at_hand
 
@@ -15,13 +15,13 @@ namespace redblue {
 struct StoreBytes {
   Index requests = 0;
   Index moved = 0;           // as the requests returned
-  Index words = 0;           // of windows: 4 for each counted word
-  Index whole_granules = 0;  // words that moved only because their granule did
+  Index words = 0;           // words of the windows: 4 bytes for each counted word
+  Index whole_granules = 0;  // words that moved only because their granule moved
   Index padding = 0;         // up to whole sectors
   Index checksums = 0;       // tables of checksums
   Index headers = 0;
   Index repeated = 0;  // moved again after a request was cut short
-  Index at_hand = 0;   // words that needed no request: their granule was cached, or never written
+  Index at_hand = 0;   // words without a request: their granule was cached, or never written
 
   [[nodiscard]] Index itemised() const {
     return words + whole_granules + padding + checksums + headers + repeated - at_hand;
@@ -30,7 +30,7 @@ struct StoreBytes {
 };
 
 // The reason why bytes move: to bring inputs, for a kernel's moves, for messages between ranks, to
-// hand over results, to keep a checkpoint.
+// deliver results, or to keep a checkpoint.
 enum class Purpose { inputs, kernel, links, results, checkpoints };
 inline constexpr std::array kPurposes = {Purpose::inputs, Purpose::kernel, Purpose::links,
                                          Purpose::results, Purpose::checkpoints};

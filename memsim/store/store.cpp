@@ -115,8 +115,8 @@ StoredMatrix& StoreFile::laid_out_for(Window window) {
   if (matrix_ == nullptr) {
     Window block = use_.mostly.value_or(window);
     if (block.cols >= cols_) {
-      // Readers of whole rows do not mind more rows to a block. A writer of parts of rows writes
-      // all parts of some rows, and their granules are shared with no other rows.
+      // Taller blocks cost readers of whole rows no words. A writer of parts of rows writes all
+      // parts of some rows, and the granules of these rows contain no other rows.
       block.rows = std::max(block.rows, window.rows);
     }
     if (use_.apart == Use::Apart::rows) {
@@ -280,15 +280,15 @@ void Store::reserve(Words bytes) {
                                 std::to_string(free.value()) + " bytes free and needs " + missing +
                                 " for this run");
   }
-  // A file without a name vanishes with its process. Where the file system offers none, the check
-  // of free bytes must do.
+  // A file without a name vanishes with its process. If the file system cannot make one, only the
+  // check of free bytes protects the run.
   reserve_ = Descriptor(::open(directory_.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
   if (reserve_.get() >= 0 && bytes > Words(0)) {
     const int error = allocate(reserve_.get(), bytes.value());
     if (error == 0) {
       reserved_ = bytes.value();
     } else {
-      reserve_ = Descriptor();  // it may hold a part
+      reserve_ = Descriptor();  // it may hold a part of the reservation
       if (error != EOPNOTSUPP) {
         fail(error, "reserve " + std::to_string(bytes.value()) + " bytes in", directory_);
       }

@@ -1,8 +1,8 @@
 #pragma once
-// A slow store on disk: matrices in the files of a directory (memsim/store/stored_matrix.hpp). The
-// directory belongs to one process at a time. Memory holds a few buffers for each of the threads
-// that move words at the same time, and some tables and two granules for each open matrix, whatever
-// the size of the matrices.
+// A slow memory on disk: matrices in the files of a directory (memsim/store/stored_matrix.hpp).
+// Only one process may use the directory. Memory use does not depend on the size of the matrices: a
+// few buffers for each thread that is moving words, and some tables and two granules for each open
+// matrix.
 //
 //   Store store("scratch");
 //   const auto file = store.create("A1.rb", StoreLayout::row_major(n, d, store.granule_bytes()),
@@ -11,8 +11,9 @@
 //   StoreWorkspace workspace(store);
 //   kernel.run(machine, plan, {{&A1, ...}, {&g}}, workspace);
 //
-// The store must outlive its matrices. Its functions may be called from several threads. One
-// exception: no other access to a fresh matrix may run beside its first write, which lays it out.
+// The store must outlive its matrices. Several threads may call its functions. One exception: the
+// first write to a fresh matrix lays it out, so no other access to that matrix may run at the same
+// time.
 
 #include <filesystem>
 #include <functional>
@@ -32,12 +33,12 @@
 namespace redblue {
 
 struct StoreOptions {
-  // By default io_uring where the system offers it, else threads.
+  // By default io_uring if the system offers it, else threads.
   std::optional<Engine> engine = std::nullopt;
-  bool direct = true;  // requests bypass the system's cache where they can
+  bool direct = true;  // requests bypass the system's cache where possible
   Index granule_bytes = Index{64} * 1024;
-  // The requests in flight of each thread that moves words, each with a buffer, and the number of
-  // reads ahead at the same time. Requires: 2 or more.
+  // The number of requests in flight for each thread that moves words, each with a buffer. Also the
+  // number of parallel reads ahead. Requires: 2 or more.
   int depth = 8;
   Index buffer_bytes = Index{512} * 1024;  // raised to granule_bytes if smaller
   MakeQueue queue = nullptr;               // replaces the engine's queue
@@ -55,11 +56,12 @@ class StoreFile {
 
   // The expected use of a fresh matrix.
   struct Use {
-    // The windows in which it will be read; by default those of its first write. Small windows, and
-    // windows of whole rows, share granules.
+    // The windows in which the matrix will be read. By default these are the windows of its first
+    // write. Small windows, and windows of whole rows, share granules.
     std::optional<Window> mostly = std::nullopt;
-    // No two windows share a granule: a process that is killed while it writes one harms no other.
-    // Windows begin at multiples of the first one's rows, or anywhere: then no two rows share one.
+    // Keeps windows in separate granules, so that a process killed while writing one window damages
+    // no other. `windows`: windows begin at multiples of the first window's rows. `rows`: windows
+    // begin anywhere, so no two rows share a granule.
     enum class Apart { none, windows, rows };
     Apart apart = Apart::none;
   };
@@ -75,9 +77,9 @@ class StoreFile {
   [[nodiscard]] Index cols() const { return cols_; }
   // Null until the first write.
   [[nodiscard]] StoredMatrix* matrix() const { return matrix_.get(); }
-  // The matrix. A fresh one is laid out for `window`, which is about to be written.
+  // Returns the matrix. A fresh one is laid out for `window`, which is about to be written.
   StoredMatrix& laid_out_for(Window window);
-  // Closes the file, and verifies by reading back. Throws: as StoredMatrix.
+  // Closes the file and verifies it by reading it back. Throws: as StoredMatrix.
   void seal();
   // Renames the file to `file`, its lasting name.
   void stay_as(const std::string& file);
@@ -98,7 +100,7 @@ class Store {
   static constexpr std::string_view kKeptSuffix = ".kept.rb";
 
   // Makes the directory if it is missing. Requires: granules of whole sectors. Throws: StoreError
-  // if another process, or another Store, holds the directory; std::system_error.
+  // if another process or another Store holds the directory; std::system_error.
   explicit Store(std::filesystem::path directory, StoreOptions options = {});
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -108,35 +110,36 @@ class Store {
   [[nodiscard]] Index granule_bytes() const { return options_.granule_bytes; }
   [[nodiscard]] Ledger& ledger() { return channels_.ledger(); }
   [[nodiscard]] Engine engine() const { return engine_; }
-  // Empty, or the reason: why the engine is not io_uring; why requests are not direct.
+  // Each is empty, or a reason: why the engine is not io_uring, or why requests are not direct.
   [[nodiscard]] const std::string& no_uring() const { return no_uring_; }
   [[nodiscard]] std::string indirect() const;
 
-  // The names of the lasting matrices, without suffix, sorted.
+  // Returns the sorted names of the lasting matrices, without suffix.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] std::filesystem::path path(std::string_view file) const {
     return directory_ / file;
   }
-  // Whether the file is there, with a header: that is written last when a matrix is made.
+  // True if the file exists and has a header. A matrix's header is written last when it is made.
   [[nodiscard]] bool has(const std::string& file) const;
-  // The layout for reading in such windows. `ahead` means that several windows are read at the same
-  // time: then no two windows of whole rows share a granule, which would be read for each.
+  // Returns the layout for reading in windows of this size. `ahead` means that several windows are
+  // read in parallel. Then windows of whole rows share no granule, which would be read once for
+  // each window.
   [[nodiscard]] StoreLayout layout(Index rows, Index cols, Window window, bool ahead) const;
-  // Throw: as StoredMatrix.
+  // Throw (all): as StoredMatrix.
   [[nodiscard]] std::shared_ptr<StoreFile> create(const std::string& file,
                                                   const StoreLayout& layout, StoreFile::Life life);
   [[nodiscard]] std::shared_ptr<StoreFile> open(
       const std::string& file, StoredMatrix::Expect expect = StoredMatrix::Expect::closed);
   [[nodiscard]] std::shared_ptr<StoreFile> fresh(const std::string& file, Index rows, Index cols,
                                                  StoreFile::Life life, StoreFile::Use use = {});
-  // The matrix for Machine and HostAccess; and its words alone.
+  // Returns the file as a matrix for Machine and HostAccess, or as a backing.
   [[nodiscard]] SlowMatrix matrix(std::string name, std::shared_ptr<StoreFile> file);
   [[nodiscard]] std::unique_ptr<Backing> backing(std::shared_ptr<StoreFile> file);
 
-  // Reserves room now for files that are created later; each of these takes its part of it. Throws:
-  // std::system_error that says how much is missing.
+  // Reserves room for files that are created later; each such file takes its part of it. Throws:
+  // std::system_error that says how much room is missing.
   void reserve(Words bytes);
-  // Removes the files that a killed run left.
+  // Removes the files left by a killed run.
   void remove_temporaries();
 
  private:
@@ -154,7 +157,7 @@ class Store {
   Descriptor reserve_;
   std::int64_t reserved_ = 0;
   Channels channels_;
-  Threads fetchers_;  // each has a channel while it reads
+  Threads fetchers_;  // each uses a channel while it reads
 };
 
 // Intermediates in a store. The store must outlive the workspace and its matrices. An intermediate
@@ -164,9 +167,9 @@ class StoreWorkspace : public Workspace {
   explicit StoreWorkspace(Store& store, bool keep = false) : store_(store), keep_(keep) {}
   SlowMatrix matrix(std::string name, Index rows, Index cols,
                     std::optional<Window> mostly = std::nullopt) override;
-  // Adds an intermediate, under its name, to those that are kept, if some are.
+  // Keeps an intermediate under its name, if this workspace keeps any.
   void keep(const std::string& name, std::shared_ptr<StoreFile> file);
-  // Closes the matrices that are kept, and renames them to end in kKeptSuffix. Throws: as
+  // Closes the kept matrices, and renames their files to end in kKeptSuffix. Throws: as
   // StoredMatrix.
   void finish();
 

@@ -23,7 +23,7 @@ using FilePath = std::filesystem::path;
 static_assert(std::endian::native == std::endian::little, "files hold little-endian words");
 
 constexpr Index kDiskSector = StoreLayout::kSector;
-// Of granules in a table, whose last entry is the checksum of the table itself.
+// The number of granules in a table. A table's last entry is its own checksum.
 constexpr Index kChecksums = kDiskSector / Index{sizeof(std::uint64_t)} - 1;
 constexpr std::size_t kMostPages = 8;
 
@@ -37,8 +37,8 @@ struct Header {
   std::uint32_t element = kFloat32;
   Index rows = 0, cols = 0, block_rows = 0, block_cols = 0, granule_rows = 0, granule_cols = 0;
   std::uint64_t closed = 0;
-  std::uint64_t tables = 0;    // the checksum of their checksums; 0 until the file is closed
-  std::uint64_t checksum = 0;  // of all members before; zeros fill the sector
+  std::uint64_t tables = 0;    // checksum of the tables' checksums; 0 until the file is closed
+  std::uint64_t checksum = 0;  // checksum of all members above; zeros fill the sector
 };
 
 using Sector = std::array<std::byte, kDiskSector>;
@@ -49,21 +49,21 @@ Sector sector_of(const Header& header) {
   return sector;
 }
 
-// The two slots are adjacent: no table lies between them.
+// True if the two slots are adjacent, with no table between them.
 bool follows(const Granule& granule, const Granule& before) {
   return granule.number == before.number + 1 && granule.number % kChecksums != 0;
 }
 
 std::uint64_t checksum_of(std::span<const std::byte> bytes, std::uint64_t place) {
   const std::uint64_t sum = XXH3_64bits_withSeed(bytes.data(), bytes.size(), place);
-  return sum == 0 ? 1 : sum;  // 0 means none
+  return sum == 0 ? 1 : sum;  // 0 means no checksum
 }
 
 std::uint64_t checksum_of(const Header& header) {
   return checksum_of(std::as_bytes(std::span(&header, 1)).first(offsetof(Header, checksum)), 0);
 }
 
-// A file whose `tables` is 0 is not closed.
+// Returns the header. `tables` is 0 for a file that is not closed.
 Sector header_of(const StoreLayout& layout, std::uint64_t tables) {
   Header header{.rows = layout.rows.extent,
                 .cols = layout.columns.extent,
@@ -81,7 +81,7 @@ Range relative(Range range, Index begin) {
   return {range.begin - begin, range.end - begin};
 }
 
-// The words of a window in memory, and the part of them that a granule holds.
+// The words of a window in memory. Its functions find the part that a granule holds.
 struct InMemory {
   Range rows, columns;
   WordOrder order;
@@ -93,7 +93,8 @@ struct InMemory {
   [[nodiscard]] Index words_of(const Granule& granule) const {
     return common(rows, granule.rows).size() * common(columns, granule.columns).size();
   }
-  // Calls visit(word of the granule's slot, word in memory, words that are contiguous in both).
+  // Calls visit(index in the granule's slot, index in memory, words) for each run contiguous in
+  // both.
   template <class Visit>
   void for_runs(const Granule& granule, const Visit& visit) const {
     const Range I = relative(common(rows, granule.rows), rows.begin);
@@ -182,7 +183,7 @@ struct StoredMatrix::Page {
 struct StoredMatrix::AtHand {
   explicit AtHand(Index slot_bytes) : slot(static_cast<std::size_t>(slot_bytes)) {}
   std::optional<Granule> granule;
-  bool changed = false;  // since it was last written to the file
+  bool changed = false;  // changed since it was last written to the file
   std::vector<std::byte> slot;
 
   [[nodiscard]] bool is(const Granule& other) const {
@@ -195,7 +196,7 @@ struct StoredMatrix::AtHand {
   [[nodiscard]] float* words() { return words_of(slot.data()); }
 };
 
-// Granules that follow each other in the file, in one buffer.
+// Adjacent granules of the file, in one buffer.
 struct StoredMatrix::Run {
   Channel::Buffer* buffer = nullptr;
   Index size = 0;
@@ -216,7 +217,7 @@ StoredMatrix::StoredMatrix(FilePath path, const StoreLayout& layout, bool direct
   open(O_RDWR | O_CREAT | O_TRUNC, direct);
   try {
     const std::int64_t size = file_bytes(layout_).value();
-    // A file without room fails here rather than later. A file system that cannot reserve room
+    // A disk without room fails here rather than later. A file system that cannot reserve room
     // fails at a write.
     if (const int error = allocate(file_.get(), size); error != 0 && error != EOPNOTSUPP) {
       fail(error, "make room for " + std::to_string(size) + " bytes in", path_);
@@ -259,7 +260,7 @@ void StoredMatrix::open(int flags, bool direct) {
   }
 }
 
-// A file may come from a store with larger buffers.
+// The file may come from a store with larger buffers.
 void StoredMatrix::check_buffers() const {
   if (layout_.slot_bytes() > channels_.buffer_bytes()) {
     throw StoreError(path_.string() + ": its granules are of " +
@@ -370,7 +371,7 @@ void StoredMatrix::read_header(Expect expect) {
   read_ = std::make_unique<AtHand>(layout_.slot_bytes());
   written_ = std::make_unique<AtHand>(layout_.slot_bytes());
   table_checksums_.resize(static_cast<std::size_t>(ceil_div(layout_.granules(), kChecksums)));
-  // The right checksums of the tables are not known yet: each table's own is taken for right.
+  // The true checksums of the tables are not known yet, so each table's own entry is trusted.
   trusted_ = false;
   for (std::size_t k = 0; k < table_checksums_.size(); ++k) {
     table_checksums_[k] = page(static_cast<Index>(k), *channel).checksums.back();
@@ -442,7 +443,7 @@ void StoredMatrix::check(Index granule, std::uint64_t expected,
 
 // ---- Words -------------------------------------------------------------------------------
 
-// Reads granules in one request where they follow each other in the file.
+// Reads adjacent granules in one request.
 template <class Arrived>
 void StoredMatrix::bring(Channel& channel, const std::vector<Member>& members,
                          const Arrived& arrived) const {
@@ -470,7 +471,7 @@ void StoredMatrix::bring(Channel& channel, const std::vector<Member>& members,
   channel.finish();
 }
 
-// Cached granules are copied under the lock. The others are read without it, so that several
+// Cached granules are copied under the lock. Other granules are read without it, so that several
 // threads can have requests in flight.
 void StoredMatrix::read(Range rows, Range columns, WordOrder order, std::span<float> to) {
   const InMemory window{rows, columns, order};
@@ -524,7 +525,7 @@ void StoredMatrix::write(Range rows, Range columns, WordOrder order, std::span<c
   ++writes_;
   StoreBytes bytes{.words = kWord * rows.size() * columns.size()};
   Run run;
-  if (fingerprint_ != 0) {  // the header must not say closed any more
+  if (fingerprint_ != 0) {  // the header must stop saying closed
     write_header(false, *channel);
   }
 
@@ -577,7 +578,7 @@ void StoredMatrix::write(Range rows, Range columns, WordOrder order, std::span<c
   channels_.ledger().add(Ledger::Direction::write, bytes);
 }
 
-// Caches a granule for writing: as the file has it or, if it was never written, full of NaN.
+// Caches a granule for writing: its words in the file, or NaN if it was never written.
 void StoredMatrix::take_in_hand(const Granule& granule, Channel& channel) {
   send_written(channel);
   if (read_->is(granule)) {
@@ -622,7 +623,7 @@ StoredMatrix::Verified StoredMatrix::verify() {
   read_->drop();
   written_->drop();
   pages_.clear();
-  if (!indirect_.empty()) {  // the system's cache must not answer either, as far as it lets go
+  if (!indirect_.empty()) {  // drops the system's cache as far as it allows: the disk is read
     static_cast<void>(::posix_fadvise(file_.get(), 0, 0, POSIX_FADV_DONTNEED));
   }
   check_header(*channel);

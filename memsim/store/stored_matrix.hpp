@@ -3,10 +3,10 @@
 //
 //   header, then groups of: a table with the checksums of the next granules, and these granules.
 //
-// A checksum covers a slot as it was last written. It lies apart from the slot, and so reveals a
+// A checksum covers a slot as it was last written. It is stored away from the slot, so it reveals a
 // slot that is torn, flipped, misplaced or stale. The checksums of the tables stay in memory while
-// the file is open (8 bytes for each 511 granules); the header of a closed file has a checksum of
-// them all. Words that were never written are NaN, and cost nothing.
+// the file is open (8 bytes for each 511 granules). The header of a closed file has a checksum of
+// all of them. Words that were never written read as NaN, without a request.
 //
 // Each open file caches up to 8 tables and two granules: the last one partly read and the last one
 // partly written. Several threads may read and write a matrix, but only one thread may use a
@@ -27,13 +27,13 @@
 
 namespace redblue {
 
-// The content of a file is not what was written, or not a matrix; or the store is in use. One line.
+// The file is damaged, or is not a matrix, or the store is in use. The text is one line.
 class StoreError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The order of a window's words in memory: row after row, or a tile that is the window or its
+// The order of a window's words in memory: row after row, or as a tile that is the window or its
 // transpose.
 enum class WordOrder { rows, tile, transposed_tile };
 
@@ -64,11 +64,11 @@ class Channels {
 
 class StoredMatrix {
  public:
-  // A fresh file, which replaces any at that path. Throws (all): std::system_error with the file
-  // and the offset; StoreError.
+  // Makes a fresh file, which replaces any file at that path. Throws (all): std::system_error with
+  // the file and the offset; StoreError.
   StoredMatrix(std::filesystem::path path, const StoreLayout& layout, bool direct,
                Channels& channels);
-  // A file that was closed; or, to continue it, one that was left open.
+  // Opens a file that was closed or, to continue it, one that was left open.
   enum class Expect { closed, left_open };
   StoredMatrix(std::filesystem::path path, bool direct, Channels& channels,
                Expect expect = Expect::closed);
@@ -82,24 +82,24 @@ class StoredMatrix {
   [[nodiscard]] Index cols() const { return layout_.columns.extent; }
   // Empty, or the reason why requests go through the system's cache.
   [[nodiscard]] const std::string& indirect() const { return indirect_; }
-  // A checksum of all that was written; 0 unless the file is closed.
+  // Returns a checksum of all written words, or 0 unless the file is closed.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
 
   void read(Range rows, Range columns, WordOrder order, std::span<float> to);
   void write(Range rows, Range columns, WordOrder order, std::span<const float> from);
-  // Reads everything back and checks that header, tables and granules are what was written. Returns
-  // the numbers of all granules and of those that were never written.
+  // Reads everything back and checks header, tables and granules against their checksums. Returns
+  // the number of all granules and the number of granules that were never written.
   struct Verified {
     Index granules = 0, unwritten = 0;
   };
   Verified verify();
 
-  // Writes what is cached to the file, and forces the file to disk.
+  // Writes cached data to the file, and forces the file to disk.
   void flush();
   // As flush(); then marks the file as complete in its header.
   void close();
   void rename(const std::filesystem::path& to);
-  // The size of a file of this layout.
+  // Returns the size of a file of this layout.
   static Words file_bytes(const StoreLayout& layout);
 
  private:
@@ -137,12 +137,13 @@ class StoredMatrix {
   Channels& channels_;
   Descriptor file_;
   std::string indirect_;
-  std::mutex mutex_;                            // guards what follows
+  std::mutex mutex_;                            // guards the members below
   std::vector<std::uint64_t> table_checksums_;  // 0: never written
-  bool trusted_ = true;                         // false only while read_header() collects them
-  std::vector<std::unique_ptr<Page>> pages_;    // cached; the last was used last
+  bool trusted_ = true;                         // false only while read_header() reads the tables
+  std::vector<std::unique_ptr<Page>> pages_;    // cached, the most recently used last
   std::unique_ptr<AtHand> read_, written_;      // cached
-  std::uint64_t writes_ = 0;  // so far; a granule that was read before the last one may be stale
+  std::uint64_t writes_ = 0;  // number of writes so far; a granule read before the last write may
+                              // be stale
   std::uint64_t fingerprint_ = 0;
 };
 

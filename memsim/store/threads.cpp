@@ -15,8 +15,8 @@ Threads::~Threads() {
   }
 }
 
-// Each task calls an idle thread or starts one. At the limit, ours or the system's, the busy
-// threads take it: they look for more tasks before they become idle.
+// Each task wakes an idle thread or starts a new one. At the limit (ours or the system's), a busy
+// thread takes the task, because it looks for more tasks before it becomes idle.
 void Threads::give(std::function<void()> task) {
   const std::lock_guard lock(mutex_);
   if (idle_.empty() && threads_.size() < most_) {

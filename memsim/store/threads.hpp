@@ -1,5 +1,5 @@
 #pragma once
-// Threads that run tasks in the order in which they are given. A thread is started when no other is
+// Threads that run tasks in the order in which they are given. A new thread starts if no thread is
 // idle, up to a limit.
 
 #include <condition_variable>
@@ -23,12 +23,12 @@ class Threads {
   // Waits until all tasks are done.
   ~Threads();
 
-  // Requires: the task does not throw. Throws: std::system_error if not even one thread can be
+  // Requires: the task does not throw. Throws: std::system_error if no thread at all can be
   // started; the task is then not taken.
   void give(std::function<void()> task);
 
  private:
-  // Each waiter has its own condition variable; with a shared one glibc can lose a wake-up (bug
+  // Each waiter has a separate condition variable. With a shared one, glibc can lose a wake-up (bug
   // 25847).
   struct Idle {
     std::condition_variable woken;

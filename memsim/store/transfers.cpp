@@ -85,7 +85,7 @@ class Uring final : public TransferQueue {
   }
 
  private:
-  // Repeats a call that was interrupted. Other failures are the ring's; no request causes them.
+  // Repeats an interrupted call. Other failures come from the ring itself, not from a request.
   template <class Call>
   static void retry(const Call& call) {
     int result = call();

@@ -1,6 +1,5 @@
 #pragma once
-// Requests to files, several in flight at the same time: through io_uring, or by threads that call
-// pread and pwrite.
+// Requests to files, several in flight: through io_uring, or by threads that call pread and pwrite.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,10 +18,10 @@ struct Transfer {
   int file = -1;
   std::int64_t offset = 0;
   std::span<std::byte> bytes;
-  std::int64_t result = 0;  // the bytes that moved, perhaps fewer; or a negative errno
+  std::int64_t result = 0;  // bytes moved (maybe fewer than requested), or a negative errno
 };
 
-// Used by one thread at a time; all its requests are that thread's.
+// Only one thread uses a queue, and all requests in the queue are its own.
 class TransferQueue {
  public:
   TransferQueue() = default;
@@ -30,16 +29,16 @@ class TransferQueue {
   TransferQueue& operator=(const TransferQueue&) = delete;
   virtual ~TransferQueue() = default;
 
-  // The transfer must stay in place until wait() returns it. Requires: fewer than `depth` are in
-  // flight.
+  // Starts a transfer, which must stay in place until wait() returns it. Requires: fewer than
+  // `depth` transfers are in flight.
   virtual void submit(Transfer& transfer) = 0;
-  // Waits for a request to end. Requires: one is in flight.
+  // Waits for a request to end. Requires: a request is in flight.
   virtual Transfer& wait() = 0;
 };
 
 enum class Engine { uring, threads };
 const char* to_string(Engine engine);
-// Empty, or the reason why the engine is unavailable.
+// Returns an empty string, or the reason why the engine is unavailable.
 std::string unavailable(Engine engine);
 
 using MakeQueue = std::function<std::unique_ptr<TransferQueue>()>;
