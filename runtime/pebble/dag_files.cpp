@@ -47,8 +47,8 @@ DagFormat format_of(const std::filesystem::path& file) {
     return DagFormat::mtx;
   }
   throw std::invalid_argument(fmt::format(
-      "{}: a graph is in a file of a name that ends in .hdag, .dot or .gv, .mtx, or, as text, in "
-      ".txt or has no such end",
+      "{}: unknown graph format: the name must end in .hdag, .dot, .gv, .mtx or .txt, or have "
+      "no ending",
       printable(file.string())));
 }
 

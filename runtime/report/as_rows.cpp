@@ -85,7 +85,7 @@ Cells tiles_cells(const AsRow* row) {
   const auto words = [](const Part& its) { return its.io(); };
   const std::optional<double> ratio = counted ? over_bound(*row->planned) : std::nullopt;
   return {{{"needs M", "peak"}, counted ? CellValue(peak_of(*row->counted)) : CellValue(nullptr)},
-          {{"too many", "too_many"}, counted ? CellValue(row->too_many) : CellValue(nullptr)},
+          {{"words beyond M", "too_many"}, counted ? CellValue(row->too_many) : CellValue(nullptr)},
           {in_table("planned"), planned(words)},
           {in_table("planned ratio"), decimals(ratio, 3)},
           {in_json("planned.blocks"),

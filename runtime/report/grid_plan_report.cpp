@@ -158,8 +158,8 @@ Description describe(const GridPlanReport& report) {
   const auto [n, m, d] = asked.problem.shape;
   Description of = begin_report(
       fmt::format(
-          "{} n={} m={} d={} M={} on {}{}   (words of the rank that has most)", kernel, n, m, d,
-          asked.M, counted(asked.ranks, "rank"),
+          "{} n={} m={} d={} M={} on {}{}   (words of the busiest rank)", kernel, n, m, d, asked.M,
+          counted(asked.ranks, "rank"),
           asked.home ? fmt::format(", homes of at most {} words", grouped(*asked.home)) : ""),
       report.M_from);
   of.facts(

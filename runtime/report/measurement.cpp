@@ -321,11 +321,11 @@ std::string legend(const Measurement& measurement) {
         "{}: {}, simulated by {}\n({}), behind {} of {}.{}\n"
         "Empty at the start of a kernel. A line that is written comes in first; it goes out when "
         "another\ntakes its place. (outside): between phases, where the workspace fills new "
-        "matrices, too;\n(left): what the kernel left to be written back.\n",
+        "matrices, too;\n(left): lines still to be written back at the end.\n",
         to_string(caches->level), words(caches->outer), measurement.version, measurement.source,
         first ? "a buffer" : "an " + std::string(to_string(inner)), words(caches->inner),
         caches->inner_level
-            ? fmt::format("\nOf {} the lines are known that come in.", to_string(inner))
+            ? fmt::format("\nFor {}, only incoming lines are known.", to_string(inner))
             : "");
   }
   std::string text = "Counted by " + measurement.version;

@@ -251,7 +251,7 @@ std::string to_words_of_costs(const PlanReport& report) {
   const Memory& memory = report.task.memory;
   std::string text =
       fmt::format("a word of each level weighs {}{}", costs_text(memory, report.word_costs_from),
-                  memory.word_costs.empty() ? ", as many as the level has words" : "");
+                  memory.word_costs.empty() ? " (default: the size of the level)" : "");
   if (report.rates && !report.choices.front().seconds) {
     text +=
         "\nnot timed: what a word takes at each level is not known: run `redblue calibrate`; the "
@@ -387,7 +387,7 @@ Description describe(const PlanReport& report) {
     of.say("{}", to_words(*report.left_out));
   }
   if (!report.of_one_level.empty()) {
-    of.say("left out, as they work in one level: {}", fmt::join(report.of_one_level, ", "));
+    of.say("not listed (one level of fast memory only): {}", fmt::join(report.of_one_level, ", "));
   }
   const bool timed = report.rates && (!has_levels || best.seconds);
   of.fact("rates", timed ? Json(report.rates->origin) : Json());

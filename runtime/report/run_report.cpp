@@ -236,15 +236,15 @@ std::string to_words_of_ranks(const Part& part) {
   const Links links = ranks.links(largest);
   const PhaseCost arena = total(ranks.formula[static_cast<std::size_t>(largest)].arena);
   std::string text = fmt::format(
-      "{}, {}{}: rank {} receives most, {} words, sends {}, moves {} in its arena, and "
-      "has a home of {}\n{} words one after the other on the longest path\n",
+      "{}, {}{}: busiest rank {}: receives {} words, sends {}, moves {} in its fast memory, "
+      "has a home of {}\n{} words on the longest chain of messages\n",
       counted(ranks.size(), "rank"), ranks.sets == 1 ? "" : fmt::format("{} sets of ", ranks.sets),
       ranks.grid.ring ? "in a ring" : fmt::format("{} by {}", ranks.grid.rows, ranks.grid.columns),
       largest, grouped(received(links, largest).value()), grouped(sent(links, largest).value()),
       grouped((arena.reads + arena.writes).value()), grouped(ranks.home(largest).value()),
       grouped(ranks.path().value()));
   if (!part.plan.problem.mask.full()) {
-    text += fmt::format("the rank of most pairs has {:.3f} of their mean\n", ranks.imbalance());
+    text += fmt::format("most pairs on one rank / mean: {:.3f}\n", ranks.imbalance());
   }
   text += to_words(beside_rank_bounds(part));
   for (Index rank = 0; rank < std::ssize(ranks.counted); ++rank) {
@@ -315,8 +315,8 @@ Cells bytes_cells(const StoreBytes& bytes) {
           {{"padding", "padding", ""}, bytes.padding},
           {{"checksums", "checksums", ""}, bytes.checksums},
           {{"headers", "headers", ""}, bytes.headers},
-          {{"repeated", "repeated", ""}, bytes.repeated},
-          {{"at hand", "at_hand", ""}, CellValue(bytes.at_hand).shown(grouped(-bytes.at_hand))},
+          {{"read again", "repeated", ""}, bytes.repeated},
+          {{"cached", "at_hand", ""}, CellValue(bytes.at_hand).shown(grouped(-bytes.at_hand))},
           {{"moved", "moved", ""}, bytes.moved},
           {{"requests", "requests", ""}, bytes.requests}};
 }

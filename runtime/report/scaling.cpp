@@ -130,7 +130,7 @@ Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, In
 
 Description describe(const Scaling& report) {
   Description of = begin_report(
-      fmt::format("words of the rank that has most: {}, {}\n", name_of(report), sizes_of(report)));
+      fmt::format("words of the busiest rank: {}, {}\n", name_of(report), sizes_of(report)));
   of.facts(only_in_json(kernel_cells(name_of(report), report.problem.shape, report.M)));
   of.table("points", scaling_rows(report));
   return of;

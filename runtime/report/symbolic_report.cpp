@@ -184,7 +184,7 @@ void add_leading(Description& of, const SymbolicReport& report) {
   if (in_M) {
     of.say("  with {}: {}", about(writer, *leading->block), sum_in_M(writer, *leading));
   }
-  of.say("  {:.1f}% of those of these sizes", 100 * leading_part(report, leading->terms));
+  of.say("  {:.1f}% of the exact words at these sizes", 100 * leading_part(report, leading->terms));
 }
 
 std::vector<Cells> phase_rows(const SymbolicReport& report, const SymbolicPhase& phase,

@@ -169,12 +169,13 @@ Index requested_dv(const Request& request, Pass pass, Sharing sharing, Index d,
                    std::string_view who) {
   const Index dv = request.dv.value_or(d);
   if (request.dv && inputs_of(pass) == Inputs::weighted) {
-    throw UsageError(fmt::format("{} {}: {} has one width; --dv is of attention and gradients",
+    throw UsageError(fmt::format("{0} {1}: {2} has one width; {0} is of attention and gradients",
                                  request.said("dv"), dv, who));
   }
   if (sharing != Sharing::none && dv != d) {
-    throw UsageError(fmt::format("{} {}: with --sharing {}, values are keys of width d = {}",
-                                 request.said("dv"), dv, to_string(sharing), d));
+    throw UsageError(fmt::format("{} {}: with {} {}, values are keys of width d = {}",
+                                 request.said("dv"), dv, request.said("sharing"),
+                                 to_string(sharing), d));
   }
   return dv;
 }
@@ -190,7 +191,8 @@ Index stacked_heads(const Request& request, Pass pass, std::string_view who) {
         said, who));
   }
   if (!request.heads) {
-    throw UsageError(said + ": --heads is missing: the number of heads of queries");
+    throw UsageError(
+        fmt::format("{}: {} is missing: the number of query heads", said, request.said("heads")));
   }
   if (*request.heads % *request.kv_heads != 0) {
     throw UsageError(
@@ -262,7 +264,7 @@ void check_sum_width(const Request& request) {
     refuse(request.on_ranks->said, "words of links weigh one each");
   }
   if (request.store) {
-    refuse(request.said("store"), "words of a store weigh one each");
+    refuse(request.said("store"), "it does not work with a store");
   }
 }
 
@@ -492,11 +494,10 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
   }
   if (!request.seed && !givers.empty()) {
     const std::string& missing = names[Origin::seed];
-    throw UsageError(
-        fmt::format("{}, but nothing gives {}: give --in {}=FILE, or --seed S for "
-                    "the rest{}",
-                    givers, missing, missing.substr(0, missing.find(',')),
-                    square.empty() ? "" : ", or --make " + square + "=identity"));
+    throw UsageError(fmt::format(
+        "{}, but nothing gives {}: give {} {}=FILE, or {} S for the rest{}", givers, missing,
+        request.said("in"), missing.substr(0, missing.find(',')), request.said("seed"),
+        square.empty() ? "" : fmt::format(", or {} {}=identity", request.said("make"), square)));
   }
   report.seed = request.seed.value_or(kDefaultSeed);
 }
@@ -593,9 +594,9 @@ Wanted requested_results(const Request& request, const KernelName& kernel) {
       all_kernel_names(), [&](const KernelName& other) { return returns_it(*other.kernel); });
   if (none || (!is_auto(request) && !kernel.kernel->can_return(of_wanted))) {
     const std::string others = names_of(returns_it);
-    throw UsageError(fmt::format("{} {}: {} does not return that alone; {}", request.said("wanted"),
-                                 wanted.text(), request.who(),
-                                 others.empty() ? "nor does another kernel" : others + " do"));
+    throw UsageError(fmt::format("{} {}: {} cannot leave out other results; {}",
+                                 request.said("wanted"), wanted.text(), request.who(),
+                                 others.empty() ? "no kernel can" : others + " can"));
   }
   return wanted;
 }
@@ -763,14 +764,16 @@ void check_ranks(const Request& request, const Kernel& kernel, const RequestedPr
         fmt::format("{}: each rank is one worker: leave {} out", said, request.said("threads")));
   }
   if (request.store && request.store->keep) {
-    throw UsageError(fmt::format("{}: ranks leave nothing in a store: leave --keep out", said));
+    throw UsageError(fmt::format("{}: ranks leave nothing in a store: leave {} out", said,
+                                 request.said("keep")));
   }
   if (resumes(request) && (request.store->options.engine || !request.store->options.direct ||
                            request.store->options.granule_bytes != StoreOptions().granule_bytes)) {
     throw UsageError(fmt::format(
-        "{}: ranks that resume have checkpoints in a store, and no matrices: leave --engine, "
-        "--direct and --granule out, or {}",
-        said, request.said("resume")));
+        "{}: ranks that resume have checkpoints in a store, and no matrices: leave {}, {} and {} "
+        "out, or {}",
+        said, request.said("engine"), request.said("direct"), request.said("granule"),
+        request.said("resume")));
   }
   if (request.multiple > 1) {
     throw UsageError(fmt::format("{} {}: blocks of ranks are of any size: leave it out",
@@ -1224,8 +1227,9 @@ void check_levels(const Request& request, const Kernel& kernel) {
 
 void check_pass_has_levels(const Request& request, Pass pass) {
   if (!request.inner.empty() && request.multiple > 1) {
-    throw UsageError(fmt::format("{} {}: blocks of several levels, {}, are of any sizes: give one",
-                                 request.said("multiple"), request.multiple, levels_text(request)));
+    throw UsageError(
+        fmt::format("{} {}: only with one level of fast memory: {} has several: give one",
+                    request.said("multiple"), request.multiple, levels_text(request)));
   }
   const auto has = [](const Kernel& kernel) { return kernel.has_levels(); };
   if (!request.inner.empty() && std::ranges::none_of(kernels(), [&](const Kernel& kernel) {

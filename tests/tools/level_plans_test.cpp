@@ -118,10 +118,11 @@ TEST_F(LevelPlans, TableAndCsv) {
   const std::string size = " --n 300 --d 16 --M 1K,8K";
   const Json plan = json("plan" + size);
   const std::string table = data("plan" + size);
-  EXPECT_NE(table.find("a word of each level weighs 1,024 / 8,192, as many as the level has words"),
-            std::string::npos)
+  EXPECT_NE(
+      table.find("a word of each level weighs 1,024 / 8,192 (default: the size of the level)"),
+      std::string::npos)
       << table;
-  EXPECT_NE(table.find("left out, as they work in one level: "), std::string::npos) << table;
+  EXPECT_NE(table.find("not listed (one level of fast memory only): "), std::string::npos) << table;
   EXPECT_NE(table.find(plan["reason"].get<std::string>()), std::string::npos) << table;
   const std::vector<CsvRow> rows = parse_csv(data("plan --format csv" + size));
   std::size_t k = 0;

@@ -245,7 +245,7 @@ TEST_F(ViaCallgrind, TableAndCsvOfTwoLevels) {
   const std::string table = data(problem);
   for (const std::string expected :
        {"M=614,3276", "M is L1*0.05: L1 has 49,152 bytes", "behind an L1 of 49,152 bytes",
-        "Of L1 the lines are known that come in", "level 1, M = 614 words, beside L1",
+        "For L1, only incoming lines are known", "level 1, M = 614 words, compared with L1",
         "lines in / counted"}) {
     EXPECT_NE(table.find(expected), std::string::npos) << expected << "\n" << table;
   }

@@ -100,7 +100,7 @@ TEST_F(RanksCommand, SayWhatARingCosts) {
   EXPECT_EQ(report["largest"]["received"], 2 * d * (n - n / 64));
   EXPECT_EQ(report["largest"]["sent"], 2 * d * (n - n / 64));
   const std::string text = data("count " + on);
-  EXPECT_NE(text.find("64 ranks, in a ring: rank 0 receives most"), std::string::npos) << text;
+  EXPECT_NE(text.find("64 ranks, in a ring: busiest rank 0: receives"), std::string::npos) << text;
   EXPECT_NE(text.find("(bound: links); here"), std::string::npos) << text;
   EXPECT_NE(text.find("(bound: small homes); here"), std::string::npos) << text;
   // Q, O and L, K and V, and two pieces of K and V.

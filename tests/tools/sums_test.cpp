@@ -110,7 +110,7 @@ TEST_F(WideSums, Refusals) {
   refused("plan --n 90 --d 8 --M 500,1K" + wide, "words of several levels weigh one each");
   refused(count + wide + " --ranks 2", "--ranks: words of links weigh one each");
   refused("run backward/rows --n 90 --d 8 --M 1K --seed 1 --store file:s" + wide,
-          "--store: words of a store weigh one each: leave --sums out");
+          "--store: it does not work with a store: leave --sums out");
   refused("plan --loops backward/rows --n 90 --d 8 --M 1K" + wide,
           "--loops: lines of loops have words of one width: leave --sums out");
 }

@@ -145,7 +145,7 @@ TEST(Measurement, OfTwoLevels) {
   EXPECT_DOUBLE_EQ(*traffic_ratio(measurement, CacheLevel::L2), 1);
 
   const std::string table = to_table(measurement);
-  EXPECT_NE(table.find("level 1, M = 100 words, beside L1"), std::string::npos) << table;
+  EXPECT_NE(table.find("level 1, M = 100 words, compared with L1"), std::string::npos) << table;
   EXPECT_NE(table.find("M=100,900"), std::string::npos) << table;
   EXPECT_EQ(table.find("level 2"), std::string::npos) << "the machine's own table has it";
   const std::vector<CsvRow> rows = parse_csv(to_csv(measurement));
@@ -170,7 +170,7 @@ TEST(Measurement, LinesIntoTheCachesOfTwoLevels) {
   EXPECT_EQ(levels[1]["total"]["traffic"], (Parsed{{"in", 8 * 16}}));
   EXPECT_DOUBLE_EQ(levels[1]["total"]["ratio"], 8. * 16 / 1020);
   const std::string table = to_table(measurement);
-  EXPECT_NE(table.find("level 2, M = 100 words, beside L2"), std::string::npos) << table;
+  EXPECT_NE(table.find("level 2, M = 100 words, compared with L2"), std::string::npos) << table;
 }
 
 TEST(Measurement, DumpsThatAreNotThoseOfTheRun) {
