@@ -110,12 +110,12 @@ void gradient(Machine& machine, const Plan& plan, const Operands& io, const Slow
   Tile g_t = machine.initialize("g", A2.cols(), A1.cols());  // g^T (d, d)
   const Units queries = Units::of_queries(plan.problem, plan.blocks["phase2.Br"]);
   for (const Range I : queries) {
-    const Tile s_i = machine.read(S.row_block(I));                // S_I (r, d)
-    Tile o_i = read_of_rows(machine, problem, io, "O", I);        // O_I (r, d)
-    const Tile do_i = machine.read(io.in("dO").row_block(I));     // dO_I (r, d)
-    const Tile a1_i = machine.read(A1.row_block(I));              // A1_I (r, d)
-    const Tile l_i = read_of_rows(machine, problem, io, "L", I);  // L_I (r)
-    Tile v_i = of_rows(machine, problem, "v", I.size());          // v_I (r)
+    const Tile s_i = machine.read(S.row_block(I));                   // S_I (r, d)
+    Tile o_i = read_row_values(machine, problem, io, "O", I);        // O_I (r, d)
+    const Tile do_i = machine.read(io.in("dO").row_block(I));        // dO_I (r, d)
+    const Tile a1_i = machine.read(A1.row_block(I));                 // A1_I (r, d)
+    const Tile l_i = read_row_values(machine, problem, io, "L", I);  // L_I (r)
+    Tile v_i = row_values(machine, problem, "v", I.size());          // v_I (r)
     if (problem.normalised()) {
       add_row_dots(do_i, o_i, v_i);
     }

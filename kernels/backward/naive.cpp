@@ -62,7 +62,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   Tile p;
   {
     const Phase phase(machine, "p");
-    Tile v = of_rows(machine, plan.problem, "v", n);  // v (n)
+    Tile v = row_values(machine, plan.problem, "v", n);  // v (n)
     if (plan.problem.normalised()) {
       add_row_dots(f, q, v);
     }

@@ -177,7 +177,7 @@ Tile core(Machine& machine, const GroupedRows& grouped, Index group, const Opera
   const Ranges keys = common(by.problem.keys(I), {grouped.keys(group)});
   auto& [g_t, v] = of_rows;
   if (start == Start::given) {
-    Tile l = read_of_rows(machine, by.problem, io, "L", I);
+    Tile l = read_row_values(machine, by.problem, io, "L", I);
     if (makes_v_first(grouped, start)) {
       v = machine.read(std::as_const(io.out("v")).row_block(I));
     }

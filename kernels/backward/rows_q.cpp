@@ -48,7 +48,7 @@ class Centred : public ScoreEpilogue {
   }
   // Requires: `v` is given unless rows stay.
   Centred(const SlowMatrix& O, const SlowMatrix* v) : O_(O), v_(v) {}
-  OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override {
+  RowTiles enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override {
     const Range I = pairs.queries();
     if (rows == nullptr) {
       return {live_column(machine, *v_, pairs), {}};
@@ -67,7 +67,7 @@ class Centred : public ScoreEpilogue {
     }
     return {std::move(v), {}};
   }
-  void apply(Machine&, Tile& q, Range part, const LivePairs&, OfRows& of, Range within) override {
+  void apply(Machine&, Tile& q, Range part, const LivePairs&, RowTiles& of, Range within) override {
     subtract_rows(q.part(part), of.first.part(within));
   }
 
@@ -91,7 +91,7 @@ void each_live_strip(const Problem& problem, Range I, Range J, const Visit& visi
 // Returns W_I = p_I A2. For a softmax the matrix `q` holds q - v.
 Tile core(Machine& machine, const RowPlan& by, const Operands& io, const SlowMatrix& q, Range I,
           Tile s_t) {
-  const Tile l = read_of_rows(machine, by.problem, io, "L", I);
+  const Tile l = read_row_values(machine, by.problem, io, "L", I);
   Tile W = machine.initialize("W", I.size(), by.problem.shape.d);
   const Tile index = by.units().read_index(machine, I);
   const Pieces keys(by.problem.keys(I), by.keys);

@@ -98,7 +98,7 @@ void core(Machine& machine, const RowPlan& by, const Operands& io, Range I,
   const Phase phase(machine, "core");
   const auto [n, m, d] = by.problem.shape;
   const Tile a1 = machine.read(io.in("A1").row_block(I));
-  const Tile l = read_of_rows(machine, by.problem, io, "L", I);
+  const Tile l = read_row_values(machine, by.problem, io, "L", I);
   const Index keys = std::min(by.keys, m);
   const Index queries = std::min(by.strip(), I.size());
   Tile p_strip = machine.initialize("p", queries, keys, Holds::scores);

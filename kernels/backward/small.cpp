@@ -133,7 +133,7 @@ SlowMatrix phase3(Machine& machine, const Problem& problem, Index B, SlowMatrix 
   const Units queries = Units::of_queries(problem, B);
   for (const Range I : queries) {
     const Pieces keys = queries.met_blocks(I, B);
-    Tile v = of_rows(machine, problem, "v", I.size());  // v_I (b)
+    Tile v = row_values(machine, problem, "v", I.size());  // v_I (b)
     if (problem.normalised()) {
       const Phase inner(machine, "v");
       const Tile index = queries.read_index(machine, I);

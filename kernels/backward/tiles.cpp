@@ -45,14 +45,14 @@ class Weighed : public ScoreEpilogue {
                       .row_reads = "L",
                       .row_writes = "v"},
             .near = {.beside = 1,
-                     .of_rows = 2,
+                     .row_words = 2,
                      .reads = 2,
                      .writes = dead,
                      .row_reads = 2,
                      .row_writes = 1}};
   }
   Weighed(const SlowMatrix& s, const SlowMatrix& L, SlowMatrix& v) : s_(s), L_(L), v_(v) {}
-  OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows*) override {
+  RowTiles enter(Machine& machine, const LivePairs& pairs, const StayingRows*) override {
     const Range I = pairs.queries();
     Tile l = live_column(machine, L_, pairs);
     const Ranges before = pairs.met_before();
@@ -62,7 +62,7 @@ class Weighed : public ScoreEpilogue {
                 : machine.read(
                       LiveRows(std::as_const(v_), pairs.problem().mask, before)->row_block(I))};
   }
-  void apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs, OfRows& of,
+  void apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs, RowTiles& of,
              Range within) override {
     Tile f = machine.read(s_.block(pairs.queries(), pairs.keys()),
                           cut_of(levels(), &ProductBlocks::cols));  // s_PJ (p, c)
@@ -71,8 +71,8 @@ class Weighed : public ScoreEpilogue {
         machine, pairs, 1,
         [&]() -> std::vector<Near> {
           return {of_pairs(q, of_q, part.begin), of_pairs(f, Use::reads),
-                  of_rows(of.first, Use::reads, within.begin),
-                  of_rows(of.second, Use::changes, within.begin)};
+                  near_rows(of.first, Use::reads, within.begin),
+                  near_rows(of.second, Use::changes, within.begin)};
         },
         [&](Range rows, Range columns) {
           const View near_f = f.part(rows, columns), near_q = q.part(part_of(part, rows), columns);
@@ -83,7 +83,7 @@ class Weighed : public ScoreEpilogue {
           add_row_dots(near_f, near_q, of.second.part(part_of(within, rows)));
         });
   }
-  void leave(Machine& machine, OfRows& of, const LivePairs& pairs) override {
+  void leave(Machine& machine, RowTiles& of, const LivePairs& pairs) override {
     machine.write(of.second,
                   LiveRows(v_, pairs.problem().mask, pairs.met())->row_block(pairs.queries()));
   }
@@ -199,9 +199,10 @@ PhaseCost both_level_cost(const Problem& problem, const StationaryBlocks& by, st
         for (const auto& [K, slices] : alike(d, by.depth, false)) {
           tally.product({P.size(), J.size(), K.size()}, Stays::C, K.begin == 0, 2 * times * slices);
         }
-        tally.pass(P.size(), J.size(), &ProductBlocks::cols,
-                   {.beside = 1, .of_rows = 2 * one, .reads = 2, .writes = 1, .row_reads = 2 * one},
-                   times);
+        tally.pass(
+            P.size(), J.size(), &ProductBlocks::cols,
+            {.beside = 1, .row_words = 2 * one, .reads = 2, .writes = 1, .row_reads = 2 * one},
+            times);
       }
     }
   }
@@ -297,7 +298,7 @@ void both(Machine& machine, const Plan& plan, const Slow& x) {
             machine, by.inner, &ProductBlocks::cols, 1, P.size(), J.size(),
             [&]() -> std::vector<Near> {
               return {of_pairs(s, Use::reads, P.begin), of_pairs(q, Use::changes, P.begin),
-                      of_rows(l, Use::reads), of_rows(v, Use::reads)};
+                      near_rows(l, Use::reads), near_rows(v, Use::reads)};
             },
             [&](Range rows, Range columns) {
               const View factor = s.part(part_of(P, rows), columns);
@@ -361,7 +362,7 @@ Words intermediates_shared(const Problem& problem, const Blocks&) {
 
 // p overwrites q. f overwrites s and is not used again.
 constexpr PassCost kNearGradient{
-    .beside = 1, .of_rows = 2, .reads = 2, .writes = 1, .row_reads = 2};
+    .beside = 1, .row_words = 2, .reads = 2, .writes = 1, .row_reads = 2};
 
 PhaseCost score_gradient_level_cost(const Problem& problem, const Blocks& blocks,
                                     std::size_t level) {
@@ -443,8 +444,8 @@ void score_gradient(Machine& machine, const Plan& plan, const SlowMatrix& s, con
       pass_over(
           machine, inner, &ProductBlocks::cols, kNearGradient.beside, I.size(), J.size(),
           [&]() -> std::vector<Near> {
-            return {of_pairs(f, Use::reads), of_pairs(p, Use::changes), of_rows(l_i, Use::reads),
-                    of_rows(v_i, Use::reads)};
+            return {of_pairs(f, Use::reads), of_pairs(p, Use::changes), near_rows(l_i, Use::reads),
+                    near_rows(v_i, Use::reads)};
           },
           [&](Range rows, Range columns) {
             const View near_f = f.part(rows, columns), near_p = p.part(rows, columns);
@@ -561,8 +562,8 @@ void code_sq(Machine& machine, const Plan& plan, const Operands& io, Workspace& 
               machine, levels, &ProductBlocks::depth, 1, f.rows(), f.cols(),
               [&]() -> std::vector<Near> {
                 return {of_pairs(f, Use::reads), of_pairs(p, Use::changes),
-                        of_rows(of.l, Use::reads, part.begin),
-                        of_rows(of.v, Use::reads, part.begin)};
+                        near_rows(of.l, Use::reads, part.begin),
+                        near_rows(of.v, Use::reads, part.begin)};
               },
               [&](Range rows, Range keys) {
                 const View factor = f.part(rows, keys), near_p = p.part(rows, keys);

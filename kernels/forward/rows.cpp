@@ -192,7 +192,7 @@ ValueSums::Sums merged(Machine& machine, const GroupedRows& grouped, const Opera
   ValueSums::Sums sums{machine.initialize("Z", I.size(), problem.shape.dv),
                        RowNormaliser(machine, problem, I.size())};
   Tile& Z = sums.Z;
-  Tile factors = of_rows(machine, problem, "rescale", std::min(strip, I.size()));
+  Tile factors = row_values(machine, problem, "rescale", std::min(strip, I.size()));
   for (const Range K : blocks(I.size(), strip)) {
     for (Index group = 0; group < grouped.groups; ++group) {
       const Range at = grouped.left(group, part_of(I, K));

@@ -101,7 +101,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
         pass_over(
             machine, levels, &ProductBlocks::depth, 0, f.rows(), f.cols(),
             [&]() -> std::vector<Near> {
-              return {of_pairs(f, Use::changes), of_rows(l, Use::reads, part.begin)};
+              return {of_pairs(f, Use::changes), near_rows(l, Use::reads, part.begin)};
             },
             [&](Range rows, Range keys) {
               const View near = f.part(rows, keys);

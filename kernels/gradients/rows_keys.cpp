@@ -242,7 +242,7 @@ Tile v_of_rows(Machine& machine, const RowPlan& by, const Blocks& blocks, const 
   if (makes_v_first(problem, blocks, Start::given)) {
     return machine.read(std::as_const(io.out("v")).row_block(I));
   }
-  Tile v = of_rows(machine, problem, "v", I.size());  // v_I (r)
+  Tile v = row_values(machine, problem, "v", I.size());  // v_I (r)
   if (problem.normalised()) {
     const Tile o_t = machine.read(transposed(io.in("O").row_block(I)), by.cut_rows());  // (d, r)
     add_row_dots(machine, by, do_t, o_t, v);
@@ -283,7 +283,7 @@ void row_pass(Machine& machine, const GroupedRows& grouped, const Blocks& blocks
     return;
   }
   Tile v = v_of_rows(machine, grouped.by, blocks, io, I, do_t);
-  Tile l = read_of_rows(machine, by.problem, io, "L", I);  // L_I (r)
+  Tile l = read_row_values(machine, by.problem, io, "L", I);  // L_I (r)
   KnownGradientSums sums(machine, by, I.size(), std::move(l), std::move(v));
   over_keys(machine, by, io, I, keys, q_t, do_t, sums);
   Tile dq = sums.take();  // dQ_I (r, d)

@@ -5,12 +5,12 @@
 
 namespace redblue {
 
-Tile read_of_rows(Machine& machine, const Problem& problem, const Operands& io,
-                  std::string_view name, Range I) {
+Tile read_row_values(Machine& machine, const Problem& problem, const Operands& io,
+                     std::string_view name, Range I) {
   return problem.normalised() ? machine.read(io.in(name).row_block(I)) : Tile();
 }
 
-Tile of_rows(Machine& machine, const Problem& problem, std::string_view name, Index rows) {
+Tile row_values(Machine& machine, const Problem& problem, std::string_view name, Index rows) {
   return problem.normalised() ? machine.initialize(name, rows) : Tile();
 }
 

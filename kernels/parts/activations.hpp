@@ -15,10 +15,10 @@ namespace redblue {
 class Machine;
 
 // Reads the rows I of L or v. Returns an empty tile for other activations than softmax.
-Tile read_of_rows(Machine& machine, const Problem& problem, const Operands& io,
-                  std::string_view name, Range I);
+Tile read_row_values(Machine& machine, const Problem& problem, const Operands& io,
+                     std::string_view name, Range I);
 // Returns a word of 0 for each row, or an empty tile for other activations.
-Tile of_rows(Machine& machine, const Problem& problem, std::string_view name, Index rows);
+Tile row_values(Machine& machine, const Problem& problem, std::string_view name, Index rows);
 
 // make_f() turns s into f. make_factor() turns s into the factor of p: f for a softmax, else s
 // unchanged. `of` are the rows of L that belong to s.

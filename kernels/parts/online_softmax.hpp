@@ -50,10 +50,10 @@ class OnlineSoftmax {
   [[nodiscard]] Tile log_sum_exp(const Levels& levels = {});
   void write(Machine& machine, SlowMatrix& maxima, SlowMatrix& sums, Range I);
   // The tiles that are kept, for all rows.
-  struct OfRows {
+  struct State {
     const Tile &maximum, &sum;
   };
-  [[nodiscard]] OfRows of_rows() const { return {maximum_, sum_}; }
+  [[nodiscard]] State state() const { return {maximum_, sum_}; }
 
  private:
   void rescale(Range K, const View& factors, std::initializer_list<View> accumulators);
@@ -93,8 +93,8 @@ class RowNormaliser {
   // Requires: the activation is softmax.
   [[nodiscard]] OnlineSoftmax& softmax() { return *softmax_; }
   // Empty tiles for other activations.
-  [[nodiscard]] OnlineSoftmax::OfRows of_rows() const {
-    return softmax_ ? softmax_->of_rows() : OnlineSoftmax::OfRows{none_, none_};
+  [[nodiscard]] OnlineSoftmax::State state() const {
+    return softmax_ ? softmax_->state() : OnlineSoftmax::State{none_, none_};
   }
 
  private:
@@ -116,7 +116,7 @@ class RunningMean {
   RunningMean(Machine& machine, Index rows);
   // The means of the rows K.
   [[nodiscard]] ConstView of(Range K) const { return mean_.part(K); }
-  [[nodiscard]] const Tile& of_rows() const { return mean_; }
+  [[nodiscard]] const Tile& mean() const { return mean_; }
   // Returns the means of all rows: v, after the last key.
   [[nodiscard]] Tile take() { return std::move(mean_); }
   // Turns the scores into e, and q - mean into e (q - mean) with the new mean. U follows the mean.

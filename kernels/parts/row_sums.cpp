@@ -67,13 +67,13 @@ ValueSums::ValueSums(Machine& machine, const RowPlan& by, Index rows)
       sums_{machine.initialize("Z", rows, by.problem.shape.dv),
             RowNormaliser(machine, by.problem, rows)},
       strip_(strip_of(machine, by, "e", rows)),
-      factors_(machine, of_rows(machine, by.problem, "rescale", strip_rows(by, rows))) {}
+      factors_(machine, row_values(machine, by.problem, "rescale", strip_rows(by, rows))) {}
 
 void ValueSums::add(const KeyTiles& keys, Range I, const Tile& s_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
   Tile& Z = sums_.Z;
-  const OnlineSoftmax::OfRows kept = sums_.normaliser.of_rows();
+  const OnlineSoftmax::State kept = sums_.normaliser.state();
   const auto steps = [&]() -> NearSteps {
     return {{columns_of(s_t), of_keys(keys, a2).at_a_time(kByRows)},
             {rows_of(Z, Use::sums), rows_of(kept.maximum, Use::sums), rows_of(kept.sum, Use::sums),
@@ -125,8 +125,8 @@ GradientSums::GradientSums(Machine& machine, const RowPlan& by, Index rows)
 void GradientSums::add(const KeyTiles& keys, Range I, const Tile& s_t, const Tile& g_t) {
   const Tile& a2 = keys.a2;
   const Tile& a3 = keys.a3;
-  const OnlineSoftmax::OfRows kept = softmax_.of_rows();
-  const Tile& mean = mean_.of_rows();
+  const OnlineSoftmax::State kept = softmax_.state();
+  const Tile& mean = mean_.mean();
   const auto steps = [&]() -> NearSteps {
     return {{columns_of(s_t), of_keys(keys, a2).at_a_time(kByRows)},
             {columns_of(g_t), rows_of(mean, Use::reads), of_keys(keys, a3).at_a_time(kByRows)},

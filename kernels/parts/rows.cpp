@@ -144,7 +144,7 @@ PhaseCost query_rows_cost(const RowPlan& by, const Units::Sum& of) {
 RowGradients row_gradients(Machine& machine, const RowPlan& by, const Operands& io, Range I) {
   const Phase phase(machine, "G");
   const Tile do_t = machine.read(transposed(io.in("dO").row_block(I)), by.cut_rows());
-  Tile v = of_rows(machine, by.problem, "v", I.size());
+  Tile v = row_values(machine, by.problem, "v", I.size());
   if (by.problem.normalised()) {
     const Tile o_t = machine.read(transposed(io.in("O").row_block(I)), by.cut_rows());
     add_row_dots(machine, by, do_t, o_t, v);

@@ -14,17 +14,18 @@ Tile live_column(Machine& machine, const SlowMatrix& column, const LivePairs& pa
       LiveRows(column, pairs.problem().mask, pairs.met())->row_block(pairs.queries()));
 }
 
-ScoreEpilogue::OfRows Exponentiated::enter(Machine& machine, const LivePairs& pairs,
-                                           const StayingRows*) {
+ScoreEpilogue::RowTiles Exponentiated::enter(Machine& machine, const LivePairs& pairs,
+                                             const StayingRows*) {
   return {live_column(machine, L_, pairs), {}};
 }
 
-void Exponentiated::apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
-                          Range within) {
+void Exponentiated::apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs,
+                          RowTiles& of, Range within) {
   over(
       machine, pairs, 0,
       [&]() -> std::vector<Near> {
-        return {of_pairs(s, Use::changes, part.begin), of_rows(of.first, Use::reads, within.begin)};
+        return {of_pairs(s, Use::changes, part.begin),
+                near_rows(of.first, Use::reads, within.begin)};
       },
       [&](Range rows, Range columns) {
         const View f = s.part(part_of(part, rows), columns);
@@ -32,7 +33,7 @@ void Exponentiated::apply(Machine& machine, Tile& s, Range part, const LivePairs
       });
 }
 
-void Activated::apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows&,
+void Activated::apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, RowTiles&,
                       Range) {
   over(
       machine, pairs, 0,
@@ -43,20 +44,20 @@ void Activated::apply(Machine& machine, Tile& s, Range part, const LivePairs& pa
       });
 }
 
-ScoreEpilogue::OfRows ScoreGradient::enter(Machine& machine, const LivePairs& pairs,
-                                           const StayingRows*) {
+ScoreEpilogue::RowTiles ScoreGradient::enter(Machine& machine, const LivePairs& pairs,
+                                             const StayingRows*) {
   return {v_ != nullptr ? live_column(machine, *v_, pairs) : Tile(), {}};
 }
 
-void ScoreGradient::apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs, OfRows& of,
-                          Range within) {
+void ScoreGradient::apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs,
+                          RowTiles& of, Range within) {
   const Tile f = machine.read(f_.block(pairs.queries(), pairs.keys()),
                               cut_of(levels(), &ProductBlocks::cols));  // f_PJ (p, c)
   over(
       machine, pairs, kBeside,
       [&]() -> std::vector<Near> {
         return {of_pairs(q, Use::changes, part.begin), of_pairs(f, Use::reads),
-                of_rows(of.first, Use::reads, within.begin)};
+                near_rows(of.first, Use::reads, within.begin)};
       },
       [&](Range rows, Range columns) {
         const View p = q.part(part_of(part, rows), columns);
@@ -67,8 +68,8 @@ void ScoreGradient::apply(Machine& machine, Tile& q, Range part, const LivePairs
       });
 }
 
-ScoreEpilogue::OfRows Measured::enter(Machine& machine, const LivePairs& pairs,
-                                      const StayingRows*) {
+ScoreEpilogue::RowTiles Measured::enter(Machine& machine, const LivePairs& pairs,
+                                        const StayingRows*) {
   const Range I = pairs.queries();
   if (const Ranges before = pairs.met_before(); before.empty()) {
     softmax_.emplace(machine, I.size());
@@ -80,16 +81,16 @@ ScoreEpilogue::OfRows Measured::enter(Machine& machine, const LivePairs& pairs,
   return {};
 }
 
-void Measured::apply(Machine& machine, Tile& scores, Range part, const LivePairs& pairs, OfRows&,
+void Measured::apply(Machine& machine, Tile& scores, Range part, const LivePairs& pairs, RowTiles&,
                      Range within) {
   Tile rescale = machine.initialize("rescale", part.size());
-  const OnlineSoftmax::OfRows kept = softmax_->of_rows();
+  const OnlineSoftmax::State kept = softmax_->state();
   over(
       machine, pairs, 0,
       [&]() -> std::vector<Near> {
         return {of_pairs(scores, Use::changes, part.begin),
-                of_rows(kept.maximum, Use::changes, within.begin),
-                of_rows(kept.sum, Use::changes, within.begin), of_rows(rescale, Use::scratch)};
+                near_rows(kept.maximum, Use::changes, within.begin),
+                near_rows(kept.sum, Use::changes, within.begin), near_rows(rescale, Use::scratch)};
       },
       [&](Range rows, Range columns) {
         const View s = scores.part(part_of(part, rows), columns);
@@ -99,7 +100,7 @@ void Measured::apply(Machine& machine, Tile& scores, Range part, const LivePairs
       });
 }
 
-void Measured::leave(Machine& machine, OfRows&, const LivePairs& pairs) {
+void Measured::leave(Machine& machine, RowTiles&, const LivePairs& pairs) {
   const Range I = pairs.queries();
   const Mask& mask = pairs.problem().mask;
   const Ranges after = pairs.met_after();

@@ -103,7 +103,7 @@ void tiles(Machine& machine, const StationaryBlocks& by, const Problem& problem,
       for (const Range P : blocks(I.size(), by.piece)) {
         const LivePairs of_P(problem, part_of(I, P), J);
         if (!of_P.none()) {
-          ScoreEpilogue::OfRows of = epilogue.enter(machine, of_P, nullptr);
+          ScoreEpilogue::RowTiles of = epilogue.enter(machine, of_P, nullptr);
           epilogue.apply(machine, s, P, of_P, of, {0, P.size()});
           epilogue.leave(machine, of, of_P);
         }
@@ -121,7 +121,7 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
           const SlowMatrix& B, ScoreEpilogue& epilogue, SlowMatrix& result) {
   const bool holds_B = A.cols() <= std::min(A.rows(), by.rows);
   const CutEvery cut_cols = cut_of(by.inner, &ProductBlocks::cols);
-  const auto used = [&](Tile& s, Range I, Range J, ScoreEpilogue::OfRows& of, Index first_row) {
+  const auto used = [&](Tile& s, Range I, Range J, ScoreEpilogue::RowTiles& of, Index first_row) {
     scaled(machine, by, s, epilogue);
     if (epilogue.writes_raw) {
       machine.write(s, result.block(I, J));
@@ -144,7 +144,7 @@ void rows(Machine& machine, const StationaryBlocks& by, const Problem& problem, 
     const StayingRows staying{
         .tile = a, .transposed = !holds_B, .room = std::min(by.cols, B.rows())};
     const LivePairs of_rows(problem, I, {0, B.rows()});
-    ScoreEpilogue::OfRows of = epilogue.enter(machine, of_rows, &staying);
+    ScoreEpilogue::RowTiles of = epilogue.enter(machine, of_rows, &staying);
     Tile index = read_index(machine, problem.mask, I);
     const Pieces keys(problem.keys(I), by.cols);
     for (Index which = 0; which < keys.size(); ++which) {
@@ -595,7 +595,7 @@ PhaseCost row_dots_level_cost(const Problem& problem, const Blocks& blocks, std:
   for (const auto& [I, rows] : alike(problem.shape.n, blocks["v.rows"], false)) {
     for (const auto& [K, columns] : alike(problem.shape.dv, blocks["v.cols"], false)) {
       tally.pass(I.size(), K.size(), &ProductBlocks::cols,
-                 {.beside = 1, .of_rows = 1, .reads = 2, .row_reads = 1, .row_writes = 1},
+                 {.beside = 1, .row_words = 1, .reads = 2, .row_reads = 1, .row_writes = 1},
                  Words(rows) * columns);
     }
   }
@@ -627,7 +627,8 @@ void row_dots(Machine& machine, const Blocks& by, const SlowMatrix& dO, const Sl
       pass_over(
           machine, inner, &ProductBlocks::cols, 1, I.size(), K.size(),
           [&]() -> std::vector<Near> {
-            return {of_pairs(a, Use::reads), of_pairs(b, Use::reads), of_rows(dots, Use::changes)};
+            return {of_pairs(a, Use::reads), of_pairs(b, Use::reads),
+                    near_rows(dots, Use::changes)};
           },
           [&](Range rows, Range columns) {
             add_row_dots(a.part(rows, columns), b.part(rows, columns), dots.part(rows));

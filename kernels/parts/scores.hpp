@@ -76,16 +76,16 @@ class ScoreEpilogue {
   // Up to two columns with one word for each row of the pairs. enter() reads or makes them before
   // the scores. `rows` is null if a tile of scores stays. A row that meets no key of the pairs may
   // have any word.
-  struct OfRows {
+  struct RowTiles {
     Tile first, second;
   };
-  virtual OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) = 0;
+  virtual RowTiles enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) = 0;
   // Changes the rows `part` of s, the scores of the pairs. Their words in `of` are the rows
   // `within`. The scores of dead pairs may be anything: apply() treats each score alone, or first
   // sets the dead ones.
-  virtual void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
+  virtual void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, RowTiles& of,
                      Range within) = 0;
-  virtual void leave(Machine&, OfRows&, const LivePairs&) {}
+  virtual void leave(Machine&, RowTiles&, const LivePairs&) {}
   // Sets the inner levels for one phase. Requires: `levels` lives until the phase ends.
   void work_in(const ProductLevels& levels) { levels_ = &levels; }
   const bool writes_raw = false;
@@ -172,11 +172,11 @@ class Exponentiated : public ScoreEpilogue {
       .columns = 1,
       .row_reads = 1,
       .names = {.text = "f = exp(f - L)", .columns = {"L"}, .row_reads = "L"},
-      .near = {.of_rows = 1, .reads = 1, .writes = 1, .row_reads = 1}};
+      .near = {.row_words = 1, .reads = 1, .writes = 1, .row_reads = 1}};
   explicit Exponentiated(const SlowMatrix& L, std::optional<float> times = std::nullopt)
       : ScoreEpilogue(kCost.writes_raw, times), L_(L) {}
-  OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
-  void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
+  RowTiles enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
+  void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, RowTiles& of,
              Range within) override;
 
  private:
@@ -190,8 +190,8 @@ class Activated : public ScoreEpilogue {
                                       .near = {.reads = 1, .writes = 1}};
   explicit Activated(Activation phi, std::optional<float> times = std::nullopt)
       : ScoreEpilogue(kCost.writes_raw, times), phi_(phi) {}
-  OfRows enter(Machine&, const LivePairs&, const StayingRows*) override { return {}; }
-  void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
+  RowTiles enter(Machine&, const LivePairs&, const StayingRows*) override { return {}; }
+  void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, RowTiles& of,
              Range within) override;
 
  private:
@@ -204,8 +204,8 @@ class Unchanged : public ScoreEpilogue {
   static constexpr EpilogueCost kCost{};
   explicit Unchanged(std::optional<float> times = std::nullopt)
       : ScoreEpilogue(kCost.writes_raw, times) {}
-  OfRows enter(Machine&, const LivePairs&, const StayingRows*) override { return {}; }
-  void apply(Machine&, Tile&, Range, const LivePairs&, OfRows&, Range) override {}
+  RowTiles enter(Machine&, const LivePairs&, const StayingRows*) override { return {}; }
+  void apply(Machine&, Tile&, Range, const LivePairs&, RowTiles&, Range) override {}
 };
 
 // p = f (q - v), or p = phi'(s) q for other activations than softmax. It reads f, or s, from the
@@ -215,22 +215,24 @@ class ScoreGradient : public ScoreEpilogue {
   static constexpr Index kBeside = 1;  // the word of f, or of s, for each score
   static EpilogueCost cost(const Problem& problem) {
     const Index of_rows = problem.row_columns();
-    return {
-        .columns = of_rows,
-        .tiles = 1,
-        .reads = 1,
-        .row_reads = of_rows,
-        .names = {.text = text_for(problem, "read f; p = f (p - v)", "read s; p = phi'(s) p"),
-                  .columns = {problem.normalised() ? "v" : ""},
-                  .row_reads = "v"},
-        .near = {
-            .beside = kBeside, .of_rows = of_rows, .reads = 2, .writes = 1, .row_reads = of_rows}};
+    return {.columns = of_rows,
+            .tiles = 1,
+            .reads = 1,
+            .row_reads = of_rows,
+            .names = {.text = text_for(problem, "read f; p = f (p - v)", "read s; p = phi'(s) p"),
+                      .columns = {problem.normalised() ? "v" : ""},
+                      .row_reads = "v"},
+            .near = {.beside = kBeside,
+                     .row_words = of_rows,
+                     .reads = 2,
+                     .writes = 1,
+                     .row_reads = of_rows}};
   }
   // v is null for other activations than softmax.
   ScoreGradient(const SlowMatrix& f, const SlowMatrix* v, std::optional<float> times = std::nullopt)
       : f_(f), v_(v), times_(times) {}
-  OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
-  void apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs, OfRows& of,
+  RowTiles enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
+  void apply(Machine& machine, Tile& q, Range part, const LivePairs& pairs, RowTiles& of,
              Range within) override;
 
  private:
@@ -253,14 +255,14 @@ class Measured : public ScoreEpilogue {
       .names = {.text = "max, sum of exp(s); at last L = max + log sum",
                 .columns = {"max", "sum"},
                 .row_writes = "L"},
-      .near = {.of_rows = 3, .reads = 1, .writes = 1, .row_reads = 2, .row_writes = 2},
-      .leaving = {.of_rows = 2, .row_reads = 2, .row_writes = 1}};
+      .near = {.row_words = 3, .reads = 1, .writes = 1, .row_reads = 2, .row_writes = 2},
+      .leaving = {.row_words = 2, .row_reads = 2, .row_writes = 1}};
   Measured(SlowMatrix& L, SlowMatrix& sums, std::optional<float> times = std::nullopt)
       : ScoreEpilogue(kCost.writes_raw, times), L_(L), sums_(sums) {}
-  OfRows enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
-  void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, OfRows& of,
+  RowTiles enter(Machine& machine, const LivePairs& pairs, const StayingRows* rows) override;
+  void apply(Machine& machine, Tile& s, Range part, const LivePairs& pairs, RowTiles& of,
              Range within) override;
-  void leave(Machine& machine, OfRows& of, const LivePairs& pairs) override;
+  void leave(Machine& machine, RowTiles& of, const LivePairs& pairs) override;
 
  private:
   SlowMatrix& L_;

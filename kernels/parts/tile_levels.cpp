@@ -47,7 +47,7 @@ void LevelTally::pass(Index rows, Index cols, PassColumns columns, const PassCos
   const Words scores = Words(rows) * cols, of_rows = Words(rows) * comes;
   reads_ += times * (scores * cost.reads + of_rows * cost.row_reads);
   writes_ += times * (scores * cost.writes + of_rows * cost.row_writes);
-  peak_ = std::max(peak_, Words(r) * c * (1 + cost.beside) + Words(r) * cost.of_rows);
+  peak_ = std::max(peak_, Words(r) * c * (1 + cost.beside) + Words(r) * cost.row_words);
 }
 
 void LevelTally::rows(Index rows, const PassCost& cost, const Words& times) {
@@ -57,7 +57,7 @@ void LevelTally::rows(Index rows, const PassCost& cost, const Words& times) {
   }
   reads_ += times * (Words(rows) * cost.row_reads);
   writes_ += times * (Words(rows) * cost.row_writes);
-  peak_ = std::max(peak_, Words(r) * cost.of_rows);
+  peak_ = std::max(peak_, Words(r) * cost.row_words);
 }
 
 PhaseCost LevelTally::cost(std::string path) const {

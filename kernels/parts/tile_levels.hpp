@@ -33,7 +33,7 @@ class Machine;
 // The cost of a pass at a level.
 struct PassCost {
   Index beside = 0;                     // other words of each score
-  Index of_rows = 0;                    // words of each row held
+  Index row_words = 0;                  // words of each row held
   Index reads = 0, writes = 0;          // words for each score
   Index row_reads = 0, row_writes = 0;  // words for each row, each time it comes
 };
@@ -48,7 +48,7 @@ Levels pass_levels(const ProductLevels& levels, PassColumns columns, Index besid
 inline Near of_pairs(const Tile& tile, Use use, Index first_row = 0) {
   return {tile, Axis::staying, Axis::passing, use, -first_row};
 }
-inline Near of_rows(const Tile& tile, Use use, Index first_row = 0) {
+inline Near near_rows(const Tile& tile, Use use, Index first_row = 0) {
   return {tile, Axis::staying, Axis::whole, use, -first_row};
 }
 

@@ -165,7 +165,7 @@ class RowsOfTiles {
   RowsOfTiles(Machine& machine, const Plan& plan, const Operands& io, Range I)
       : machine_(machine), problem_(plan.problem), I_(I), given_(plan.pass == Pass::backward) {
     if (given_) {
-      L_ = read_of_rows(machine, problem_, io, "L", I);
+      L_ = read_row_values(machine, problem_, io, "L", I);
     } else if (problem_.normalised()) {
       L_ = machine.initialize("maximum", I.size(), 1, kNoMaximum);
       sum_ = machine.initialize("sum", I.size());

@@ -177,13 +177,13 @@ Json in_a_child(const Work& work) {
 
 }  // namespace
 
-Aside::Aside() : output_((std::fflush(nullptr), ::dup(STDOUT_FILENO))) {
+StdoutToStderr::StdoutToStderr() : output_((std::fflush(nullptr), ::dup(STDOUT_FILENO))) {
   if (output_ >= 0) {
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
   }
 }
 
-Aside::~Aside() {
+StdoutToStderr::~StdoutToStderr() {
   std::fflush(nullptr);
   if (output_ >= 0) {
     ::dup2(output_, STDOUT_FILENO);
@@ -205,14 +205,14 @@ RunCounts counted_in_child(const std::function<RunCounts()>& work) {
 Subject isolated(Subject subject) {
   subject.run = [run = std::move(subject.run)](const Arguments& arguments) {
     return counted_in_child([&] {
-      const Aside aside;
+      const StdoutToStderr aside;
       return run(arguments);
     });
   };
   if (subject.formula) {
     subject.formula = [formula = std::move(subject.formula)](const Arguments& arguments) {
       return costs_of(in_a_child([&] {
-        const Aside aside;
+        const StdoutToStderr aside;
         return formula(arguments);
       }));
     };

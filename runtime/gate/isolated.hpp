@@ -9,12 +9,12 @@ namespace redblue {
 
 // Redirects this process's standard output to standard error during its lifetime. A kernel may
 // print, but standard output is for data. For use in a child, which has one thread.
-class Aside {
+class StdoutToStderr {
  public:
-  Aside();
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
-  ~Aside();
+  StdoutToStderr();
+  StdoutToStderr(const StdoutToStderr&) = delete;
+  StdoutToStderr& operator=(const StdoutToStderr&) = delete;
+  ~StdoutToStderr();
 
  private:
   int output_;  // -1: standard output is closed

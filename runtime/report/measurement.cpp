@@ -283,7 +283,7 @@ void add_levels(Description& of, const Measurement& measurement, const MeasuredP
                     inner ? last_cells(measurement, part, level) : Cells());
     });
     if (inner || !measurement.simulation) {
-      its.say("\nlevel {}, M = {} words, beside {}\n", level + 1, grouped(M_of(part, level)),
+      its.say("\nlevel {}, M = {} words, compared with {}\n", level + 1, grouped(M_of(part, level)),
               cache);
     } else {
       rows = rows_of(rows, only_in_json);

@@ -137,7 +137,7 @@ void check_values(const Views& given, const Plan& plan, Index kv_heads) {
   }
 }
 
-KernelRun told(Part&& part) {
+KernelRun kernel_run(Part&& part) {
   return {std::move(part.plan), std::move(part.formula), std::move(*part.counted)};
 }
 
@@ -203,10 +203,10 @@ AttentionRun run_on(Pass pass, const AttentionProblem& problem, Views given, Vie
     made = result_buffers(find_kernel(forward.kernel), forward.problem, report.forward->team.heads);
     run_checked(*report.forward, given, viewed_results(made));
     given.merge(views_of(made));
-    run.forward = told(std::move(*report.forward));
+    run.forward = kernel_run(std::move(*report.forward));
   }
   run_checked(report.kernel, given, results);
-  run.kernel = told(std::move(report.kernel));
+  run.kernel = kernel_run(std::move(report.kernel));
   if (report.bound) {
     run.lower_bound = {report.bound->name, report.bound->words};
   }

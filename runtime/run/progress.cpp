@@ -19,19 +19,19 @@ namespace {
 constexpr std::chrono::milliseconds kInterval{200};
 
 // Adds up the words of all machines. The workers and the thread that shows the line share it.
-class Watch {
+class WordCounter {
  public:
-  explicit Watch(const std::vector<PhaseCost>& phases) : phases_(phases) {}
+  explicit WordCounter(const std::vector<PhaseCost>& phases) : phases_(phases) {}
 
   void begin(const Machine& machine) {
     const std::lock_guard lock(mutex_);
-    at_work_.push_back({&machine, machine.moved()});
+    active_.push_back({&machine, machine.moved()});
   }
   void end(const Machine& machine) {
     const std::lock_guard lock(mutex_);
-    const auto its = std::ranges::find(at_work_, &machine, &AtWork::machine);
+    const auto its = std::ranges::find(active_, &machine, &ActiveMachine::machine);
     ended_ += words_of(*its);
-    at_work_.erase(its);
+    active_.erase(its);
   }
 
   struct Seen {
@@ -42,7 +42,7 @@ class Watch {
   Seen look() {
     const std::lock_guard lock(mutex_);
     Index words = ended_;
-    for (const AtWork& its : at_work_) {
+    for (const ActiveMachine& its : active_) {
       words += words_of(its);
       const auto known = std::ranges::find(phases_, its.machine->open_phase(), &PhaseCost::path);
       phase_ = known == phases_.end() ? phase_ : static_cast<std::size_t>(known - phases_.begin());
@@ -51,31 +51,31 @@ class Watch {
   }
 
  private:
-  struct AtWork {
+  struct ActiveMachine {
     const Machine* machine;
     Index before;  // words moved before this work began
   };
-  static Index words_of(const AtWork& its) { return its.machine->moved() - its.before; }
+  static Index words_of(const ActiveMachine& its) { return its.machine->moved() - its.before; }
 
   const std::vector<PhaseCost>& phases_;
   std::mutex mutex_;
-  std::vector<AtWork> at_work_;
+  std::vector<ActiveMachine> active_;
   Index ended_ = 0;
   std::size_t phase_ = 0;
 };
 
 // Registers a machine as working for its lifetime.
-class Watched {
+class CountedMachine {
  public:
-  Watched(Watch& watch, const Machine& machine) : watch_(watch), machine_(machine) {
+  CountedMachine(WordCounter& watch, const Machine& machine) : watch_(watch), machine_(machine) {
     watch_.begin(machine_);
   }
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
-  ~Watched() { watch_.end(machine_); }
+  CountedMachine(const CountedMachine&) = delete;
+  CountedMachine& operator=(const CountedMachine&) = delete;
+  ~CountedMachine() { watch_.end(machine_); }
 
  private:
-  Watch& watch_;
+  WordCounter& watch_;
   const Machine& machine_;
 };
 
@@ -89,7 +89,7 @@ void Progress::during(const Part& part,
   const Plan& plan = part.plan;
   // By the formula, because counts do not exist yet.
   const auto all = static_cast<double>(part.io());
-  Watch watch(part.formula);
+  WordCounter watch(part.formula);
   const auto line = [&] {
     const auto [words, phase] = watch.look();
     return fmt::format("{}: {}% of words, {}", spelled(plan),
@@ -97,7 +97,7 @@ void Progress::during(const Part& part,
   };
   show_during(line, [&] {
     work([&](Machine& machine, const Plan&, const std::function<void()>& kernel) {
-      const Watched watched(watch, machine);
+      const CountedMachine watched(watch, machine);
       kernel();
     });
   });

@@ -233,7 +233,7 @@ void RankResumption::keep() {
   resumption_.write();
 }
 
-RankResumption::Told RankResumption::told() const {
+RankResumption::Summary RankResumption::summary() const {
   return {.checkpoints = resumption_.written(),
           .bytes = resumption_.bytes() + bytes_,
           .resumed = resumption_.resumes() ? 1 : 0,

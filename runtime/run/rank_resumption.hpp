@@ -52,10 +52,10 @@ class RankResumption {
 
   // The number of checkpoints and of bytes that this run wrote. `resumed` is 1 if the run resumed,
   // and `units` is the number of units done before.
-  struct Told {
+  struct Summary {
     Index checkpoints = 0, bytes = 0, resumed = 0, units = 0;
   };
-  [[nodiscard]] Told told() const;
+  [[nodiscard]] Summary summary() const;
   void remove();
 
  private:

@@ -375,7 +375,7 @@ Index RanksHome::run_head(const Part& part, const GridPlan& of, OfHead which, Ra
   counts.seconds_in_links += ran.seconds_in_links;
   if (resumption != nullptr) {
     add_links(resumption->links_before(), counts.links);
-    for (const RankResumption::Told& its : gather(transport, resumption->told())) {
+    for (const RankResumption::Summary& its : gather(transport, resumption->summary())) {
       if (transport.rank() == 0) {  // the first rank reports for all ranks
         stored_.checkpoints += its.checkpoints;
         stored_.checkpoint_bytes += its.bytes;

@@ -85,7 +85,7 @@ class StoreHome final : public OperandHome {
   File open_to_write(const std::string& name, Index rows, Index cols, const StoreFile::Use& use,
                      bool begun);
   void remove_left();
-  class Lasting;
+  class CheckpointWorkspace;
 
   const KernelName asked_;
   Store store_;
@@ -296,10 +296,11 @@ File StoreHome::open_to_write(const std::string& name, Index rows, Index cols,
 }
 
 // A workspace in files that stay on disk if the run is stopped.
-class StoreHome::Lasting final : public Workspace {
+class StoreHome::CheckpointWorkspace final : public Workspace {
  public:
   // `begun` says whether an earlier run wrote a part of the named matrix that is still needed.
-  Lasting(StoreHome& home, const Plan& plan, std::function<bool(std::string_view)> begun)
+  CheckpointWorkspace(StoreHome& home, const Plan& plan,
+                      std::function<bool(std::string_view)> begun)
       : home_(home), plan_(plan), begun_(std::move(begun)) {}
   SlowMatrix matrix(std::string name, Index rows, Index cols,
                     std::optional<Window> mostly) override {
@@ -330,8 +331,8 @@ void StoreHome::run(Part& part, const RunHook& hook) {
   const auto begun = [&](std::string_view matrix) {
     return first > 0 && !sums && !split->begins_anew(matrix, part.plan, first);
   };
-  Lasting lasting(*this, part.plan, begun);
-  Steps steps{.first = first, .as_results = in_steps ? &lasting : nullptr};
+  CheckpointWorkspace checkpointed(*this, part.plan, begun);
+  Steps steps{.first = first, .as_results = in_steps ? &checkpointed : nullptr};
   if (first > 0) {
     resumed_at_ = first;
     steps.before = state.counted;
@@ -369,7 +370,7 @@ void StoreHome::run(Part& part, const RunHook& hook) {
           }
         }
       };
-      flush(lasting.files());
+      flush(checkpointed.files());
       if (!sums) {
         flush(results_);
       }
@@ -385,7 +386,7 @@ void StoreHome::run(Part& part, const RunHook& hook) {
   store_.ledger().begin(Purpose::kernel);
   StoreWorkspace workspace(store_, request_.store->keep);
   part.counted = run_alone(kernel, part.plan, io, workspace, hook, steps);
-  for (const auto& [name, file] : lasting.files()) {
+  for (const auto& [name, file] : checkpointed.files()) {
     workspace.keep(name, file);
   }
   workspace.finish();

@@ -121,7 +121,7 @@ TEST_F(LevelsCommand, PrintsATableOfEachLevelAndItsColumnsInCsv) {
   const std::string table = data(line);
   EXPECT_NE(table.find("M=300,4096: Br="), std::string::npos) << table;
   EXPECT_NE(table.find("\nlevel 1, M = 300 words\n"), std::string::npos) << table;
-  EXPECT_NE(table.find("\nlevel 1: at least "), std::string::npos) << table;
+  EXPECT_NE(table.find("\nlower bound of level 1 ("), std::string::npos) << table;
   const std::string csv = data(line + " --format csv");
   EXPECT_NE(csv.find("M_levels,level\n"), std::string::npos) << csv;
   EXPECT_NE(csv.find(",300/4096,1\n"), std::string::npos) << csv;

@@ -238,7 +238,7 @@ TEST_F(Pebble, WhatIsBadIsNamed) {
       {"run backward/rows --n 4 --d 2 --M 40 --T 0", 2, "--T"},
       {"run backward/rows --n 4 --d 2 --M 40 --game loose", 2, "--game 'loose': expected strict"},
       {"run backward/rows --n 4 --d 2 --M 40 --threads 2", 2, "--threads: a game is of one thread"},
-      {"run backward/rows --n 4 --d 2 --M 40 --dag x.svg", 2, "x.svg: a graph is in a file of a"},
+      {"run backward/rows --n 4 --d 2 --M 40 --dag x.svg", 2, "x.svg: unknown graph format"},
       {"run backward/rows --n 4 --d 2 --M 40 --dag -", 2, "--dag -: expected a file"},
       {"run backward/rows-xg --n 9 --d 2 --M 40 --game once", 2, "once: move"},
       {"run backward/rows --n 300 --d 64 --M 4000", 1, "more than 1048576 vertices"},

@@ -146,7 +146,7 @@ void follow(const PointOptions::Asked& asked,
     in_child([&] {
       Machine machine(point.arguments["M"]);
       follow(machine, followed_of(point), [&] {
-        const Aside aside;
+        const StdoutToStderr aside;
         kernel.work(machine, point.arguments);
         return final_counts(machine);
       });
@@ -160,7 +160,7 @@ RunCounts timed(const Point& point) {
     Machine machine(point.arguments["M"]);
     const PhaseClock clock(machine);
     {
-      const Aside aside;
+      const StdoutToStderr aside;
       kernel.work(machine, point.arguments);
     }
     RunCounts::Seconds seconds{.phases = {}, .total = clock.total()};

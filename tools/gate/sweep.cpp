@@ -101,14 +101,14 @@ std::pair<Swept, bool> outcome_of(const Point& point, const Work& work) {
 }
 
 // A point that is at work on a disk.
-class AtWork {
+class RunningOnDisk {
  public:
-  AtWork(std::atomic<int>& count, bool on_disk) : count_(count), one_(on_disk ? 1 : 0) {
+  RunningOnDisk(std::atomic<int>& count, bool on_disk) : count_(count), one_(on_disk ? 1 : 0) {
     count_ += one_;
   }
-  AtWork(const AtWork&) = delete;
-  AtWork& operator=(const AtWork&) = delete;
-  ~AtWork() { count_ -= one_; }
+  RunningOnDisk(const RunningOnDisk&) = delete;
+  RunningOnDisk& operator=(const RunningOnDisk&) = delete;
+  ~RunningOnDisk() { count_ -= one_; }
 
  private:
   std::atomic<int>& count_;
@@ -197,7 +197,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
       stop();
       const SuitePoint& asked_for = asked[left[k]];
       const Point point{asked_for.subject->name, asked_for.arguments};
-      const AtWork at_work(on_disks, kernels.on_disk(point.arguments));
+      const RunningOnDisk running(on_disks, kernels.on_disk(point.arguments));
       const auto [swept, lasts] = outcome_of(point, [&] {
         return kernels.sweep_point(*asked_for.subject, asked_for.arguments, suite.how, stop);
       });
