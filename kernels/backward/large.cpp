@@ -249,8 +249,7 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
        .writes = nd + md,
        .peak = phase1_peak(problem, Br1, blocks["phase1.Bc"]),
        .flops = 2 * (nd + md) * d},
-      // Erratum: T_j A2_j is added to g for every tile. The paper's time bound omits these 2 n m
-      // d^2 / Br flops.
+      // Erratum: T_j A2_j is added to g for every tile, in 2 n m d^2 / Br flops.
       with_index({.path = "phase2",
                   .reads = 3 * nd + nd * problem.row_columns() + Words(n) * problem.row_words() +
                            2 * d * tiles.met,

@@ -315,7 +315,7 @@ Cells bytes_cells(const StoreBytes& bytes) {
           {{"padding", "padding", ""}, bytes.padding},
           {{"checksums", "checksums", ""}, bytes.checksums},
           {{"headers", "headers", ""}, bytes.headers},
-          {{"moved again", "repeated", ""}, bytes.repeated},
+          {{"repeated", "repeated", ""}, bytes.repeated},
           {{"cached", "at_hand", ""}, CellValue(bytes.at_hand).shown(grouped(-bytes.at_hand))},
           {{"moved", "moved", ""}, bytes.moved},
           {{"requests", "requests", ""}, bytes.requests}};
