@@ -543,7 +543,7 @@ using enum OptionGroup;
 // depend on it.
 const TableRow kRows[] = {
     {{"kernel", "KERNEL", problem,
-      "a kernel (see `redblue list`), or the planner's choice: ", false, auto_names},
+      "a kernel (see `redblue list`), or PROBLEM/auto for the planner's choice"},
      fill_kernel},
     {{"problem",
       "product|logsumexp|forward|backward|attention|gradients|layer|linear|linear-gradient",
@@ -585,7 +585,8 @@ const TableRow kRows[] = {
       "(see calibrate)"},
      fill_M},
     {{"device", "DEVICE", memory,
-      "take the levels of fast memory from a device instead of --M: ", false, expected_devices},
+      "instead of --M: a device (see `redblue list --devices`), this machine (this), or "
+      "./FILE.json"},
      fill_device},
     {{"prefetch", "NUMBER", plan,
       "key blocks in fast memory at the same time, to load ahead (default: 1)"},

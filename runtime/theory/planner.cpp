@@ -436,18 +436,6 @@ LeastMemory least_memory(const Task& task, const Goal& goal) {
   return least;
 }
 
-std::string auto_names() {
-  std::string names;
-  for (const AutoName& name : kAuto) {
-    names += fmt::format("{}{}",
-                         names.empty()                  ? ""
-                         : &name == std::end(kAuto) - 1 ? " or "
-                                                        : ", ",
-                         name.name);
-  }
-  return names;
-}
-
 const AutoName* find_auto(std::string_view name) {
   const auto* const found = std::ranges::find(kAuto, name, &AutoName::name);
   return found == std::end(kAuto) ? nullptr : found;

@@ -143,8 +143,6 @@ inline constexpr AutoName kAuto[] = {
     {"attention/auto", Pass::attention}, {"gradients/auto", Pass::gradients},
     {"layer/auto", Pass::layer},         {"logsumexp/auto", Pass::logsumexp},
     {"linear/auto", Pass::linear},       {"linear-gradient/auto", Pass::linear_gradient}};
-// Returns "forward/auto, backward/auto, ... or linear-gradient/auto", for help texts.
-std::string auto_names();
 // Returns the entry of this name, or null for other names.
 const AutoName* find_auto(std::string_view name);
 

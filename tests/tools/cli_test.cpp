@@ -646,20 +646,12 @@ TEST_F(Command, FastMemoryFromACache) {
   }
 }
 
-// One list of them: in the help of commands, and in the page of the command.
-TEST_F(Command, NamesOfAutoAreTheSameEverywhere) {
-  const auto words = [](const std::string& text) {
-    return std::regex_replace(text, std::regex("[`\\s]+"), " ");
-  };
-  const std::string names = auto_names();
+// The page of the command names each kernel that the planner may choose.
+TEST_F(Command, ThePageNamesEveryAuto) {
+  const std::string page = content_of(REDBLUE_SOURCE_DIR "/docs/command.md");
   for (const AutoName& name : kAuto) {
-    EXPECT_NE(names.find(name.name), std::string::npos) << name.name;
+    EXPECT_NE(page.find(fmt::format("`{}`", name.name)), std::string::npos) << name.name;
   }
-  EXPECT_NE(words(data("run --help")).find(names), std::string::npos) << names;
-  const std::string page = words(content_of(REDBLUE_SOURCE_DIR "/docs/command.md"));
-  const std::string in_page = std::regex_replace(names, std::regex(" or "), " and ");
-  EXPECT_NE(words(std::regex_replace(page, std::regex(" ,"), ",")).find(in_page), std::string::npos)
-      << in_page;
 }
 
 TEST_F(Command, HelpAndVersionEverywhere) {
