@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 
