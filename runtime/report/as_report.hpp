@@ -1,6 +1,6 @@
 #pragma once
-// The report of `redblue count --as`: schedules of other attention kernels with their tiles, and
-// the kernel here of fewest words.
+// The report of `redblue count --as`: the words moved by the schedules and tiles of other attention
+// kernels, and the redblue kernel that moves the fewest words.
 
 #include <vector>
 
@@ -12,17 +12,17 @@ namespace redblue {
 struct AsReport {
   Pass pass;
   std::vector<AsRow> rows = {};
-  Report best;  // of all kernels here
+  Report best;  // the redblue kernel that moves the fewest words
 };
 
-// `asked` is a request without a kernel, on which O and L are given to gradients. Requires:
-// has_tiles(pass). Throws: as count().
+// Counts the schedules, and finds the best redblue kernel. `asked` names no kernel. Gradients start
+// from O and L. Requires: has_tiles(pass). Throws: as count().
 AsReport report_as(const Request& asked, Pass pass,
                    const std::vector<const KnownSchedule*>& schedules);
 
 Description describe(const AsReport& report);
 
-// The schedules that are known.
+// Lists the known schedules.
 Description describe(const std::vector<KnownSchedule>& schedules);
 
 }  // namespace redblue

@@ -24,7 +24,7 @@ Index without_constant(long double words) {
                          : throw CountOverflow("what the paper says does not fit 63 bits");
 }
 
-// The paper has one length n, of queries and of keys.
+// The paper has one length n, for queries and keys alike.
 bool one_length(const Task& task) {
   return task.problem.shape.n == task.problem.shape.m;
 }
@@ -37,9 +37,9 @@ bool large_cache(const Task& task) {
   return !small_cache(task) && Words(task.memory.M) <= Words(shape.n) * shape.d;
 }
 
-// Theorem 1.1: no algorithm moves fewer words than a proven bound says. It sums up Theorem 4.3 for
-// small caches and D.5 for large ones. In these ranges it says at least n d + d^2 where n >= d, and
-// compulsory words are at most four times that.
+// Theorem 1.1 combines Theorem 4.3 for small caches and Theorem D.5 for large ones. It is compared
+// with the proven bound, which no algorithm undercuts. If n >= d, the statement is at least n d +
+// d^2 in these ranges. The compulsory words are at most four times that. So has_constant is true.
 Statement main_theorem(const Task& task, const Task& larger) {
   const std::vector<Bound> bounds = lower_bounds(task);
   const Bound& active = largest(bounds, {.sharing = task.problem.sharing});
@@ -85,7 +85,7 @@ std::optional<Statement> phase_3(const Task& task, const Task& larger) {
                    .words_at_4M = words(larger.memory.M)};
 }
 
-// Theorem D.5: the large-cache algorithm with the blocks that it prints, Br at most d.
+// Theorem D.5: the large-cache algorithm with the paper's own blocks, Br at most d.
 std::optional<Statement> algorithm_9(const Task& task, const Task& larger) {
   if (!large_cache(task)) {
     return std::nullopt;
@@ -119,7 +119,7 @@ std::vector<Statement> statements_of(const Task& task) {
   return statements;
 }
 
-// Where an asymptotic bound holds, and what undercuts it here.
+// Returns the range of an asymptotic bound, and our kernel if that moves fewer words.
 std::string remark(const BoundReport& report, const Bound& bound) {
   if (bound.status != Status::asymptotic) {
     return "-";
@@ -151,7 +151,7 @@ std::vector<Cells> bound_rows(const BoundReport& report) {
   return rows_of(report.bounds, [&](const Bound& bound) { return bound_cells(report, bound); });
 }
 
-// The report as that of one level.
+// Returns the report reduced to one level.
 BoundReport of_level(const BoundReport& report, std::size_t level) {
   BoundReport alone = report;
   alone.task.memory = report.task.memory.alone(level);
@@ -225,7 +225,7 @@ bool in_the_paper(Pass pass) {
   return pass == Pass::forward || pass == Pass::backward;
 }
 
-// The paper's are of one head and all pairs.
+// The paper's statements are for one head and all pairs.
 bool has_statements(const Task& task) {
   return task.pass == Pass::backward && task.problem.mask.full() && task.problem.sparsity.dense() &&
          task.heads == 1;
@@ -340,7 +340,7 @@ BoundReport report_bounds(const Task& task) {
 
 namespace {
 
-// The words of the active bound of each level.
+// Returns the words of the active bound at each level.
 MovedWords words_of_levels(const BoundReport& report) {
   std::vector<Index> words;
   for (std::size_t level = 0; level < report.level_bounds.size(); ++level) {
@@ -350,7 +350,7 @@ MovedWords words_of_levels(const BoundReport& report) {
           report.task.problem.word_bytes.value_or(kFloatBytes)};
 }
 
-// What a line of CSV says of an algorithm, or of a weighted sum, which has no bytes.
+// CSV cells for an algorithm, or for a weighted sum, which has no bytes.
 Cells algorithm_cells(const BoundReport& report, std::string_view name, const CellValue& words,
                       std::string_view status, const std::optional<Index>& of_bytes) {
   return {{in_csv("name"), always_quoted(name)},
@@ -365,7 +365,7 @@ Cells algorithm_cells(const BoundReport& report, std::string_view name,
   return algorithm_cells(report, name, CellValue(words), status, words);
 }
 
-// The lines after those of bounds.
+// CSV lines after the lines of bounds.
 std::vector<Cells> algorithm_rows(const BoundReport& report) {
   std::vector<Cells> rows;
   for (const Partition& of : report.partitions) {
@@ -380,7 +380,8 @@ std::vector<Cells> algorithm_rows(const BoundReport& report) {
   return rows;
 }
 
-// The columns that tiles of others bring. Null: of a row of ours.
+// The extra columns for other kernels' tiles. `row` is null for a row of a bound or of a redblue
+// kernel.
 Cells as_columns(const AsRow* row) {
   const bool counted = row != nullptr && row->counted;
   return joined(
@@ -395,7 +396,7 @@ Cells as_line(const BoundReport& report, const AsRow& row) {
                 as_columns(&row));
 }
 
-// The bounds of a fast memory, and beside them our kernels; each row ends with `last`.
+// Adds the bounds of a fast memory and, in CSV, our algorithms. `last` ends each row.
 void add_bounds(Description& of, const BoundReport& report, const Cells& last) {
   const Cells end = report.as.empty() ? last : joined(as_columns(nullptr), last);
   const auto ended = [&](const Cells& row) { return joined(row, end); };
@@ -403,7 +404,7 @@ void add_bounds(Description& of, const BoundReport& report, const Cells& last) {
   of.table("", rows_of(algorithm_rows(report), ended));
 }
 
-// The kernel of fewest words, beside the active bound.
+// The kernel that moves the fewest words, with its ratio to the active bound.
 Json best_json(const BoundReport& report) {
   if (!report.best) {
     return nullptr;
@@ -462,7 +463,7 @@ void add_levels(Description& of, const BoundReport& report) {
   of.table("", std::move(rows));
 }
 
-// What the paper says at this size: its algorithms and theorems are of all pairs.
+// Adds the paper's statements at this size. Its algorithms and theorems are for all pairs.
 void add_statements(Description& of, const BoundReport& report) {
   const Task& task = report.task;
   if (is_linear(task.pass)) {

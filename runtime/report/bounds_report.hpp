@@ -1,6 +1,6 @@
 #pragma once
-// The report of `redblue bounds`: the bounds of a task, the active one among them, the kernel that
-// moves the fewest words, and what the paper's statements mean at this size.
+// The report of `redblue bounds`: the lower bounds of a task, the active (largest) one, the kernel
+// that moves the fewest words, and a check of the paper's statements at this size.
 
 #include <optional>
 #include <string>
@@ -16,26 +16,29 @@
 
 namespace redblue {
 
-// What the words at M and at 4 M say of a statement O(...) that falls with M.
+// The result of checking a statement O(...) that falls with M. The check compares the words moved
+// at M with the words moved at 4 M.
 enum class StatementVerdict {
-  falls,            // the words fall, too
-  within_constant,  // they do not, but the statement stays above a fixed share of them in its range
-  refuted,          // they do not, and the statement falls below every share of them
-  M_outside,        // the paper states nothing of this M, or of m other than n
-  next_M_outside    // it states nothing of 4 M
+  falls,  // the words fall with M, too
+  // The words do not fall, but the statement is at least a fixed share of them in its whole range.
+  within_constant,
+  // The words do not fall, and the statement falls below every fixed share of them.
+  refuted,
+  M_outside,      // the statement does not cover this M, or m != n
+  next_M_outside  // the statement does not cover 4 M
 };
 
-// A statement O(...) of the paper, and the words that it is about, both at M and at 4 M. The
-// statement is evaluated without its constant and rounded down.
+// A statement O(...) of the paper, and the words moved by the algorithm that it describes, both at
+// M and at 4 M. The statement is evaluated without its constant and rounded down.
 struct Statement {
   std::string name;
   std::string says;
-  std::string range;               // the n, d and M that the paper states it for
-  bool at_M = true, at_4M = true;  // whether these M are in that range
+  std::string range;               // the n, d and M that the statement covers
+  bool at_M = true, at_4M = true;  // whether the range includes M and 4 M
   Index says_words = 0, says_at_4M = 0;
   std::string about;  // the algorithm that moves the words
   Index words = 0, words_at_4M = 0;
-  // Whether the statement is at least a fixed share of these words at every M of its range.
+  // Whether the statement is at least a fixed share of these words for every M in its range.
   bool has_constant = false;
 
   [[nodiscard]] StatementVerdict verdict() const;
@@ -47,32 +50,35 @@ struct BoundReport {
   std::optional<FastMemoryOrigin> M_from;  // set if M is a share of a cache
   std::vector<Bound> bounds;
   std::optional<Choice> best;
-  std::string no_best;                // the reason for no best kernel, else empty
-  std::vector<Statement> statements;  // of backward tasks only
-  std::vector<Partition> partitions;  // where they are asked for
-  std::vector<AsRow> as;              // of one level: tiles of others, likewise
-  // Of several levels: the caches that inner ones are parts of; all bounds of each level, of which
-  // those of the last are `bounds`; the weighted sum of the active ones; and the calibration that
-  // says what a word costs, if one does.
+  std::string no_best;                // the reason if no kernel is the best, else empty
+  std::vector<Statement> statements;  // for backward tasks only
+  std::vector<Partition> partitions;  // set by the caller, if requested
+  std::vector<AsRow> as;              // for one level: other kernels' tiles, likewise
+  // For several levels. `inner_from` has the cache behind each inner M. `level_bounds` has all
+  // bounds of each level; the last element equals `bounds`. `weighted` is the weighted sum of the
+  // active bounds. `word_costs_from` is the calibration with the costs of words, or empty.
   std::vector<FastMemoryOrigin> inner_from;
   std::vector<std::vector<Bound>> level_bounds;
   double weighted = 0;
   std::string word_costs_from;
-  std::optional<Device> device;  // of which M and inner levels are
+  std::optional<Device> device;  // that gave M and the inner levels, if one did
 
   [[nodiscard]] const Bound& active() const;
-  // The words of the best kernel over those of the active bound. Requires: a best kernel.
+  // Returns the words of the best kernel divided by the active bound. Requires: a best kernel.
   [[nodiscard]] double ratio() const;
-  // Whether the best kernel moves fewer words than an asymptotic bound says in its regime.
+  // Returns whether the best kernel moves fewer words than an asymptotic bound, inside the regime
+  // of that bound.
   [[nodiscard]] bool undercut(const Bound& bound) const;
 };
 
 // Throws: as lower_bounds().
 BoundReport report_bounds(const Task& task);
 
-// "backward n=512 m=512 d=64 M=8192, given O and L", on one line.
+// Returns the task on one line: "backward n=512 m=512 d=64 M=8192, given O and L". Leaves out the
+// sizes named in `without`.
 std::string to_words(const Task& task, std::string_view without = {});
-// A kernel, and the kernel that makes O and L for it: "backward/rows after forward/rows".
+// Returns a kernel, and the kernel that computes O and L for it: "backward/rows after
+// forward/rows".
 std::string to_words(const Choice& choice);
 Description describe(const BoundReport& report);
 

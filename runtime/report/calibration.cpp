@@ -18,12 +18,11 @@ namespace {
 
 constexpr double kNoise = 0.02;
 
-// The reason for no fastest share.
+// Returns the reason why a cache has no fastest share.
 std::string too_small() {
   return fmt::format("{} needs a larger M", kTimedKernel);
 }
 
-// A row a share.
 std::vector<Cells> share_rows(const CalibratedCache& cache) {
   const auto fast = fastest(cache.shares);
   const auto agree = agreeing(cache.shares);
@@ -173,7 +172,7 @@ void add_words(Description& of, const std::vector<WordCost>& words) {
   }
 }
 
-// The text has the two ends of each kernel's curve.
+// The text has the first and the last point of each kernel's curve.
 void add_rates(Description& of, const Calibration& calibration) {
   of.say(
       "\nwhat a flop takes, where a kernel moves fewest and most words for it (n={}, granules "
@@ -203,7 +202,7 @@ void add_rates(Description& of, const Calibration& calibration) {
   of.table("", std::move(rows));
 }
 
-// What `part` makes of the document, which must come from this machine.
+// Parses the document, checks that it comes from this machine, and returns `part` of it.
 template <class Part>
 auto of_document(std::string_view text, const std::string& name, const Topology& topology,
                  const Part& part) {
@@ -353,7 +352,7 @@ Rates calibrated_rates(std::string_view text, const std::string& name, const Top
 }
 
 std::string read_calibration(const std::filesystem::path& file) {
-  // Opening a pipe would wait for its other end; the caller expects a file.
+  // Opening a pipe would wait for its other end. The caller expects a file.
   if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
     throw InputError(fmt::format("{}: not a regular file; expected what `redblue calibrate` writes",
                                  file.string()));

@@ -1,5 +1,5 @@
 #pragma once
-// The parts that several reports share: the schema, the context of the machine and the build, the
+// The parts that several reports share: the schema, the context (machine and build), and the
 // problem.
 
 #include <optional>
@@ -17,59 +17,61 @@
 
 namespace redblue {
 
-// The document's "context": the build, and the cache that M was derived from, if any.
+// Returns the "context" of a document: the build, and the cache that gave M, if one did.
 Json context_json(const std::optional<FastMemoryOrigin>& M_from);
 
-// The beginning of a report: its first line, the caches and the device that M and inner levels are
-// parts of; in JSON the schema and the context.
+// Begins a report. The text has the title, the caches that gave M and the inner levels, and the
+// device. JSON has the schema and the context.
 Description begin_report(std::string title, const std::optional<FastMemoryOrigin>& M_from = {},
                          const std::vector<FastMemoryOrigin>& inner_from = {},
                          const std::optional<Device>& device = {});
 
-// The problem, without a title for tables. `sharing` and `given` are absent where the problem has
-// none; with `everywhere` they are always there.
+// Returns the problem as cells for JSON and CSV. If the problem has no `sharing` or `given`, they
+// are absent unless `everywhere` is true.
 Cells task_cells(const Task& task, bool everywhere = false);
-// What JSON has of a problem beside its sizes: sparse operands or the mask, the results that are
-// wanted of `results`, and the activation where it is not softmax.
+// Returns the JSON members of a problem except its sizes: sparse operands or the mask, the wanted
+// results among `results`, and the activation if it is not softmax.
 Cells problem_cells(Pass pass, const Problem& problem, const std::vector<Signature>& results,
                     const std::map<std::string, std::string>& sources = {});
 Cells problem_cells(const Task& task);
 
-// The beginning of a document on one kernel, without its schema and context, and of a line of CSV:
-// kernel, n, m, d, M.
-// How many heads there are; and of attention and gradients how many of keys, and the width of
-// values.
+// heads_cells() returns the number of heads. For attention and gradients it adds the number of key
+// heads and the width of values. kernel_cells() returns kernel, n, m, d and M: the start of a
+// document on one kernel, after schema and context, and of its CSV lines.
 Cells heads_cells(Pass pass, const Problem& problem, Index kv_heads);
 Cells kernel_cells(const std::string& kernel, const Shape& shape, Index M);
 
-// {Br: 64, Bc: 8}; and "Br=64 Bc=8", of none "-".
+// Return {Br: 64, Bc: 8} and "Br=64 Bc=8". Without blocks the text is "-".
 Json blocks_json(const Blocks& blocks);
 std::string blocks_text(const Blocks& blocks);
-// The mask of a problem, of all pairs too: {spec, fingerprint, pairs, live_queries, live_keys}
+// Returns the mask, also if it is full: {spec, fingerprint, pairs, live_queries, live_keys}
 Json mask_json(const Problem& problem);
-// Of sparse operands: {A1: {stored, from}, ..., S: {stored}, pairs}. `sources` are the
-// rules and files by name, as a report has them.
+// Returns the sparse operands: {A1: {stored, from}, ..., S: {stored}, pairs}. `sources` has their
+// rules and files by name.
 Json sparse_json(Pass pass, const Problem& problem,
                  const std::map<std::string, std::string>& sources = {});
-// The names of the results that are wanted.
+// Returns the names of the wanted results.
 Json wanted_json(const std::vector<Signature>& results, const Problem& problem);
-// "1 / 4 / 100 ns (calibrated ...)": what a word costs at each level, and where that is `from`;
-// "8,192 / 262,144", as many as these have words.
+// Returns the cost of a word at each level, with its source `from` if that is not empty: "1 / 4 /
+// 100 ns (calibrated ...)". Without given costs, a word costs as much as its level has words:
+// "8,192 / 262,144".
 std::string costs_text(const Memory& memory, const std::string& from);
-// "8192/262144": the words of each level.
+// Returns the words of each level: "8192/262144".
 std::string levels_text(const Memory& memory);
-// {words, term, status}
+// Returns {words, term, status}.
 Json bound_json(const Bound& bound);
 
-// What regrouping a pattern for a kernel moves, once for many calls: of no phase, nor of a total.
+// Return the words moved to regroup a sparse pattern for a kernel. This is done once for many
+// calls. The words belong to no phase and are not in the total.
 Json regrouping_json(const Regrouping& sum);
 std::string to_words(const Regrouping& sum);
-// {origin, seconds_a_message, seconds_a_word}
+// Returns {origin, seconds_a_message, seconds_a_word}.
 Json links_json(const LinkCosts& links);
-// All caches of a topology, L1 first.
+// Returns all caches of a topology, L1 first.
 Json caches_json(const Topology& topology);
 
-// "M is L2*0.5: L2 has 524,288 bytes (hwloc 2.9.0, this system)", on one line.
+// Returns the origin of M on one line: "M is L2*0.5: L2 has 524,288 bytes (hwloc 2.9.0, this
+// system)".
 std::string to_words(const FastMemoryOrigin& M_from);
 
 }  // namespace redblue

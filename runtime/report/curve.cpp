@@ -17,7 +17,7 @@ namespace redblue {
 namespace {
 
 constexpr Index kMostPower = 60;
-constexpr Index kMostM = Index{1} << kMostPower;  // in which everything fits that fits at all
+constexpr Index kMostM = Index{1} << kMostPower;  // large enough for every task that fits in any M
 
 Task with_M(Task task, Index M) {
   task.memory = M;
@@ -33,7 +33,7 @@ bool moves_at_most(const std::optional<Choice>& choice, Words words) {
   return choice && choice->words <= words;
 }
 
-// In an M that is enough for anything. Throws: FastMemoryTooSmall.
+// Returns the best choice in an M that is large enough for any task. Throws: FastMemoryTooSmall.
 Choice choice_in_all(const Task& task) {
   std::optional<Choice> choice = first_choice(task, kMostM);
   if (!choice) {
@@ -42,7 +42,7 @@ Choice choice_in_all(const Task& task) {
   return std::move(*choice);
 }
 
-// "backward/rows", or with the kernel that makes O and L for it.
+// Returns "backward/rows", or "backward/rows + forward/rows" if that kernel computes O and L.
 std::string name_of(const Choice& choice) {
   return spelled(choice.plan) + (choice.forward ? " + " + spelled(*choice.forward) : "");
 }
@@ -54,7 +54,7 @@ Index size_of(const Curve& report, const Task& task) {
                                          : shape.d;
 }
 
-// Without what varies.
+// Returns the task without the size that varies.
 std::string problem_text(const Curve& report) {
   const bool square =
       report.points.size() > 1 && std::ranges::all_of(report.points, [](const Curve::Point& point) {
@@ -65,8 +65,8 @@ std::string problem_text(const Curve& report) {
   return to_words(report.points.front().task, with_n && square ? "nm" : to_string(report.over));
 }
 
-// What a bound assumes of an algorithm: of two bounds on the same words, the larger one assumes
-// more.
+// Returns the assumptions of a bound. A bound with more assumptions can be larger for the same
+// words.
 std::string assumed_by(const Bound& bound) {
   return fmt::format("{}, {}", bound.order == Order::any ? "any order" : to_string(bound.order),
                      bound.recomputation ? "recomputation allowed" : "no recomputation");
@@ -75,7 +75,7 @@ std::string assumed_of(const Choice& choice) {
   return (choice.densified ? "dense operands, " : "") + assumed_by(choice.bound);
 }
 
-// Of a point: its first choice.
+// The cells of a point: its first choice.
 Cells first_cells(const Curve& report, const Curve::Point& point) {
   const bool fits = !point.choices.empty();
   const std::optional<Index> words =
@@ -108,7 +108,8 @@ Cells kernel_words(const Choice& choice) {
       {in_json_and_csv("class_assumes"), assumed_of(choice)}};
 }
 
-// The least power of two in which a kernel moves at most so many words: these never rise with M.
+// Returns the least power of two in which a kernel moves at most `words`. A binary search finds it,
+// because the words never rise with M.
 Index least_power_for(const Task& task, Words words) {
   if (const Choice in_all = choice_in_all(task); in_all.words > words) {
     throw FastMemoryTooSmall(fmt::format("no M is enough for {} words: the fewest are {}, of {}",
@@ -225,14 +226,15 @@ Description describe(const Curve& report) {
   return of;
 }
 
-// Kernels that come first somewhere have a line and a name; the others are grey. The bound of the
-// first kernel's class is drawn where it is above that of every algorithm, one line for each class.
+// A kernel that is best at some size has a coloured line and a name; the others are grey. The bound
+// of the first kernel's class is drawn where it exceeds the bound for every algorithm. Each class
+// has one line.
 Picture curve_picture(const Curve& report) {
   const std::string over(to_string(report.over));
   Picture picture{.title = "Words of kernels: " + problem_text(report),
                   .x_label = report.over == Curve::Over::M ? "M, words of fast memory" : over,
                   .y_label = "words, reads and writes"};
-  std::vector<std::string> first;  // in the order of sizes
+  std::vector<std::string> first;  // kernels that are best somewhere, in the order of sizes
   std::map<std::string, std::string> lines, classes;
   std::string bound;
   double least = 0, most = 0;

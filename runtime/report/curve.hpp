@@ -1,7 +1,7 @@
 #pragma once
-// The report of `redblue curve`: the words of each kernel against M or a length, by formulas. Each
-// point has two lower bounds, one for every algorithm and one for the kernel's class. The report
-// can also name the least M for a given number of words.
+// The report of `redblue curve`: the words of each kernel against M or a length, computed by
+// formulas. Each point has two lower bounds, one for every algorithm and one for the kernel's
+// class. The report can also name the least M for a given number of words.
 
 #include <optional>
 #include <string>
@@ -19,8 +19,8 @@ struct Curve {
   enum class Over { M, n, d };
   struct Point {
     Task task;
-    std::vector<Choice> choices;  // none where nothing fits
-    Bound bound;                  // for every algorithm; a choice has the bound of its class
+    std::vector<Choice> choices;  // empty if no kernel fits
+    Bound bound;                  // for every algorithm; each choice has the bound of its class
   };
   // The least M in which a kernel moves at most `asked` words, and its plan there.
   struct Reached {
@@ -33,17 +33,19 @@ struct Curve {
 };
 std::string_view to_string(Curve::Over over);
 
-// Sizes from `from` to `to`, both included: powers of two and 1.5 times these, at most nine.
+// Returns sizes from `from` to `to`, both included: powers of two and 1.5 times these. If they are
+// fewer than nine, evenly spaced sizes are added.
 std::vector<Index> curve_sizes(Index from, Index to);
-// For a task of any M: from the least in which a kernel fits to the least power of two in which
-// words no longer fall. Throws: FastMemoryTooSmall where none fits in any.
+// Returns values of M for a task; its own M is ignored. They range from the least M in which a
+// kernel fits to the least power of two from which the words no longer fall. Throws:
+// FastMemoryTooSmall if no kernel fits in any M.
 std::vector<Index> curve_memories(const Task& task);
 
 // Requires: tasks of one level of fast memory. Throws: FastMemoryTooSmall if no kernel fits in any
 // task; as choices().
 Curve report_curve(const std::vector<Task>& tasks, Curve::Over over);
-// The least M; the M of the task is ignored. Throws: FastMemoryTooSmall if every kernel moves more
-// words in every M.
+// Returns the least M in which a kernel moves at most `words`. The M of the task is ignored.
+// Throws: FastMemoryTooSmall if every kernel moves more words in every M.
 Curve::Reached least_M_for(const Task& task, Words words);
 
 Description describe(const Curve& report);

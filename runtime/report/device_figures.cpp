@@ -13,12 +13,12 @@ namespace {
 
 using Figure = std::optional<double>;
 
-// What words come to.
+// Seconds and joules of the words moved.
 struct DeviceSums {
   Figure seconds, joules;
 };
 
-// Figures are of words of four bytes: `floats` as many as have the bytes that move.
+// Figures are for words of four bytes. `floats` is the number of such words with the bytes moved.
 DeviceSums products_of(const DeviceLevel& level, double floats) {
   DeviceSums of;
   if (level.bytes_per_second) {
@@ -34,7 +34,7 @@ Figure plus(const Figure& a, const Figure& b) {
   return a && b ? Figure(*a + *b) : std::nullopt;
 }
 
-// A sum has what all levels have.
+// The sum has seconds (or joules) only if all levels have them.
 DeviceSums sum_of(const Device& device, const MovedWords& moved) {
   DeviceSums sum{0, 0};
   for (std::size_t k = 0; k < device.levels.size(); ++k) {
@@ -48,7 +48,7 @@ CellValue rounded(const Figure& figure) {
   return CellValue(Json(figure)).shown(figure ? fmt::format("{:.4g}", *figure) : "-");
 }
 
-// The keys of a file, and what is in their place where it has no such figure.
+// The keys of a device file. A figure that the file lacks becomes `unknown`.
 Cells level_cells(const DeviceLevel& level, const CellValue& unknown) {
   const auto known = [&](const auto& figure) { return figure ? CellValue(*figure) : unknown; };
   const auto rounded_or = [&](const Figure& figure) { return figure ? rounded(figure) : unknown; };

@@ -1,7 +1,7 @@
 #pragma once
-// Devices in reports: what they are, and what words come to by the figures of a device's file. Its
-// seconds are words times the bytes of a word over bytes a second, its joules are words times
-// joules a word: products, and no prediction of what a run takes.
+// Devices in reports: their levels, and the seconds and joules that a device's file gives for the
+// words moved. Seconds are words * bytes of a word / bytes per second. Joules are words * joules
+// per word. Both are products and do not predict a run.
 
 #include <string>
 #include <string_view>
@@ -12,26 +12,29 @@
 
 namespace redblue {
 
-// The words that each level moved, and how wide they are. Figures are of words of four bytes.
+// The words moved at each level, and the bytes of a word. Figures of a device are for words of four
+// bytes.
 struct MovedWords {
   std::vector<Index> words;
   Index word_bytes = kFloatBytes;
 
-  // As many as have these bytes.
+  // Returns the number of four-byte words with the same number of bytes.
   [[nodiscard]] double floats(std::size_t level) const {
     return static_cast<double>(words[level]) * static_cast<double>(word_bytes) / kFloatBytes;
   }
 };
 
-// "device a100: L1 and shared memory of an SM (NVIDIA A100 white paper)", on one line.
+// Returns a device on one line: "device a100: L1 and shared memory of an SM (NVIDIA A100 white
+// paper)".
 std::string to_words(const Device& device);
-// {name, source, file, levels, seconds, joules}, with what these words come to at each level and at
-// all of them; null where the file has no such figure of a level. For people a table whose line
-// above it says `whose` words these are, if the device has figures. Requires: as many words as
-// levels.
+// Returns {name, source, file, levels, seconds, joules}, with seconds and joules for each level and
+// for their sum. They are null if the file lacks the figure. If the device has figures, the text
+// has a table; `whose` in the line above it names the words. Requires: `moved` has a number for
+// each level.
 Description device_figures(const Device& device, std::string_view whose, const MovedWords& moved);
 
-// Devices with their levels, for `redblue list --devices`. JSON has what a file of each holds.
+// Lists devices with their levels, for `redblue list --devices`. In JSON each device has the
+// members of its file.
 Description describe(const std::vector<Device>& devices);
 
 }  // namespace redblue

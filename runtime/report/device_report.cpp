@@ -26,7 +26,7 @@ std::string bytes_text(Index bytes) {
   return bytes % 1024 == 0 ? grouped(bytes / 1024) + " KiB" : grouped(bytes) + " bytes";
 }
 
-// The name without its room, which all share.
+// Returns the name without its folder, which is the same for all.
 std::string short_name(std::string_view kernel) {
   return std::string(kernel.substr(kernel.find('/') + 1));
 }
@@ -68,16 +68,17 @@ Json words_of(const std::optional<Choice>& choice) {
   return choice ? Json(choice->words.value()) : Json();
 }
 
-// The name of a kernel; null if none fits.
+// Returns the name of a kernel, or null if none fits.
 CellValue name_of(const Choice* choice) {
   const Json name = choice == nullptr ? Json() : Json(spelled(choice->plan));
   return CellValue(name).shown(choice == nullptr ? "none fits" : short_name(spelled(choice->plan)));
 }
 
-// A device has bytes, too.
+// "bytes" is the size of the device, so the bytes moved by the best kernel have other names. JSON
+// has them in `best`.
 const CellNames kBestBytes("bytes moved", "", "best_bytes");
 
-// `again`: the row above has the same device, which is not repeated.
+// If `again` is true, the row above has the same device, which is not repeated.
 Cells device_cells(const DeviceChoice& choice, bool again) {
   const PlannedMemory& device = choice.device;
   const Task& task = choice.task;

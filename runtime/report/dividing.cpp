@@ -13,7 +13,7 @@
 namespace redblue {
 namespace {
 
-constexpr int kFirst = 14;  // in half octaves
+constexpr int kFirst = 14;  // the first M is 2^(14/2)
 
 Index fast_words(int half_octaves) {
   return static_cast<Index>(std::floor(std::exp2(half_octaves / 2.0)));
@@ -84,7 +84,7 @@ std::string family_of(const Dividing& report) {
   return text;
 }
 
-// A line from bottom to top with its text above the plot, on this side of it.
+// Draws a vertical line. Its text stands above the plot, to the right or left of the line.
 std::string mark_at(double M, const std::string& text, bool right, int line_type) {
   return fmt::format(
       "set arrow from {0}, graph 0 to {0}, graph 1 nohead linetype {1} linewidth 1.5 back\n"
@@ -103,7 +103,7 @@ Dividing report_dividing(const Problem& problem, std::map<std::string, std::stri
   if (Z_QK > 0) {
     report.remark = Z_A * Z_A / Z_QK;
   }
-  // S with its indices, maxima and sums; beyond it, rows move everything once.
+  // Words of S with its indices, maxima and sums. In a larger M, rows move every word once.
   const auto whole = static_cast<double>(2 * of.S().stored() + 4 * problem.shape.n);
   for (int k = kFirst;; ++k) {
     const Index M = fast_words(k);

@@ -1,12 +1,12 @@
 #pragma once
-// What is said of a run of a kernel that is followed.
+// The description of a traced run: its kernel, sizes, mask and blocks.
 
 #include "kernels/plan.hpp"
 #include "runtime/trace/followed_run.hpp"
 
 namespace redblue {
 
-// With the mask, as it was typed, and the blocks.
+// Returns the description of a run of this plan. The mask is given as the user typed it.
 FollowedRun followed_of(const Plan& plan);
 
 }  // namespace redblue

@@ -61,7 +61,7 @@ std::string reason(const GridPlanReport& report) {
   }
   const char* const what = best.seconds ? "takes" : "receives";
   const char* const many = best.seconds ? "times as long" : "times as many";
-  // Of one rank nothing is received.
+  // A single rank receives no words.
   const bool compares = best.seconds || best.on.received > Words(0);
   if (report.choices.size() > 1 && compares) {
     text += fmt::format("; {}, the next, {} {:.3f} {}", to_string(report.choices[1].on.grid), what,

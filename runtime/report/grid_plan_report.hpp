@@ -1,6 +1,6 @@
 #pragma once
-// The report of `redblue plan KERNEL --ranks`: the grids of so many ranks on which a kernel fits,
-// by the words of the largest rank, or by time.
+// The report of `redblue plan KERNEL --ranks`: the grids of ranks on which a kernel fits. They are
+// sorted by the words of the largest rank, or by time.
 
 #include <optional>
 #include <string>
@@ -17,7 +17,8 @@ namespace redblue {
 struct GridChoice {
   PlannedGrid on;
   BesideRankBounds beside;
-  // Of the rank that computes longest, and of all messages on the longest path; with rates.
+  // Time of the rank that computes longest, plus the time of all messages on the longest path. Set
+  // if rates are known.
   std::optional<double> seconds;
 };
 
@@ -26,24 +27,24 @@ struct RanksAsked {
   Problem problem;
   Index M;
   Index ranks;
-  bool ring = false;                // as a ring, too
-  std::optional<Index> home = {};   // the words that a rank has room for
-  std::optional<Rates> rates = {};  // with links: least time first
+  bool ring = false;                // also plan a ring
+  std::optional<Index> home = {};   // largest home allowed, in words
+  std::optional<Rates> rates = {};  // with links; set to sort by time
   std::string said_home = "--home";
 };
 
 struct GridPlanReport {
   RanksAsked asked;
   std::optional<FastMemoryOrigin> M_from = {};
-  std::vector<GridChoice> choices = {};  // those with room for the home, best first
-  // The best one of all, where it is none of these.
+  std::vector<GridChoice> choices = {};  // grids with homes small enough, best first
+  // The best grid of all, set if its home is too large to be among `choices`.
   std::optional<GridChoice> with_more_room = {};
 };
 
-// By words: fewest words received by a rank, then fewest in an arena, then the smallest home. All
-// with as many groups of keys as columns: more groups move and keep more. Throws: ShapeMismatch for
-// what does not run on ranks; FastMemoryTooSmall; UsageError where no home is small enough, with
-// the least.
+// Sorts by time if the rates are set, then by words received by a rank, then by words of an arena,
+// then by home. Each plan has the default number of key groups, because more groups move and keep
+// more words. Throws: ShapeMismatch if the problem does not run on ranks; FastMemoryTooSmall.
+// Throws UsageError, with the smallest home, if every home is too large.
 GridPlanReport report_grids(const RanksAsked& asked);
 
 Description describe(const GridPlanReport& report);

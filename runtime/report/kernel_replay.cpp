@@ -19,7 +19,7 @@
 namespace redblue {
 namespace {
 
-// The names of operands and results: all else is a kernel's own.
+// Returns the names of operands and results. All other matrices are the kernel's own.
 std::set<std::string, std::less<>> kept_by(const Plan& plan) {
   const Kernel& kernel = find_kernel(plan.kernel);
   std::set<std::string, std::less<>> names;
@@ -36,8 +36,9 @@ Index longest_unit(const Plan& plan, ReplayUnit unit) {
   return unit == ReplayUnit::word ? 1 : plan.problem.shape.d;
 }
 
-// A product touches three words for its two operations. Of rows of d words two of three are along
-// the same index, and are touched for each pair of the others; or all three are touched for d each.
+// Estimates the accesses from the flops. A product touches three words for two operations. With
+// rows of d words, two of its three matrices have rows along the same index. These are touched for
+// each pair of the other indices. Or all three are touched for each d products.
 void refuse_too_many(const Plan& plan, ReplayUnit unit) {
   const Index longest = longest_unit(plan, unit), most = most_accesses(longest);
   const Index touches = unit == ReplayUnit::word ? 3 : 2;
@@ -48,7 +49,7 @@ void refuse_too_many(const Plan& plan, ReplayUnit unit) {
   }
 }
 
-// How the kernel's blocks cut rows, in a run for that alone.
+// Finds how the kernel's blocks cut rows, in a run made for this alone.
 RowCuts cuts_of(const Request& request) {
   RowCuts cuts;
   const RunHook cut = [&](Machine& machine, const Plan& plan, const auto& work) {
@@ -61,7 +62,7 @@ RowCuts cuts_of(const Request& request) {
   return cuts;
 }
 
-// What documents say of the run.
+// Returns the description of the run for documents.
 FollowedRun said_of(const Plan& plan) {
   FollowedRun run = followed_of(plan);
   run.more = {{"kernel", plan.kernel}, {"blocks", blocks_json(plan.blocks)}};
@@ -71,7 +72,7 @@ FollowedRun said_of(const Plan& plan) {
   return run;
 }
 
-// The largest lower bound that holds for the kernel in a fast memory of M words.
+// Returns the largest lower bound for this kernel as a function of M.
 std::function<Index(Index M)> bound_of(const Plan& plan) {
   return [plan](Index M) {
     const Task task = task_of(find_kernel(plan.kernel), plan.problem, M);

@@ -1,5 +1,5 @@
 #pragma once
-// A kernel's run, as its own schedule has it and as caches would.
+// Runs a kernel and records its accesses, so that caches can replay them.
 
 #include "runtime/replay/replay_report.hpp"
 #include "runtime/run/run.hpp"
@@ -10,8 +10,9 @@ struct KernelAccesses : TouchedRun {
   Report report;
 };
 
-// Runs the kernel, on inputs from a seed, for what it touches. Throws: as run(); UsageError for
-// several threads or heads, and where operations are not told; InputError for too many accesses.
+// Runs the kernel on inputs from a seed and records all accesses. Throws: as run(). Throws
+// UsageError for several threads or heads, and for a kernel that does not report all its
+// operations. Throws UsageError or InputError for too many accesses.
 KernelAccesses accesses_of(const Request& request, ReplayUnit unit = ReplayUnit::word);
 
 }  // namespace redblue

@@ -13,7 +13,7 @@
 namespace redblue {
 namespace {
 
-// Callgrind's events at the outer cache: misses, and misses that put a written line out.
+// Callgrind's events at the outer cache: misses, and misses that evict a written line.
 constexpr std::array kOuterEvents = {"DLmr", "DLmw", "ILdmr", "DLdmr", "DLdmw"};
 constexpr const char* kOutside = "(outside)";
 
@@ -31,9 +31,9 @@ void add(MeasuredPhase& to, const MeasuredPhase& more) {
   }
 }
 
-using Dumps = CallgrindProfile::mapped_type;  // of one kernel
+using Dumps = CallgrindProfile::mapped_type;  // the dumps of one kernel
 
-// The keys of a phase and of the total in the document of a run.
+// Reads a phase or the total in the document of a run.
 PhaseCounts counts_of(const Json& json, const std::string& path) {
   const auto count = [&](const char* key) { return json.at(key).get<Index>(); };
   return {.path = path,
@@ -42,7 +42,8 @@ PhaseCounts counts_of(const Json& json, const std::string& path) {
           .peak = count("peak")};
 }
 
-// The inner levels of a part of the document of a run; the machine's own is the last.
+// Reads the inner levels of a part of the document. The machine's own level is last there and is
+// dropped.
 std::vector<MeasuredLevel> inner_levels_of(const Json& part) {
   std::vector<MeasuredLevel> inner;
   if (!part.contains("levels")) {
@@ -115,7 +116,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
     phase.counted = counts_of(counted, path);
     put(std::move(phase));
   }
-  // Phases that only enclose others move no words, but their code occupies the cache.
+  // Phases that only enclose other phases move no words, but their code occupies the cache.
   MeasuredPhase outside;
   for (const auto& [path, counts] : dumps) {
     const bool listed = std::ranges::any_of(
@@ -128,7 +129,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
     outside.counted.path = kOutside;
     put(std::move(outside));
   }
-  // The lines that came in then only emptied the cache.
+  // The lines that came in here only emptied the cache, so they are not counted.
   MeasuredPhase left = simulated_phase(dumps, std::string(kLeft), caches);
   left.traffic->in = 0;
   if (left.inner_traffic) {
@@ -139,7 +140,7 @@ MeasuredPart simulated_part(const Json& document, const Json& part, const std::s
   return measured;
 }
 
-// Words that came into a cache, and that went out, as far as they are known.
+// Words that came into a cache and words that went out, as far as they are known.
 struct KnownTraffic {
   std::optional<Index> in = {}, out = {};
 
@@ -173,9 +174,9 @@ Json cache_json(const SimulatedCache& cache) {
   return {{"bytes", cache.bytes}, {"ways", cache.ways}, {"line", cache.line}};
 }
 
-// The row of a phase, or of the `whole` part. The table has a simulation's traffic, or else the
-// events, with lines in words. JSON and CSV have both. As one of `levels` it has no events, and the
-// lines into the level's cache.
+// Returns the row of a phase, or of the whole part if `whole` is true. The table has the traffic of
+// a simulation, or else the events, with lines converted to words. JSON and CSV have both. A row of
+// one of several levels (`of_levels`) has no events. It has the lines into that level's cache.
 Cells measured_cells(const Measurement& measurement, const MeasuredPhase& phase, const IoCount& io,
                      const KnownTraffic& traffic, bool whole, bool of_levels) {
   const bool simulated = measurement.simulation.has_value();
@@ -215,7 +216,7 @@ Cells measured_cells(const Measurement& measurement, const MeasuredPhase& phase,
   return cells;
 }
 
-// A row for each phase, and the last one for the whole part.
+// Returns a row for each phase and a last row for the whole part.
 std::vector<Cells> part_rows(const Measurement& measurement, const MeasuredPart& part) {
   const auto row = [&](const MeasuredPhase& phase, bool whole) {
     return measured_cells(measurement, phase, phase.counted.io, known_traffic(phase), whole, false);
@@ -226,7 +227,7 @@ std::vector<Cells> part_rows(const Measurement& measurement, const MeasuredPart&
   return rows;
 }
 
-// The rows of a level, from the innermost out; the machine's is the last.
+// Returns the rows of a level. Level 0 is the innermost; the last level is the machine's.
 std::vector<Cells> level_rows(const Measurement& measurement, const MeasuredPart& part,
                               std::size_t level) {
   const bool inner = level < part.inner.size();
@@ -256,7 +257,7 @@ Index M_of(const MeasuredPart& part, std::size_t level) {
   return level < part.inner.size() ? part.inner[level].M : part.M;
 }
 
-// The cells of CSV after those of a phase.
+// The CSV cells after the cells of a phase.
 Cells last_cells(const Measurement& measurement, const MeasuredPart& part, std::size_t level) {
   Cells cells = {{in_csv("operands"), to_cell(measurement.operands)}};
   if (!part.inner.empty()) {
@@ -270,8 +271,9 @@ Cells last_cells(const Measurement& measurement, const MeasuredPart& part, std::
   return cells;
 }
 
-// The levels, from the innermost out. The text leaves out one that the machine's own table shows:
-// without a simulation that has no lines of its cache beside the counts.
+// Adds the levels, from the innermost out. With a simulation, the text leaves out the machine's own
+// level, because the main table shows it. Without a simulation, the main table has no lines of its
+// cache.
 void add_levels(Description& of, const Measurement& measurement, const MeasuredPart& part) {
   for (std::size_t level = 0; level <= part.inner.size(); ++level) {
     const bool inner = level < part.inner.size();
@@ -293,7 +295,7 @@ void add_levels(Description& of, const Measurement& measurement, const MeasuredP
   }
 }
 
-// The kernel with its own table, and its levels.
+// Describes a kernel: its main table and its levels.
 Description describe(const Measurement& measurement, const MeasuredPart& part) {
   Description of;
   of.facts(only_in_csv(kernel_cells(part.kernel, part.shape, part.M)));
@@ -312,7 +314,7 @@ std::string words(const SimulatedCache& cache) {
                      cache.line);
 }
 
-// The meaning of the columns.
+// Explains the columns.
 std::string legend(const Measurement& measurement) {
   if (const auto& caches = measurement.simulation) {
     const bool first = caches->level == CacheLevel::L1;
@@ -364,7 +366,7 @@ Measurement simulated_measurement(const std::string& report, const CallgrindProf
   for (const char* name : kOuterEvents) {
     measurement.events.push_back({name});
   }
-  // The spelling by which the run labels its events.
+  // The name by which the run labels its events.
   const auto asked = parse_kernel_name(document.at("kernel").get<std::string>());
   const bool shared = document.contains("sharing");
   measurement.kernel = simulated_part(

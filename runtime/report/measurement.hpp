@@ -1,6 +1,6 @@
 #pragma once
-// The report of `redblue measure`: phase by phase the counted words, and beside them the traffic or
-// the events of a cache.
+// The report of `redblue measure`: for each phase, the words counted by redblue and the traffic or
+// events measured in a cache.
 
 #include <cstdint>
 #include <optional>
@@ -25,11 +25,11 @@ struct MeasuredPhase {
   PhaseCounts counted;
   std::vector<std::int64_t> events;         // in the order of Measurement::events
   std::optional<LineTraffic> traffic = {};  // in words; set if both directions are known
-  // Words that came into the inner cache of a simulation that looks at it.
+  // Words that came into the inner cache, if the simulation reports that cache.
   std::optional<Index> inner_traffic = {};
 };
 
-// An inner level of fast memory: what was counted there.
+// The words counted at an inner level of fast memory.
 struct MeasuredLevel {
   Index M = 0;
   std::vector<PhaseCounts> phases;
@@ -41,7 +41,7 @@ struct MeasuredPart {
   Shape shape;
   Index M = 0;
   Blocks blocks;
-  std::string mask = {};  // empty: none was asked for
+  std::string mask = {};  // empty without a mask
   Activation activation = Activation::softmax;
   std::vector<MeasuredPhase> phases;
   MeasuredPhase total;
@@ -51,13 +51,14 @@ struct MeasuredPart {
 struct Measurement {
   std::string via;                       // "papi" or "callgrind"
   std::string version;                   // "PAPI 7.0.0", "callgrind-3.19.0"
-  std::string source;                    // the origin of the sizes of caches
-  std::string simd;                      // the vector instructions
-  std::optional<Simulation> simulation;  // via callgrind
+  std::string source;                    // the source of the cache sizes
+  std::string simd;                      // the vector instructions that the kernel used
+  std::optional<Simulation> simulation;  // set if via callgrind
   std::vector<MeasuredEvent> events;
   MeasuredPart kernel;
-  std::optional<MeasuredPart> forward;  // the pass that made O and L, if they were not given
-  // Of several levels of fast memory, the caches that they stand for, from the innermost out.
+  std::optional<MeasuredPart> forward;  // the pass that computed O and L, if they were not given
+  // For several levels of fast memory: the cache that each level stands for, from the innermost
+  // out.
   std::vector<CacheLevel> caches = {};
   std::vector<FastMemoryOrigin> inner_from = {};
   std::optional<FastMemoryOrigin> M_from;
@@ -65,15 +66,15 @@ struct Measurement {
   std::optional<std::uint64_t> seed;  // set if an operand comes from it
 };
 
-// The counts of a run and, beside them, those of callgrind. `report` is the run's JSON document.
-// The caches of several levels are those of the simulation. Throws: std::runtime_error if the
-// profile lacks a phase of the run.
+// Joins the counts of a run with callgrind's. `report` is the run's JSON document. With several
+// levels, their caches are the caches of the simulation. Throws: std::runtime_error if the profile
+// lacks a phase of the run.
 Measurement simulated_measurement(const std::string& report, const CallgrindProfile& profile,
                                   const Simulation& simulation);
 
-// Words that a cache moved over words that the machine counted, of the kernel. Both directions if
-// they are known, else the words that came in: a written line comes in first. Nothing if neither is
-// known.
+// Returns the cache's words divided by the machine's words, for the kernel. The cache's words are
+// those in and out if both are known, else the words in. A written line comes in first, so it is
+// among them. Returns nullopt if neither is known.
 std::optional<double> traffic_ratio(const Measurement& measurement, CacheLevel level);
 
 Description describe(const Measurement& measurement);

@@ -28,7 +28,7 @@ Index words_that_stay(const NestLine& line) {
   return sum.value();
 }
 
-// The table leaves 0 out.
+// The table shows an empty cell for 0.
 CellValue moved(Words words) {
   const CellValue value = words.value();
   return words == Words(0) ? value.shown("") : value;

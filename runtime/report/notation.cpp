@@ -11,7 +11,7 @@
 namespace redblue {
 namespace {
 
-// "S.rows" is the block rows of the phase S.
+// Splits "S.rows", the block `rows` of the phase S, at its last point.
 std::pair<std::string_view, std::string_view> split_name(std::string_view name) {
   const std::size_t point = name.rfind('.');
   return point == std::string_view::npos ? std::pair<std::string_view, std::string_view>("", name)
@@ -31,7 +31,7 @@ std::string latex_block(std::string_view name) {
   return index.empty() ? letter : fmt::format("{}_{{{}}}", letter, index);
 }
 
-// Factors that are the same as one power.
+// Joins equal factors into one power.
 std::vector<std::string> powers(const std::vector<std::string>& factors, Notation notation) {
   std::vector<std::string> all;
   for (std::size_t k = 0; k < factors.size();) {
@@ -263,7 +263,7 @@ std::vector<std::string> FormulaWriter::conditions() const {
   for (const auto& [name, size] : of_.fixed()) {
     all.push_back(fmt::format("{} = {}", name, size));
   }
-  // At least 3 and at most 3 is 3.
+  // "At least 3" and "at most 3" become "= 3".
   const auto has = [&](Condition condition, Condition::Is is) {
     condition.is = is;
     return std::ranges::count(of_.conditions(), condition) > 0;

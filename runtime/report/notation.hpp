@@ -1,5 +1,5 @@
 #pragma once
-// Formulas in the notations that people read, and programs do.
+// Writes formulas as plain text, as LaTeX and as SymPy programs.
 
 #include <string>
 #include <string_view>
@@ -11,33 +11,34 @@ namespace redblue {
 
 enum class Notation { text, latex, sympy };
 
-// Fast memory of less than the paper's d^2 words; of as many or more, and at most n d; of more.
+// The size of M: M < d^2 (small), d^2 <= M <= n d (large), n d < M (beyond).
 enum class Regime { small, large, beyond };
 
-// Of the quantities of a case.
+// Writes formulas in the quantities of a case. Keeps a reference to the case.
 class FormulaWriter {
  public:
   FormulaWriter(const FormulaCase& of, Notation notation) : of_(of), notation_(notation) {}
 
-  // n, B_{r}, S_rows
+  // Returns the name of a quantity: n, B_{r}, S_rows.
   [[nodiscard]] std::string quantity(std::size_t which) const;
-  // Its terms, of the highest degree first, each with its sign, the first without a plus.
+  // Returns the terms from the highest degree down, each with its sign. The first has no plus.
   [[nodiscard]] std::vector<std::string> terms(const Polynomial& of) const;
   [[nodiscard]] std::vector<std::string> terms(const std::vector<LeadingTerm>& of) const;
-  // "about", between a block and what M has room for.
+  // Returns "about" or its sign, for "Br about M/(4 d)".
   [[nodiscard]] std::string_view about() const {
     return notation_ == Notation::latex ? "\\approx" : "about";
   }
-  // With the block as M has room for, which is M.
+  // block_of_M() returns the largest block that fits in M, as a formula in M. The next terms()
+  // writes the terms in M, with this formula for the block.
   [[nodiscard]] std::string block_of_M(const BlockOfM& block) const;
   [[nodiscard]] std::vector<std::string> terms(const std::vector<LeadingTerm>& of,
                                                const BlockOfM& block) const;
   [[nodiscard]] std::string sum(const std::vector<std::string>& terms) const;
-  // The largest of them.
+  // Returns the maximum of the polynomials.
   [[nodiscard]] std::string largest(const std::vector<Polynomial>& of) const;
-  // How M is to d^2, and to n d where it is no less than d^2.
+  // Returns the conditions on M for a regime.
   [[nodiscard]] std::vector<std::string> regime(Regime regime) const;
-  // All conditions of the case.
+  // Returns all conditions of the case.
   [[nodiscard]] std::vector<std::string> conditions() const;
 
  private:
@@ -52,7 +53,7 @@ class FormulaWriter {
   Notation notation_;
 };
 
-// The name of a phase in LaTeX, or of a block.
+// Returns the name of a phase or a block in LaTeX.
 std::string latex_name(std::string_view name);
 
 }  // namespace redblue

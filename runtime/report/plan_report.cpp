@@ -18,7 +18,7 @@ double over_bound(const LevelChoice& level) {
   return *quotient(level.words().value(), level.bound.words);
 }
 
-// The origin of the times, and the kernels whose times are guesses.
+// Returns the origin of the times, and the kernels without measured rates.
 std::string rates_text(const PlanReport& report) {
   std::set<std::string> unmeasured;
   const auto look_at = [&](const std::string& kernel) {
@@ -37,7 +37,7 @@ std::string rates_text(const PlanReport& report) {
                      fmt::join(unmeasured, ", "));
 }
 
-// A weighted sum is a count where a word costs 1, and a number of this size else.
+// A weighted sum is a number of words only if each word costs 1, so it is not grouped.
 std::string to_words(double weighted) {
   return fmt::format("{:.6g}", weighted);
 }
@@ -46,7 +46,7 @@ double over_weighted_bound(const Choice& choice) {
   return *choice.weighted / *choice.weighted_bound;
 }
 
-// The reason for the first choice, of several levels.
+// Returns the reason for the first choice, with several levels.
 std::string reason_in_levels(const PlanReport& report) {
   const Choice& best = report.choices.front();
   const std::string time = best.seconds ? to_ms(*best.seconds) + " ms for its words, " : "";
@@ -63,7 +63,7 @@ std::string reason_in_levels(const PlanReport& report) {
                            to_words(next), *next.weighted / *best.weighted);
 }
 
-// The reason for the first choice.
+// Returns the reason for the first choice.
 std::string reason(const PlanReport& report) {
   if (!report.level_bounds.empty()) {
     return reason_in_levels(report);
@@ -77,7 +77,7 @@ std::string reason(const PlanReport& report) {
     return beginning + "; no other kernel fits";
   }
   const Choice& next = report.choices[1];
-  // Balanced, a choice that moves too many words has no seconds.
+  // With the balanced objective, a choice that moves too many words has no seconds.
   if (best.seconds && next.seconds) {
     return fmt::format("{}; {}, the next, takes {:.3f} times as long", beginning, to_words(next),
                        *next.seconds / *best.seconds);
@@ -91,7 +91,8 @@ std::string reason(const PlanReport& report) {
                            to_words(next), *quotient(next.words.value(), best.words.value()));
 }
 
-// What regrouping a pattern for both passes moves, once for many calls.
+// Returns the words moved to regroup a sparse pattern for both passes. This is done once for many
+// calls.
 std::optional<Regrouping> regrouping(const Choice& choice) {
   std::optional<Regrouping> sum = redblue::regrouping(choice.plan);
   if (sum && choice.forward) {
@@ -101,7 +102,7 @@ std::optional<Regrouping> regrouping(const Choice& choice) {
   return sum;
 }
 
-// Why kernels on densified operands are not among the choices.
+// Says why kernels on densified operands are not among the choices.
 std::string to_words(const LeftOut& left_out) {
   const std::string which =
       fmt::format("kernels of dense operands under a mask of these {} live pairs",
@@ -120,11 +121,11 @@ struct PlanLine {
   CellValue kernel = nullptr, forward = nullptr, densified = nullptr, blocks = nullptr;
   std::optional<Index> words = {}, bound = {};
   std::optional<double> seconds = {};
-  std::optional<std::string> kind = {};  // the bound that the words are beside
+  std::optional<std::string> kind = {};  // the kind of bound that the words are compared with
   const AsRow* as = nullptr;
 };
 
-// Rates are of planned blocks: other kernels have no time.
+// Rates hold for planned blocks, so rows of other kernels have no time.
 Cells line_cells(const PlanReport& report, const PlanLine& line) {
   const bool counted = line.as != nullptr && line.as->counted;
   const Problem& problem = report.task.problem;
@@ -150,7 +151,7 @@ Cells line_cells(const PlanReport& report, const PlanLine& line) {
                       tiles_cells(line.as));
 }
 
-// At one level of several, where that is not null.
+// Returns the line of a choice, or of one of its levels if `level` is not null.
 PlanLine line_of(const Choice& choice, const LevelChoice* level = nullptr) {
   const Bound& bound = level != nullptr ? level->bound : choice.bound;
   return {.name = to_words(choice),
@@ -209,7 +210,8 @@ Json choice_json(const PlanReport& report, const Choice& choice) {
        {has_levels ? "levels" : "", levels}});
 }
 
-// The table of several levels: a row for each choice, and one for every algorithm.
+// Returns the table for several levels: a row for each choice, and a row for the bound of every
+// algorithm.
 std::vector<Cells> level_table(const PlanReport& report) {
   const bool timed = report.choices.front().seconds.has_value();
   const auto row = [&](const std::string& kernel, const std::optional<double>& seconds, double sum,
@@ -246,7 +248,7 @@ std::vector<Cells> level_table(const PlanReport& report) {
   return rows;
 }
 
-// What a word costs at each level, and by what the kernels are ordered.
+// Says what a word costs at each level, and how the kernels are sorted.
 std::string to_words_of_costs(const PlanReport& report) {
   const Memory& memory = report.task.memory;
   std::string text =
@@ -260,7 +262,7 @@ std::string to_words_of_costs(const PlanReport& report) {
   return text + "\n";
 }
 
-// The words of each level, of the first choice.
+// Returns the words of the first choice at each level.
 MovedWords words_of_levels(const PlanReport& report) {
   const Choice& best = report.choices.front();
   std::vector<Index> words;
@@ -271,7 +273,8 @@ MovedWords words_of_levels(const PlanReport& report) {
           report.task.problem.word_bytes.value_or(kFloatBytes)};
 }
 
-// The rows of the choices and, beside them, of other kernels; for people of every algorithm, too.
+// Adds a row for each choice and each kernel with its own tiles. The text also has a row for every
+// algorithm.
 void add_choices(Description& of, const PlanReport& report) {
   std::vector<Cells> rows =
       rows_of(report.choices, [&](const Choice& its) { return line_cells(report, line_of(its)); });

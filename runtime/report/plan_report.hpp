@@ -1,6 +1,6 @@
 #pragma once
-// The report of `redblue plan`: all kernels that fit, by words or by time, and the largest proven
-// bound.
+// The report of `redblue plan`: all kernels that fit, sorted by words or by time, and the largest
+// proven bound.
 
 #include <optional>
 #include <string>
@@ -19,31 +19,32 @@ struct PlanReport {
   Task task;
   std::optional<FastMemoryOrigin> M_from = {};  // set if M is a share of a cache
   std::vector<Choice> choices = {};
-  Bound bound;  // of every algorithm
+  Bound bound;  // for every algorithm
   Objective objective = Objective::words;
   std::optional<Rates> rates;  // set if times are known
   std::optional<LeftOut> left_out = std::nullopt;
   // For several levels.
-  std::vector<FastMemoryOrigin> inner_from = {};  // the cache behind each inner M
-  std::vector<Bound> level_bounds = {};           // the largest bound of every algorithm at each
-  double weighted_bound = 0;                      // their weighted sum
-  std::vector<std::string> of_one_level = {};     // kernels left out: they work in one level
-  std::string word_costs_from = {};               // the calibration with the costs of words, if any
-  std::optional<Device> device = std::nullopt;    // that gave M and the inner levels
-  std::vector<AsRow> as = {};  // tiles of others, if they are asked for; in one level only
+  std::vector<FastMemoryOrigin> inner_from = {};  // the cache that gave each inner M
+  std::vector<Bound> level_bounds = {};  // at each level: the largest bound for every algorithm
+  double weighted_bound = 0;             // their weighted sum
+  // Kernels left out because they work in one level only.
+  std::vector<std::string> of_one_level = {};
+  std::string word_costs_from = {};             // the calibration with the costs of words, if any
+  std::optional<Device> device = std::nullopt;  // gave M and the inner levels
+  std::vector<AsRow> as = {};  // other kernels' tiles, if requested; for one level only
 };
 
-// The exception for a task that no kernel fits.
+// Returns the exception for a task that no kernel fits.
 FastMemoryTooSmall no_kernel_fits(const Task& task);
 
-// `only`: the spelling of one kernel, or empty for all. Throws: FastMemoryTooSmall if none fits,
-// and the errors of choices() and lower_bounds().
+// Plans a task. `only` is the name of one kernel, or empty for all. Throws: FastMemoryTooSmall if
+// none fits, and the errors of choices() and lower_bounds().
 PlanReport report_plan(const Task& task, Objective objective, const std::optional<Rates>& rates,
                        std::string_view only = {});
 
-// The words of a choice, divided by the words of the bound of its class.
+// Returns the words of a choice divided by the bound of its class.
 double over_bound(const Choice& choice);
-// Milliseconds, as "1.25".
+// Returns milliseconds: "1.25".
 std::string to_ms(double seconds);
 
 Description describe(const PlanReport& report);

@@ -15,7 +15,7 @@
 namespace redblue {
 namespace {
 
-// Results go between ranks under their names, or as "O of groups".
+// Results travel between ranks under their own names or as "O of groups".
 bool is_part_of_result(const Plan& plan, std::string_view phase) {
   return std::ranges::any_of(
       find_kernel(plan.kernel).returned(plan.problem), [&](const Signature& result) {
@@ -27,7 +27,7 @@ RankTask task_of(const Plan& plan, const Grid& grid) {
   return {find_kernel(plan.kernel).pass, plan.problem, grid.ranks()};
 }
 
-// The most that any of these ranks begins with, and ends with.
+// Returns the most words that a single rank holds at the start and at the end.
 Held held_by(const Plan& plan, const Grid& grid, const std::vector<MovedByRank>& ranks) {
   const RankTask task = task_of(plan, grid);
   const GridPlan on(find_kernel(plan.kernel), plan, grid);
@@ -42,7 +42,8 @@ Held held_by(const Plan& plan, const Grid& grid, const std::vector<MovedByRank>&
   return most;
 }
 
-// What the proofs of small homes and of arenas ask of a forward pass with weights, and of no other.
+// Returns why the bounds on small homes and arenas do not hold, or "". Their proofs assume, only
+// for a forward pass with weights, that a rank begins the sum of each row once.
 std::string makes_a_sum_again(const Plan& plan, const Grid& grid) {
   return find_kernel(plan.kernel).pass == Pass::forward && key_groups_of(plan) > grid.columns
              ? "a rank begins the sum of a row anew for each of its groups of keys: the proof "

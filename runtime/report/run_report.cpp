@@ -21,10 +21,10 @@
 namespace redblue {
 namespace {
 
-// Flops beyond 63 bits are left out. Words beyond 63 bits are refused before.
+// Stands for flops beyond 63 bits, which are left out. Words beyond 63 bits are refused earlier.
 constexpr Index kTooMany = -1;
 
-// The counts by the formula, for a kernel that did not run.
+// Returns the counts by the formula, for a kernel that did not run.
 PhaseCounts predicted(const PhaseCost& cost) {
   return {.path = cost.path,
           .io = {.reads = cost.reads.value(), .writes = cost.writes.value()},
@@ -33,20 +33,21 @@ PhaseCounts predicted(const PhaseCost& cost) {
           .indices = {.reads = cost.index_reads.value(), .writes = cost.index_writes.value()}};
 }
 
-// The speed of the whole run, copies included; 0 for a run too short for the clock.
+// Returns the speed of the whole run, copies included; 0 for a run too short for the clock.
 double gflops(const Part& part) {
   const double seconds = part.counted->seconds->total;
   return seconds > 0 ? 1e-9 * static_cast<double>(part.counted->total.operations.flops) / seconds
                      : 0;
 }
 
-// Seconds outside phases: making matrices, starting workers, waiting for the last.
+// Returns the seconds outside phases: creating matrices, starting workers, waiting for the last
+// worker.
 double seconds_outside(const RunCounts::Seconds& seconds) {
   return seconds.total - std::accumulate(seconds.phases.begin(), seconds.phases.end(), 0.0);
 }
 
-// Words counted beyond the formula. One read too many and one write too few do not cancel out; nor
-// do an index and a value.
+// Returns the words counted beyond the formula. An extra read and a missing write do not cancel
+// out, and neither do an index and a value.
 std::string difference(const PhaseCounts& counted, const PhaseCounts& formula) {
   const IoCount off = counted.io - formula.io;
   const std::string words = (off.reads < 0) == (off.writes < 0) || off.reads == 0 || off.writes == 0
@@ -58,7 +59,7 @@ std::string difference(const PhaseCounts& counted, const PhaseCounts& formula) {
                            grouped((counted.indices - formula.indices).io()));
 }
 
-// One fast memory of a part: what was counted there, or what the formulas say where it did not run.
+// One fast memory of a part, with the counts of its run, or of the formulas if it did not run.
 struct Level {
   Index M;
   const std::vector<PhaseCost>* formula;
@@ -66,7 +67,8 @@ struct Level {
   PhaseCounts total;
 };
 
-// From the innermost out; of levels of equal words each is the machine's.
+// Returns the levels of a part from the innermost out. Without inner levels it returns `equal`
+// copies of the machine's level.
 std::vector<Level> levels_of(const Part& part, std::size_t equal) {
   std::vector<Level> all;
   const auto add = [&](Index M, const std::vector<PhaseCost>& formula, const auto* counted) {
@@ -87,7 +89,7 @@ std::vector<Level> levels_of(const Part& part, std::size_t equal) {
   return all;
 }
 
-// The members of the total that phases lack.
+// Returns the members that the total has and phases lack.
 Cells total_cells(const Part& part) {
   Cells cells;
   if (part.counted) {
@@ -106,8 +108,9 @@ Cells total_cells(const Part& part) {
   return cells;
 }
 
-// The row of a phase, or of the `whole` part. `seconds` are set if it ran. As one of `levels` it
-// has less: operations, seconds and kinds of words are those of the machine.
+// Returns the row of a phase, or of the whole part if `whole` is true. `seconds` is set if it ran.
+// A row of one of several levels (`of_levels`) has no operations, seconds and kinds of words. They
+// belong to the machine.
 Cells count_cells(const Part& part, const Level& level, const PhaseCounts& counted,
                   const PhaseCost& cost, const std::optional<double>& seconds, bool whole,
                   bool of_levels) {
@@ -150,7 +153,7 @@ Cells count_cells(const Part& part, const Level& level, const PhaseCounts& count
        {of_formula("formula.peak", "formula_peak"), formula.peak}});
 }
 
-// A row for each phase, and the last one for the whole part; each ends with `last`.
+// Returns a row for each phase and a last row for the whole part. `last` ends each row.
 std::vector<Cells> level_rows(const Part& part, const Level& level, bool of_levels,
                               const Cells& last) {
   const auto seconds = part.counted ? part.counted->seconds : std::nullopt;
@@ -169,8 +172,8 @@ std::vector<Cells> level_rows(const Part& part, const Level& level, bool of_leve
   return rows;
 }
 
-// The phases in which operands are brought into the layout that the others read, which serves many
-// calls. Without a path where there are none.
+// Returns the sum of the phases that bring operands into the layout of the other phases. This work
+// serves many calls. The path is empty if the kernel has no such phases.
 PhaseCost preparation(const std::vector<PhaseCost>& phases) {
   constexpr std::string_view kPrepare = "prepare";
   PhaseCost sum{};
@@ -201,7 +204,7 @@ Json words_json(const IoCount& io, Index peak) {
   return {{"reads", io.reads}, {"writes", io.writes}, {"io", io.io()}, {"peak", peak}};
 }
 
-// One rank: counted where it ran, and the formulas of the same.
+// Returns one rank, with the counts of a run if it ran and with the formulas.
 Json rank_json(const Ranks& ranks, Index rank) {
   const auto at = static_cast<std::size_t>(rank);
   const RankCost& formula = ranks.formula[at];
@@ -229,7 +232,7 @@ Json rank_json(const Ranks& ranks, Index rank) {
   return json;
 }
 
-// What ranks received, sent and moved, and where that is not what the formulas say.
+// Says what ranks received, sent and moved, and where the counts differ from the formulas.
 std::string to_words_of_ranks(const Part& part) {
   const Ranks& ranks = *part.ranks;
   const Index largest = ranks.largest();
@@ -275,7 +278,7 @@ void add_ranks(Description& of, const Part& part) {
   of.text(to_words_of_ranks(part));
 }
 
-// "K, V from bfloat16; Q from float64".
+// Returns "K, V from bfloat16; Q from float64".
 std::string converted_words(const Report& report) {
   std::map<std::string, std::vector<std::string>> names;
   for (const auto& [name, type] : report.converted) {
@@ -288,7 +291,7 @@ std::string converted_words(const Report& report) {
   return words;
 }
 
-// The speed, and the shares of several workers.
+// Returns a text on the speed and the shares of several workers.
 std::string speed(const Part& part) {
   if (!part.counted || part.peak_gflops == 0) {
     return "";
@@ -308,7 +311,8 @@ std::string speed(const Part& part) {
   return text;
 }
 
-// Bytes that did not move, because they were at hand, are subtracted in the text.
+// Cells for bytes of a store. The text shows bytes found in memory with a minus, because they did
+// not move.
 Cells bytes_cells(const StoreBytes& bytes) {
   return {{{"words", "words", ""}, bytes.words},
           {{"granules", "whole_granules", ""}, bytes.whole_granules},
@@ -345,7 +349,7 @@ std::vector<Cells> traffic_rows(const StoreReport& store) {
   return rows;
 }
 
-// What a rank moved, of all purposes.
+// Returns the bytes that a rank moved for all purposes.
 Cells rank_cells(Index rank, const StoreReport::OfRank& of) {
   StoreTraffic all;
   for (const auto& [_, traffic] : of.traffic) {
@@ -364,7 +368,7 @@ Cells rank_cells(Index rank, const StoreReport::OfRank& of) {
 
 Description describe(const StoreReport& store) {
   const auto or_null = [](const auto& text) { return text.empty() ? Json() : Json(text); };
-  // Ranks may have their checkpoints in a store, and make no requests to it.
+  // Ranks may keep their checkpoints in a store without reading or writing operands there.
   const bool of_checkpoints = store.engine.empty();
   Description of;
   of.fact("directory", store.directory);
@@ -408,7 +412,7 @@ Description describe(const StoreReport& store) {
   return of;
 }
 
-// The words of both kernels, unless O and L came with the request.
+// Returns the words of both kernels, unless the request gave O and L.
 std::optional<Index> total_from_nothing(const Report& report) {
   if (!report.from_nothing) {
     return std::nullopt;
@@ -416,13 +420,14 @@ std::optional<Index> total_from_nothing(const Report& report) {
   return (Words(report.kernel.io()) + (report.forward ? report.forward->io() : 0)).value();
 }
 
-// The name as it was asked for, or the spelling of the kernel that the planner chose.
+// Returns the name in the request, or the name of the kernel that the planner chose.
 std::string name_of(const Report& report) {
   const Plan& plan = report.kernel.plan;
   return report.asked == plan.kernel ? plan.kernel : spelled(plan);
 }
 
-// The words that each level moved, of all parts; the machine's level counts as often as `equal`.
+// Returns the words that all parts moved at each level. Without inner levels it has `equal` copies
+// of the machine's level.
 std::vector<Index> moved_at_levels(const Report& report, std::size_t equal) {
   std::vector<Index> words;
   for (const Part* part : {&report.kernel, report.forward ? &*report.forward : nullptr}) {
@@ -441,15 +446,16 @@ MovedWords words_of_levels(const Report& report) {
   return {moved_at_levels(report, 1), report.kernel.plan.problem.word_bytes.value_or(kFloatBytes)};
 }
 
-// The words of all levels, each at the cost that the request says. Requires: costs.
+// Returns the sum of the words of all levels, weighted with the costs in the request. Requires:
+// costs.
 double weighted(const Report& report) {
   const std::vector<Index> words = moved_at_levels(report, report.equal_levels);
   return std::inner_product(report.word_costs.begin(), report.word_costs.end(), words.begin(), 0.0);
 }
 
-// A bound, the words over it, and with those of the forward kernel. Bounds are of algorithms that
-// may be given O and L, and hold from nothing as well: where the kernel is given those of a forward
-// kernel, both are said.
+// A bound and its ratios. `given` is the ratio of the kernel alone, `ratio` of the kernel and its
+// forward kernel. Bounds are for algorithms that may be given O and L, so they also hold for
+// computing from nothing. If a forward kernel computes O and L, the report has both ratios.
 struct OverBound {
   std::optional<Bound> bound;
   double given = 0, ratio = 0;
@@ -492,7 +498,7 @@ bool has_levels(const Report& report) {
   return !report.kernel.levels.empty() || report.equal_levels > 1;
 }
 
-// "8192/262144"
+// Returns "8192/262144".
 std::string M_levels(const std::vector<Level>& levels) {
   std::string text;
   for (const Level& level : levels) {
@@ -501,7 +507,7 @@ std::string M_levels(const std::vector<Level>& levels) {
   return text;
 }
 
-// The cells of CSV after those of a phase.
+// The CSV cells after the cells of a phase.
 Cells last_cells(const Report& report, const std::vector<Level>& levels, std::size_t level) {
   Cells cells = {{in_csv("operands"), to_cell(report.operands)}};
   if (has_levels(report)) {
@@ -511,7 +517,7 @@ Cells last_cells(const Report& report, const std::vector<Level>& levels, std::si
   return cells;
 }
 
-// All levels, of which the machine's own is in the text before.
+// Adds all levels. The text leaves out the machine's own level, because the main table has it.
 void add_levels(Description& of, const Report& report, const Part& part) {
   const std::vector<Level> levels = levels_of(part, report.equal_levels);
   for (std::size_t k = 0; k < levels.size(); ++k) {
@@ -533,7 +539,7 @@ void add_levels(Description& of, const Report& report, const Part& part) {
   }
 }
 
-// What a pattern takes before, once for many calls.
+// Adds the words that prepare a sparse pattern, once for many calls.
 void add_preparation(Description& of, const Part& part) {
   if (const auto prepare = regrouping(part.plan)) {
     of.fact("prepare", regrouping_json(*prepare));
@@ -544,7 +550,7 @@ void add_preparation(Description& of, const Part& part) {
   }
 }
 
-// A kernel on one machine or on ranks, with one level of fast memory or several.
+// Describes a kernel on one machine or on ranks, with one or several levels of fast memory.
 Description describe(const Report& report, const Part& part) {
   const Plan& plan = part.plan;
   const std::vector<Level> levels = levels_of(part, 1);
@@ -567,7 +573,7 @@ Description describe(const Report& report, const Part& part) {
   return of;
 }
 
-// The median of several runs, the least and the most.
+// Adds the median, the least and the most seconds of several runs.
 void add_repeated(Description& of, std::vector<double> seconds) {
   if (seconds.empty()) {
     return;
@@ -585,7 +591,7 @@ void add_repeated(Description& of, std::vector<double> seconds) {
 
 // ---- the problem ---------------------------------------------------------------------------
 
-// As it was asked for: of sparse operands, also where the kernel takes them as dense ones.
+// Returns the problem of the request. It is sparse also if the kernel takes its operands as dense.
 Problem asked_problem(const Report& report) {
   const Problem& problem = report.kernel.plan.problem;
   return report.densified.dense() ? problem : problem.with_sparsity(report.densified);
@@ -654,7 +660,7 @@ void add_problem(Description& of, const Report& report) {
 void add_operands(Description& of, const Report& report) {
   if (report.kernel.counted || report.seed) {
     of.fact("context.simd", simd_target());
-    of.fact("seed", report.seed);  // null: none came from it
+    of.fact("seed", report.seed);  // null if the seed was not used
     of.fact("operands", origins_json(report.operands));
     of.fact("converted", report.converted.empty() ? absent() : CellValue(report.converted));
   }
@@ -666,7 +672,7 @@ void add_operands(Description& of, const Report& report) {
   }
 }
 
-// Bounds, costs and a device, after all words.
+// Adds bounds, costs and a device, after all words.
 void add_beside(Description& of, const Report& report) {
   const OverBound over = over_bound(report, report.bound, report.kernel.io(),
                                     total_from_nothing(report).value_or(report.kernel.io()));

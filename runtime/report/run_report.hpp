@@ -11,13 +11,13 @@
 
 namespace redblue {
 
-// On one line.
+// Returns the verdict on one line.
 std::string to_words(const Verdict& verdict);
-// "A1, A2 from files; X made; Y from seed 7".
+// Returns the sources of operands: "A1, A2 from files; X made".
 std::string to_words(const Origins& operands, const std::optional<std::uint64_t>& seed);
-// {A1: file, A2: file, X: made, Y: seed}
+// Returns {A1: file, A2: file, X: made, Y: seed}.
 Json origins_json(const Origins& operands);
-// "A1=file A2=file X=made Y=seed", a cell of CSV.
+// Returns "A1=file A2=file X=made Y=seed", a cell of CSV.
 std::string to_cell(const Origins& operands);
 Description describe(const Report& report);
 

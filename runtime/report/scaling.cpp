@@ -145,7 +145,7 @@ Picture scaling_picture(const Scaling& report) {
   double least = 0, most = 0;
   Index from = report.points.front().ranks, to = report.points.back().ranks;
   const auto line = [&](Index ranks, Index words) {
-    if (words == 0) {  // has no place on this axis
+    if (words == 0) {  // the axis is logarithmic
       return std::string();
     }
     const auto at = static_cast<double>(words);

@@ -1,6 +1,6 @@
 #pragma once
-// The report of `redblue plot ranks`: the words of one rank against the number of ranks that share
-// a problem, on the best grid and on a ring, beside the lower bound; and those of runs.
+// The report of `redblue plot ranks`: the words of one rank against the number of ranks. It
+// compares the best grid, a ring, the lower bound and measured runs.
 
 #include <optional>
 #include <string>
@@ -16,9 +16,10 @@ namespace redblue {
 struct Scaling {
   struct OnGrid {
     Grid grid;
-    Index received = 0;  // all words, by the rank that receives most: fewest on the best grid
-    // Those of links that the bound counts, of the rank that has most: sources that it receives,
-    // and parts of results that it sends, without the running sum of g.
+    // All words received by the rank that receives the most. The best grid has the fewest.
+    Index received = 0;
+    // The words of links that the bound counts, of the rank with the most: sources that it
+    // receives, and parts of results that it sends. The running sum g is left out.
     Index words = 0;
     std::optional<Index> bound = {};
     std::optional<double> ratio = {};
@@ -26,7 +27,7 @@ struct Scaling {
   struct Point {
     Index ranks;
     OnGrid best;
-    std::optional<OnGrid> ring;  // ranks x 1, if it fits in M
+    std::optional<OnGrid> ring;  // ranks x 1, if the kernel fits in M
   };
   struct Run {
     std::string file;
@@ -40,10 +41,10 @@ struct Scaling {
   std::vector<Run> runs = {};
 };
 
-// For 2, 4, 8, ... and `most` ranks. `runs`: files of `redblue run --format json` of this kernel
-// and problem on ranks. Requires: `most` is at least 2. Throws: ShapeMismatch for what does not run
-// on ranks; FastMemoryTooSmall
-// where it fits on no grid; InputError, std::system_error for files.
+// Reports 2, 4, 8, ... and `most` ranks. `runs` are files of `redblue run --format json` of this
+// kernel and problem on ranks. Requires: `most` is at least 2. Throws: ShapeMismatch if the problem
+// does not run on ranks. Throws FastMemoryTooSmall if the kernel fits on no grid. Throws InputError
+// and std::system_error for files.
 Scaling report_scaling(const Kernel& kernel, const Problem& problem, Index M, Index most,
                        const std::vector<std::string>& runs);
 

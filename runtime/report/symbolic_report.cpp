@@ -35,7 +35,7 @@ std::string wrapped(const Texts& pieces, std::string_view between, std::string_v
 // A metric of a phase.
 struct Line {
   std::string_view name;
-  std::optional<Texts> terms;  // of a peak one, which is whole
+  std::optional<Texts> terms;  // a peak is a single term
 };
 std::vector<Line> lines_of(const SymbolicPhase& phase, const FormulaWriter& writer) {
   const auto moved = [&](const std::optional<Polynomial>& of) -> std::optional<Texts> {
@@ -69,7 +69,7 @@ std::string_view to_string(Regime regime) {
   return "";
 }
 
-// The assumptions of the formulas: regime, blocks, order of sizes.
+// Returns the assumptions of the formulas: regime, blocks, order of sizes.
 Texts assumptions(const SymbolicReport& report, const FormulaWriter& writer) {
   Texts all = report.regime ? writer.regime(*report.regime) : Texts();
   const Texts conditions = writer.conditions();
@@ -83,7 +83,7 @@ std::string lengths(const FormulaCase& of) {
                      of.is_length(3) ? fmt::format(", dv = {}", sizes[3]) : "");
 }
 
-// The sizes that the blocks and the assumptions are of.
+// Returns the sizes that give the blocks and the assumptions.
 std::string sizes_of_plan(const SymbolicReport& report) {
   return fmt::format("{}, M = {}{}", lengths(report.formula.of), report.plan.M,
                      report.plan.blocks.begin() == report.plan.blocks.end()
@@ -94,7 +94,7 @@ std::string_view whose_sizes(const SymbolicReport& report) {
   return report.is_example ? "example sizes" : "sizes";
 }
 
-// The share of the leading terms in the words of the plan.
+// Returns the share of the leading terms in the plan's words.
 double leading_part(const SymbolicReport& report, const std::vector<LeadingTerm>& leading) {
   const Sizes& sizes = report.formula.of.sizes();
   double sum = 0;
@@ -112,7 +112,7 @@ double leading_part(const SymbolicReport& report, const std::vector<LeadingTerm>
   return sum / static_cast<double>((all.reads + all.writes).value());
 }
 
-// The block, as leading terms write it.
+// Returns the block as a formula in M.
 std::string about(const FormulaWriter& writer, const BlockOfM& block) {
   return fmt::format("{} {} {}", writer.quantity(block.block), writer.about(),
                      writer.block_of_M(block));
@@ -145,7 +145,8 @@ Json phase_json(const SymbolicReport& report, const SymbolicPhase& phase) {
   return json;
 }
 
-// The terms that dominate for large n and m. They have M instead of a block, if the kernel has one.
+// The terms that dominate for large n and m. `block` is set if the kernel has a block that the
+// terms can express by M.
 struct Leading {
   std::vector<LeadingTerm> terms;
   std::optional<BlockOfM> block;

@@ -12,19 +12,19 @@
 namespace redblue {
 
 struct SymbolicReport {
-  Plan plan;  // of the case
+  Plan plan;  // the plan that the formulas describe
   SymbolicFormula formula;
   std::optional<FastMemoryOrigin> M_from = {};
-  std::optional<Regime> regime = {};  // of the plan; nothing where it has no blocks
-  bool is_example = false;  // redblue chose the plan's sizes, for a regime that was asked for
+  std::optional<Regime> regime = {};  // regime of the plan; not set if it has no blocks
+  bool is_example = false;            // redblue chose sizes for the regime that the user named
 };
 
-// Of what `counted` counts. Throws: UsageError where that is more than one kernel in one fast
-// memory, or depends on more than lengths.
+// Returns the formulas for a counted kernel. Throws: UsageError if `counted` has several kernels,
+// several levels or ranks, or if its words depend on more than lengths.
 SymbolicReport report_symbolic(const Report& counted);
 
 Description describe(const SymbolicReport& report);
-// Equations of amsmath; and a program for SymPy.
+// Return equations for amsmath, and a program for SymPy.
 std::string to_latex(const SymbolicReport& report);
 std::string to_sympy(const SymbolicReport& report);
 

@@ -23,35 +23,35 @@
 namespace redblue {
 namespace {
 
-// As far out as 63 bits of words allow. Large caches need d^2 << M << nd: else the words of X, and
-// words that are read once, show beside n^2 d^2 / M. Small caches need sqrt(M) << d << n: else n^2
-// and n d^2 / sqrt(M) show.
+// Sizes as extreme as words of 63 bits allow. Large caches need d^2 << M << nd. Otherwise the words
+// of X, and the words that are read once, show next to n^2 d^2 / M. Small caches need sqrt(M) << d
+// << n. Otherwise n^2 and n d^2 / sqrt(M) show.
 constexpr FitPoints kLarge{"large", {26, 30}, {6, 8}, {6, 10}};
 constexpr FitPoints kSmall{"small", {21, 25}, {12, 14}, {-16, -12}};
-// The edge at which the paper's cap on Br does not bind yet.
+// The lower edge of large caches, d^2 <= M <= 4 d^2. The paper's cap on Br does not bind yet there.
 constexpr FitPoints kEdge{"large, M <= 4 d^2", {24, 28}, {6, 8}, {0, 2}};
-// The region in which the second term of small caches is the larger one: sqrt(M) << n << d. For
-// large caches it never is: nd >= M >= d^2 excludes d > n.
+// The region where the second term of small caches is the larger one: sqrt(M) << n << d. For large
+// caches it never is, because nd >= M >= d^2 excludes d > n.
 constexpr FitPoints kWide{"small, d >> n", {12, 14}, {20, 22}, {8, 12}, false};
 
-// Supports mix: s^2 >= 2 d, so that nearly all pairs are live.
+// The supports of rows overlap: s^2 >= 2 d, so that nearly all pairs are live.
 constexpr EntryFamily kMixed{"U", 512};
 constexpr std::array<Index, 3> kMixedEntries = {32, 64, 128};
 constexpr FitPoints kSparseLarge{"U, large", {10, 12}, {}, {1, 3}, true, kMixed, kMixedEntries};
-// Further from M = n s, beyond which S stays as a whole.
+// Further below M = n s. Above it, S stays in fast memory as a whole.
 constexpr FitPoints kSparseFar{"U, large, far", {12, 14}, {}, {1, 3}, true, kMixed, kMixedEntries};
-// Of s = 32 the product S = A1 X needs more than s^2 / 8 words.
+// s = 32 is left out, because then S = A1 X needs more than s^2 / 8 words.
 constexpr FitPoints kSparseSmall{"U, small", {10, 12}, {}, {-3, -1}, true, kMixed, {40, 64, 128}};
-// S = A1 X has all entries, and is not made.
+// S = A1 X has all entries and is not computed.
 constexpr FitPoints kFullX{"D, large", {13, 15}, {}, {12, 14}, false, EntryFamily{"D", 16, true},
                            {4, 8, 12}};
 
 struct Measured {
   std::string by;
   Words words;
-  Words index = {};  // those of them that are no values
+  Words index = {};  // words of indices among them
   Words peak = {};
-  Words core = {}, index_of_core = {};  // of the phase of this name
+  Words core = {}, index_of_core = {};  // words of the phase `core`
 
   [[nodiscard]] double of(const Counted& counted) const {
     const auto [of, indices] =
@@ -107,7 +107,8 @@ Measured bound(const Task& task) {
   return {fmt::format("bound: {}", active.name), active.words};
 }
 
-// At the points of grids. What a family has stored is made once for all M and all kernels.
+// Makes the task at each point of a grid. It generates the entries of a family once for all M and
+// all kernels.
 class Tasks {
  public:
   explicit Tasks(Task of) : of_(std::move(of)) {}
@@ -145,7 +146,7 @@ double power(const Exponents& exponents, const Sample& at) {
          std::pow(static_cast<double>(at.M), exponents.M);
 }
 
-// The law of the words that are counted so.
+// Fits the power law of the words that `counted` selects.
 Fit fit_of(const FitPoints& grid, const Claim& claim, const std::vector<Measured>& found,
            const Counted& counted) {
   std::vector<Sample> samples = grid.points();
@@ -167,7 +168,8 @@ Fit fit_of(const FitPoints& grid, const Claim& claim, const std::vector<Measured
   return fit;
 }
 
-// Where S = A1 X is made before, once more without that: it takes words that the law is not about.
+// Returns the ways to count. If S = A1 X is computed first, they include counts without it, because
+// the law is not about its words.
 std::vector<Counted> ways_of(const FitPoints& grid) {
   if (grid.family->full_X) {
     return {{}, {.index = false}};
@@ -175,7 +177,7 @@ std::vector<Counted> ways_of(const FitPoints& grid) {
   return {{}, {.index = false}, {.before = false}, {.index = false, .before = false}};
 }
 
-// A row for each way to count.
+// Returns a row for each way to count.
 std::vector<Row> fitted(const Claim& claim, const FitPoints& grid, Tasks& tasks,
                         const Source& source, const std::vector<Counted>& ways = {{}}) {
   std::vector<Measured> found;
@@ -204,8 +206,9 @@ Claim small_second_term(const char* which, const char* from) {
   return {"backward", which, "small", from, "n d^2 / sqrt(M)", {1, 2, -0.5}};
 }
 
-// The law of Theorem 4.5, a lower bound: for lower bounds a claim of the paper, and for kernels, of
-// which the paper has none, a law beside. Exponents are within a tenth of themselves, or `of_M`.
+// The law of Theorem 4.5, a lower bound. For our bounds it is a claim of the paper. For kernels it
+// is only a law to compare with, because the paper has no upper bound. The tolerance is a tenth of
+// each exponent, and `of_M` times the exponent of M.
 Claim sparse(const char* cache, const char* says, const Exponents& exponents, bool of_kernel,
              double of_M) {
   return {"sparse",
@@ -247,7 +250,7 @@ std::vector<Sample> FitPoints::points() const {
 }
 
 const std::vector<SparseLaw>& sparse_laws() {
-  // L alone has the paper's laws; of a whole pass, dense A3, Y and dO are most words.
+  // Only L follows the paper's laws. In a whole pass most words belong to the dense A3, Y and dO.
   static const std::vector<SparseLaw> laws = {sparse_large(kFullX),
                                               sparse_small(kSparseSmall),
                                               sparse_large(kSparseLarge, "logsumexp/sparse-rows"),
@@ -270,7 +273,7 @@ std::vector<Row> sparse_rows(const std::vector<SparseLaw>& laws) {
 
 Table1 report_table1(const std::vector<SparseLaw>& laws) {
   Table1 report;
-  // A row for each source of words that should follow the claim.
+  // Adds a row for each source of words that should follow the claim.
   const auto add = [&](const Claim& claim, const FitPoints& grid, const Task& task,
                        std::initializer_list<Source> sources) {
     Tasks tasks(task);
@@ -278,7 +281,8 @@ Table1 report_table1(const std::vector<SparseLaw>& laws) {
       std::ranges::move(fitted(claim, grid, tasks, source), std::back_inserter(report.rows));
     }
   };
-  // Like the algorithms, rows of large caches start from O and L, rows of small ones from nothing.
+  // Rows of large caches start from O and L, rows of small caches from nothing, as their algorithms
+  // do.
   const Task forward{.pass = Pass::forward};
   const Task given{.pass = Pass::backward, .known = Known::O_and_L};
   const Task nothing{.pass = Pass::backward, .known = Known::nothing};

@@ -13,7 +13,7 @@
 namespace redblue {
 namespace {
 
-// Two digits after the point, without the sign of a zero.
+// Returns two digits after the point, and 0.00 without a sign.
 std::string two_digits(double value) {
   return fmt::format("{:.2f}", std::round(100 * value) / 100 + 0.0);
 }
@@ -22,7 +22,7 @@ std::string to_words(const FitPoints::Octaves& octaves) {
   return fmt::format("2^{}..2^{}", octaves.from, octaves.to);
 }
 
-// The exponents that are not the claim's, by their names.
+// Returns the exponents that miss the claim, with their names.
 std::vector<std::string> off(const Row& row) {
   std::vector<std::string> found;
   const Exponents& exponents = row.fit.law.exponents;
@@ -51,7 +51,7 @@ std::string what_counts(const Row& row) {
              : row.by;
 }
 
-// The claims that the fits contradict, with their rows.
+// Returns the claims that the fits contradict, with their rows.
 std::string unlike_claimed(const Table1& report) {
   std::vector<std::string> names;
   for (const Row& row : report.rows) {
@@ -62,7 +62,7 @@ std::string unlike_claimed(const Table1& report) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, "; "));
 }
 
-// The grids of all fits, without repetition.
+// Returns the grids of all fits, without repetition.
 std::vector<FitPoints> grids(const Table1& report) {
   std::vector<FitPoints> found;
   for (const Row& row : report.rows) {
@@ -99,7 +99,7 @@ Json to_json(const Exponents& exponents, std::string_view width) {
   return {{"n", exponents.n}, {std::string(width), exponents.d}, {"M", exponents.M}};
 }
 
-// Of d and s a row has one.
+// A row has either d or s.
 Cells width_cells(const Row& row) {
   const auto cell = [&](const std::string& name) {
     const bool its = name == row.fit.grid.width();

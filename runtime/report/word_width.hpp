@@ -1,5 +1,6 @@
 #pragma once
-// Words beside bytes, where a request says how wide a word is (Problem::word_bytes).
+// Texts and cells for the bytes of words, if a request sets the width of a word
+// (Problem::word_bytes).
 
 #include <optional>
 #include <string>
@@ -10,13 +11,14 @@
 
 namespace redblue {
 
-// "in words", or "in words of 2 bytes"; and what a sum weighs, where that is more than a word.
+// Returns "in words" or "in words of 2 bytes", and the weight of a word of sums if it is more than
+// one word.
 std::string in_words(const Problem& problem);
-// The bytes of so many words, or of none that are known, as a cell of this name; of no form without
-// a width. Throws: CountOverflow.
+// Returns a cell with the bytes of `words`, or with null if `words` is unknown. Without a width the
+// cell appears in no form. Throws: CountOverflow.
 Cell bytes_cell(const std::optional<Index>& width, const std::optional<Index>& words,
                 const CellNames& names = "bytes");
-// The width itself and that of sums, in JSON and CSV.
+// Returns the width of words and of sums, for JSON and CSV.
 Cells width_cells(const Problem& problem);
 
 }  // namespace redblue

@@ -14,7 +14,7 @@ namespace {
 
 using Fact = std::pair<std::string, std::string>;
 
-// "L2 cache", "512 KiB, lines of 64 bytes, 8 ways"
+// Returns "L2 cache" and "512 KiB, lines of 64 bytes, 8 ways".
 Fact fact_of_cache(const JsonField& cache) {
   constexpr Index kKiB = 1024;
   const Index bytes = cache["bytes"].words();
@@ -53,7 +53,7 @@ std::vector<Fact> facts_of(const JsonField& context) {
       for (const JsonField& cache : value.items()) {
         caches.push_back(fact_of_cache(cache));
       }
-      for (auto cache = caches.begin(); cache != caches.end();) {  // equal ones are neighbours
+      for (auto cache = caches.begin(); cache != caches.end();) {  // equal caches are neighbours
         const auto next =
             std::find_if(cache, caches.end(), [&](const Fact& f) { return f != *cache; });
         const auto equal = next - cache;

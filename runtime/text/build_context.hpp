@@ -1,5 +1,5 @@
 #pragma once
-// What documents say of the build that wrote them, and how people read it.
+// The build that wrote a document, as JSON and as text for people.
 
 #include <string>
 #include <utility>
@@ -10,12 +10,12 @@
 
 namespace redblue {
 
-// A key that changes its meaning changes this number.
+// Version of the documents. It changes when a key changes its meaning.
 inline constexpr int kSchema = 1;
 
-// The build, as a document's "context" begins.
+// Returns the first members of a document's "context".
 Json build_json();
-// A context for people: names and texts of all that is known. Throws: InputError.
+// Returns a context for people: names and texts of everything known. Throws: InputError.
 std::vector<std::pair<std::string, std::string>> facts_of(const JsonField& context);
 
 }  // namespace redblue

@@ -9,7 +9,7 @@
 namespace redblue {
 namespace {
 
-// The value without groups of digits.
+// Returns the value without groups of digits.
 std::string plain(const Json& json) {
   return json.is_string()            ? json.get<std::string>()
          : json.is_boolean()         ? (json.get<bool>() ? "yes" : "no")

@@ -40,27 +40,28 @@ CellNames in_json(std::string key);
 CellNames in_csv(std::string column);
 CellNames in_json_and_csv(const std::string& name);
 
-// A value and its look. People see whole numbers in groups of three digits, yes or no for booleans,
-// and "-" for null. CSV has yes or no, and nothing for null.
+// A value and its appearance. By default people see whole numbers in groups of three digits, yes or
+// no for booleans, and "-" for null. CSV has yes or no, and an empty cell for null.
 struct CellValue {
   Json json;
-  std::string text = {};  // replaces the above for people if `reworded`
+  std::string text = {};  // replaces the default for people if `reworded`
   bool reworded = false;
   bool quoted = false;  // always in quotes in CSV
-  bool absent = false;  // no member in JSON, nothing in CSV
+  bool absent = false;  // no member in JSON, an empty cell in CSV
   bool left = false;    // the column of the table is aligned to the left
 
   template <class T>
   requires std::constructible_from<Json, T> CellValue(T&& value) : json(std::forward<T>(value)) {}
   [[nodiscard]] CellValue shown(std::string as) const;
 };
-// People see `digits` digits after the point and the unit, or `unknown` for null.
+// Makes a cell value. People see `digits` digits after the point and the unit, or `unknown` for
+// null.
 CellValue decimals(const std::optional<double>& value, int digits, std::string_view unit = "",
                    const char* unknown = "-");
-// a / b, where both are known.
+// Returns a / b, if both are known.
 std::optional<double> quotient(const std::optional<Index>& a, const std::optional<Index>& b);
 CellValue always_quoted(std::string_view text);
-// In a column that is aligned to the left.
+// Makes a value in a column that is aligned to the left.
 CellValue to_the_left(std::string_view text);
 // No value in this row. People see "-".
 CellValue absent();
@@ -71,12 +72,12 @@ struct Cell {
 };
 using Cells = std::vector<Cell>;
 Cells joined(Cells cells, const Cells& more, const Cells& third = {}, const Cells& fourth = {});
-// Without their names in the other forms.
+// Remove the names of cells in the other forms.
 Cells only_in_table(Cells cells);
 Cells only_in_json(Cells cells);
 Cells only_in_csv(Cells cells);
 Cells not_in_csv(Cells cells);
-// The cells of each thing, as `cells_of` makes them.
+// Returns the cells of each thing, as `cells_of` makes them.
 template <class Things, class CellsOf>
 std::vector<Cells> rows_of(const Things& things, const CellsOf& cells_of) {
   std::vector<Cells> rows;
@@ -86,14 +87,15 @@ std::vector<Cells> rows_of(const Things& things, const CellsOf& cells_of) {
   return rows;
 }
 
-// The table, with the titles of the first row. Requires: a row; the same titles in all rows.
+// Returns the table, with the titles of the first row. Requires: a row; the same titles in all
+// rows.
 std::string table_of(const std::vector<Cells>& rows);
 Json json_of(const Cells& cells);
 Json json_of(const std::vector<Cells>& rows);
-// One line, with its newline.
+// Return one line, with its newline.
 std::string csv_head(const Cells& cells);
 std::string csv_line(const Cells& cells);
-// The head and all lines. Requires: a row; the same columns in all rows.
+// Returns the head and all lines. Requires: a row; the same columns in all rows.
 std::string csv_of(const std::vector<Cells>& rows);
 
 }  // namespace redblue

@@ -6,7 +6,7 @@
 namespace redblue {
 namespace {
 
-// Those that have a name for this form.
+// Returns the rows that have a name in this form.
 std::vector<Cells> rows_in(const std::vector<Cells>& rows, std::string CellNames::*form) {
   std::vector<Cells> found;
   std::ranges::copy_if(rows, std::back_inserter(found), [&](const Cells& row) {
@@ -15,7 +15,7 @@ std::vector<Cells> rows_in(const std::vector<Cells>& rows, std::string CellNames
   return found;
 }
 
-// Members of an object within the object are set, too.
+// Sets members, and merges objects inside objects.
 void set_members(Json& json, const Json& members) {
   for (const auto& [key, value] : members.items()) {
     if (value.is_object() && json.contains(key) && json.at(key).is_object()) {
@@ -26,7 +26,7 @@ void set_members(Json& json, const Json& members) {
   }
 }
 
-// Adds the cells of facts that have columns, or replaces those of the same.
+// Adds the cells of facts that have columns. They replace cells with the same column.
 void set_columns(Cells& head, const Cells& facts) {
   for (const Cell& cell : facts) {
     const std::string& column = cell.names.column;

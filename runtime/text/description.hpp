@@ -1,6 +1,6 @@
 #pragma once
-// A report, described once: lines for people, facts and tables, in the order of the text. The text,
-// the document of JSON and the lines of CSV are made from it.
+// A report, described once: text for people, facts and tables, in the order of the text. The text,
+// the JSON document and the CSV lines are all made from it.
 //
 //   Description describe(const NestReport& report) {
 //     Description of;
@@ -26,26 +26,28 @@ namespace redblue {
 
 class Description {
  public:
-  // Text alone: whole lines, as they are; or one line.
+  // Add text for people only. text() takes whole lines, say() formats one line.
   void text(std::string lines);
   template <class... Args>
   void say(fmt::format_string<Args...> form, Args&&... args) {
     text(fmt::format(form, std::forward<Args>(args)...) + "\n");
   }
-  // A member of JSON, unless it is absent or has no key. "total.reads" is a member of a member.
+  // Adds a member of JSON, unless it is absent or has no key. "total.reads" is the member reads of
+  // the object total.
   void fact(std::string_view key, const CellValue& value);
-  // Members of JSON, by the keys of the cells. Those with columns come before the cells of each row
-  // that follows, here and in parts; a later one replaces an earlier one of this column.
+  // Adds members of JSON, named by the keys of the cells. Cells with CSV columns are repeated at
+  // the start of each CSV line that follows, also in parts. A later cell replaces an earlier cell
+  // with the same column.
   void facts(const Cells& cells);
-  // All members of an object.
+  // Adds all members of an object.
   void members(const Json& object);
-  // Rows. Each form takes those that have names for it. JSON has them in the array `key`, after
-  // those of earlier tables with this key; without a key it has none.
+  // Adds rows. Each form shows the rows that have names for it. JSON appends them to the array
+  // `key`; without a key, JSON leaves them out.
   void table(std::string key, std::vector<Cells> rows);
-  // The same, whose last row is the member `total` of JSON.
+  // Adds rows. In JSON the last row is the member `total`, not an element of the array.
   void table(std::string key, const std::string& total, std::vector<Cells> rows);
-  // Another description, whose members of JSON are those of this one; those of the object `key`; or
-  // those of the next element of the array `key`.
+  // Add another description. In JSON, add() puts its members into this object, member() into the
+  // object `key`, and element() into a new element of the array `key`.
   void add(const Description& more);
   void member(std::string key, const Description& part);
   void element(std::string key, const Description& part);
@@ -58,7 +60,7 @@ class Description {
   enum class Kind { text, facts, table, member, element };
   struct Item {
     Kind kind;
-    std::string text;  // or the key
+    std::string text;  // the text, or the key of another kind
     std::vector<Cells> rows = {};
     std::shared_ptr<const Description> part = {};
   };
@@ -74,7 +76,7 @@ Json json_of(const Description& of);
 std::string to_json(const Description& of);
 std::string to_csv(const Description& of);
 
-// A report that `describe` describes.
+// A report that describe() accepts.
 template <class Report>
 concept Described = requires(const Report& report) {
   { describe(report) } -> std::same_as<Description>;

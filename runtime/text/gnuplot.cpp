@@ -20,14 +20,14 @@
 namespace redblue {
 namespace {
 
-// Okabe and Ito, Color Universal Design (2008). Grey replaces black, the colour of texts. Yellow is
-// last, because thin yellow lines are hard to see.
+// Colours by Okabe and Ito, Color Universal Design (2008). Grey replaces black, the colour of
+// texts. Yellow is last, because thin yellow lines are hard to see.
 constexpr std::array kColours = {"#0072B2", "#E69F00", "#009E73", "#D55E00",
                                  "#CC79A7", "#56B4E9", "#999999", "#F0E442"};
 constexpr std::array kPoints = {7, 5, 9, 13, 11, 4, 6, 8};
-// Dashes are longer than the marks on them. The first line matters most and is solid.
+// Dashes are longer than the points on them. The first line matters most and is solid.
 constexpr std::array kDashes = {"1", "(14,4)", "(14,4,3,4)", "(6,3)", "(14,4,3,4,3,4)"};
-// Solid light areas (gnuplot's pattern 3) alternate with hatched ones of darker lines.
+// Solid light areas (gnuplot's pattern 3) alternate with darker hatched areas.
 struct Fill {
   const char* colour;
   int pattern;
@@ -41,8 +41,8 @@ constexpr std::array<Fill, 20> kFills = {
 struct FormatFacts {
   std::string_view extension;
   std::string_view terminal;
-  std::string_view end;  // the last bytes of every whole file
-  std::size_t after;     // the most bytes after these: empty lines, a checksum
+  std::string_view end;  // the bytes near the end of every complete file
+  std::size_t after;     // the most bytes after `end`: empty lines, a checksum
 };
 // In the order of PictureFormat.
 constexpr std::array<FormatFacts, 4> kFormats = {{{".svg", "svg", "</svg>", 2},
@@ -54,7 +54,7 @@ const FormatFacts& facts_of(PictureFormat format) {
   return kFormats[static_cast<std::size_t>(format)];
 }
 
-// In pixels of the SVG. A PNG has twice as many, for print.
+// Sizes in pixels of the SVG. A PNG has twice as many pixels, for print.
 constexpr double kWidth = 960;
 constexpr double kHeight = 540;
 constexpr double kFont = 13;
@@ -66,7 +66,7 @@ constexpr double kBelow = 3.7 * kLine;  // the numbers of an axis and its label
 constexpr double kLetterWidth = 0.62;
 constexpr std::size_t kCaptionLine = 140;
 
-// The text in lines of at most kCaptionLine letters. A longer word has a line to itself.
+// Breaks a text into lines of at most kCaptionLine letters. A longer word has a line to itself.
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream words(text);
@@ -101,8 +101,8 @@ std::string terminal(PictureFormat format) {
       name, kWidth / kInch, kHeight / kInch, kFont, 72 / kInch * kCairo);
 }
 
-// The error in gnuplot's output. It follows the line that it is about: "script" line 3: what.
-// Warnings may precede it.
+// Returns the error in gnuplot's output. It follows the script line that it is about: "script" line
+// 3: what. Warnings may precede it.
 std::string complaint(const std::string& said) {
   std::istringstream lines(said);
   std::string first;
@@ -120,22 +120,22 @@ std::string complaint(const std::string& said) {
   return first.empty() ? "without a word" : first;
 }
 
-// Whether the picture is complete: gnuplot reports no error when the disk is full.
+// Returns whether the picture is complete. gnuplot reports no error when the disk is full.
 bool is_whole(std::string_view picture, PictureFormat format) {
   const FormatFacts& facts = facts_of(format);
   const std::size_t at = picture.rfind(facts.end);
   return at != std::string_view::npos && picture.size() - at - facts.end.size() <= facts.after;
 }
 
-// A text in gnuplot's quotes, with nothing raised.
+// Returns a text in gnuplot's quotes, without raising powers.
 std::string in_quotes(std::string_view text) {
   std::string quoted = "'";
   for (const char letter : text) {
-    // The text must fit on one line of the script. Single quotes switch off everything but
-    // themselves.
+    // The text must fit on one line of the script. Inside single quotes only a single quote is
+    // special.
     const bool control = std::iscntrl(static_cast<unsigned char>(letter)) != 0;
-    // A doubled quote ends the string after a backslash; any quote without its pair ends the
-    // protection of an @.
+    // A single quote is written as "\047" outside the quotes. After a backslash a doubled quote
+    // would end the string. An unpaired quote would end the protection of an @.
     quoted += letter == '\'' ? R"(' . "\047" . ')" : std::string(1, control ? ' ' : letter);
   }
   return quoted + "'";
@@ -155,7 +155,7 @@ std::string tics_of(char axis, const std::vector<Tick>& ticks) {
   return fmt::format("set {}tics ({}) nomirror out\n", axis, tics);
 }
 
-// A few multiples of 1, 2 or 5 times a power of ten.
+// Returns a few multiples of 1, 2 or 5 times a power of ten.
 std::vector<double> even(double least, double most, double finest) {
   constexpr int kAtMost = 6;
   double step = finest;
@@ -165,14 +165,14 @@ std::vector<double> even(double least, double most, double finest) {
   std::vector<double> found;
   const double first = std::ceil(least / step);
   for (int k = 0; k <= kAtMost && (first + k) * step <= most;
-       ++k) {  // beyond 2^53, ++first is none
+       ++k) {  // beyond 2^53, ++first would not change it
     found.push_back((first + k) * step);
   }
   return found;
 }
 
-// The exponent of the power of ten at or below a positive number. 0 for the length of an axis that
-// has no points, or one.
+// Returns the exponent of the power of ten at or below a positive number. Returns 0 for the length
+// of an axis with one point or none.
 int exponent(double number) {
   if (!(number > 0) || std::isinf(number)) {
     return 0;
@@ -180,7 +180,7 @@ int exponent(double number) {
   return static_cast<int>(std::floor(std::log10(number) + 1e-9));
 }
 
-// 0.25; 1,500; 2×10^8 with a power; 10^8.
+// Returns 0.25 or 1,500; with a power 2×10^8 or 10^8.
 std::string text_of(double number, std::optional<int> power) {
   if (number == 0 || !power) {
     return number == std::floor(number) ? grouped(static_cast<Index>(number))
@@ -200,7 +200,7 @@ std::optional<PictureFormat> picture_format(const std::filesystem::path& file) {
 
 namespace {
 
-// Nothing in it says how it is set.
+// Escapes the characters that gnuplot would take as markup.
 std::string as_it_is(std::string_view text) {
   std::string plain;
   for (const char c : text) {
@@ -241,8 +241,8 @@ std::string size_text(Index size) {
 }
 
 std::string gnuplot_tics(char axis, Index most, Index least) {
-  constexpr double kLong = 1e6;  // larger numbers are written as powers, in which
-  constexpr double kFine = 1e4;  // neighbours that are nearer would look alike
+  constexpr double kLong = 1e6;  // larger numbers are written as powers of ten
+  constexpr double kFine = 1e4;  // closer neighbours would look alike as powers
   const std::vector<double> numbers =
       even(static_cast<double>(least), static_cast<double>(most), 1);
   const double last = numbers.back();
@@ -279,7 +279,7 @@ std::string gnuplot_log_tics(char axis, double least, double most) {
   const auto named = [](const std::vector<Tick>& ticks) {
     return std::ranges::count_if(ticks, [](const Tick& tick) { return !tick.text.empty(); });
   };
-  // Powers of ten suffice for counts of words; small numbers may get more tics.
+  // Powers of ten suffice for counts of words. Small numbers may have more tics.
   const std::vector<Tick> tens = ticks_at({1, 2, 3, 4, 5, 6, 7, 8, 9}, true);
   std::vector<Tick> ticks = ticks_at({1, 2, 5}, false);
   if (powers ? named(tens) >= 2 : named(ticks) > kAtMost) {
@@ -321,7 +321,7 @@ std::string script_of(const Picture& picture, PictureFormat format,
                       const std::filesystem::path& drawn) {
   std::string script = "set encoding utf8\n" + terminal(format);
   script += fmt::format("set output {}\n", in_quotes(drawn.string()));
-  // All line types differ: the numbers of colours and of dashes have no common factor.
+  // All line types differ, because the numbers of colours and of dashes have no common factor.
   constexpr std::size_t kLines = kColours.size() * kDashes.size();
   for (std::size_t k = 0; k < kLines; ++k) {
     script += fmt::format(
@@ -342,7 +342,7 @@ std::string script_of(const Picture& picture, PictureFormat format,
       "set bmargin at screen {:.4f}\nset xlabel {}\nset ylabel {}\n",
       kLines, kPlotRight + 0.005, top, kPlotLeft, kPlotRight, top, bottom,
       gnuplot_text(picture.x_label), gnuplot_text(picture.y_label));
-  // Titles of the whole picture, even if it has several plots.
+  // Titles belong to the whole picture, even if it has several plots.
   if (!picture.title.empty()) {
     script += fmt::format("set label {} at screen 0.5, screen {:.4f} center font ',{}'\n",
                           gnuplot_text(picture.title), 1 - kEdge - 0.6 * kLine, kFont + 2);
@@ -370,7 +370,7 @@ Drawn draw(const Picture& picture, PictureFormat format, const std::filesystem::
   if (!written) {
     fail(fmt::format("cannot write {}", script.string()));
   }
-  // Default settings, so that no user's file changes the look.
+  // Uses default settings, so that no settings file of a user changes the look.
   const Ended ended =
       run_program({gnuplot.string(), "--default-settings", script.string()}, {}, scratch.path());
   if (ended.interrupted != 0) {

@@ -10,7 +10,7 @@
 namespace redblue {
 namespace {
 
-// A printed page unfolds what is folded on a screen, and is never dark.
+// A printed page shows the parts that are folded on a screen, and is never dark.
 constexpr std::string_view kStyle = R"(
 :root {
   color-scheme: light dark;
@@ -149,7 +149,7 @@ std::string html_table(std::string_view caption, const std::vector<std::string>&
 }
 
 std::string html_page(std::string_view title, std::string_view body) {
-  // The policy makes the browser enforce that the page loads nothing.
+  // With this policy the browser refuses to load any other file.
   return fmt::format(R"(<!DOCTYPE html>
 <html lang="en">
 <head>

@@ -19,7 +19,7 @@ Library::error_handler_t handler(Json::BadText bad) {
 
 }  // namespace
 
-// The library's form of a value, and the name of its type in messages.
+// Converts a value to the library's form, and names its type for messages.
 struct JsonText {
   static Library written(const Json& json) {
     return std::visit([](const auto& value) { return of(value); }, json.value_);

@@ -1,7 +1,7 @@
 #pragma once
-// A JSON value, for documents to write and for parsed ones. An object keeps its keys in the order
-// in which they were added. Only json.cpp and parse_json.cpp include a JSON library: its templates
-// took most of the time of a build.
+// A JSON value, written by redblue or parsed. An object keeps its keys in the order in which they
+// were added. Only json.cpp and parse_json.cpp include a JSON library, because its templates took
+// most of the build time.
 
 #include <concepts>
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace redblue {
 
-// A missing key or index, or a value of another type than asked for.
+// A missing key or index, or a value of the wrong type.
 struct JsonMismatch : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -40,9 +40,9 @@ class Json {
   Json(std::string text);
   Json(std::string_view text);
   Json(const char* text);
-  // {{"reads", 1}, {"writes", 2}}
+  // An object from its members: {{"reads", 1}, {"writes", 2}}.
   Json(std::initializer_list<Member> members);
-  // Null without a value.
+  // A null value if the optional is empty.
   template <class T>
   Json(const std::optional<T>& value) : Json(value ? Json(*value) : Json()) {}
   template <class T>
@@ -51,8 +51,8 @@ class Json {
   template <class T>
   Json(const std::map<std::string, T>& members)
       : Json(object_of(std::vector<Member>(members.begin(), members.end()))) {}
-  // Defined in json.cpp, to keep their code out of other sources; inlined there, g++ 12 warns of
-  // uninitialised members.
+  // Defined in json.cpp to keep their code out of other sources. If they were inline there, g++ 12
+  // would warn of uninitialised members.
   Json(const Json& other);
   Json(Json&& other) noexcept;
   Json& operator=(const Json& other);
@@ -61,7 +61,7 @@ class Json {
 
   static Json array(std::initializer_list<Json> items = {});
   static Json object();
-  // Requires: each key is there once.
+  // Makes an object. Requires: no key occurs twice.
   static Json object_of(std::vector<Member> members);
 
   [[nodiscard]] bool is_null() const { return is<std::monostate>(); }
@@ -73,43 +73,45 @@ class Json {
   [[nodiscard]] bool is_array() const { return is<std::vector<Json>>(); }
   [[nodiscard]] bool is_object() const { return is<std::vector<Member>>(); }
 
-  // bool, std::int64_t, std::uint64_t, double or std::string. Throws: JsonMismatch.
+  // Returns the value as bool, std::int64_t, std::uint64_t, double or std::string. Throws:
+  // JsonMismatch.
   template <class T>
   [[nodiscard]] T get() const;
 
-  // The number of elements or members; 0 for null, 1 for any other value.
+  // Returns the number of elements or members; 0 for null, 1 for any other value.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] bool empty() const { return size() == 0; }
   [[nodiscard]] bool contains(std::string_view key) const;
-  // Throws: JsonMismatch.
+  // Return a member or an element. Throw: JsonMismatch.
   [[nodiscard]] const Json& at(std::string_view key) const;
   [[nodiscard]] const Json& at(std::size_t index) const;
   [[nodiscard]] Json value(std::string_view key, Json otherwise) const;
-  // The elements of an array; null has none. Throws: JsonMismatch.
+  // Iterate over the elements of an array; null has none. Throw: JsonMismatch.
   [[nodiscard]] std::vector<Json>::const_iterator begin() const { return elements().begin(); }
   [[nodiscard]] std::vector<Json>::const_iterator end() const { return elements().end(); }
-  // The members of an object. Throws: JsonMismatch.
+  // Returns the members of an object. Throws: JsonMismatch.
   [[nodiscard]] const std::vector<Member>& items() const;
 
-  // Null becomes an object or an array first. Throws: JsonMismatch.
+  // Access a member or append an element. A null value first becomes an object or an array. Throw:
+  // JsonMismatch.
   Json& operator[](std::string_view key);
   void push_back(Json item);
   // Sets the members of another object.
   void update(const Json& object);
 
-  // 1 equals 1.0. Equal objects have equal members in the same order.
+  // Compares values: 1 equals 1.0. Equal objects have equal members in the same order.
   friend bool operator==(const Json& a, const Json& b);
 
   enum class BadText { refused, replaced };
-  // The value on one line. Bytes that are not UTF-8 are replaced by U+FFFD, or refused.
+  // Returns the value on one line. Bytes that are not UTF-8 are replaced by U+FFFD, or refused.
   // Throws: std::exception if refused.
   [[nodiscard]] std::string dump(BadText bad = BadText::refused) const;
-  // The text of a file: each member and element on its own line, and a newline at the end.
+  // Returns the text of a file: each member and element on its own line, and a newline at the end.
   // Throws: as dump().
   [[nodiscard]] std::string document(BadText bad = BadText::refused) const;
 
  private:
-  friend struct JsonText;  // sees the library's types, which this header does not
+  friend struct JsonText;  // uses the library's types, which this header hides
 
   static Json scalar(bool value);
   static Json scalar(std::int64_t value);
@@ -122,7 +124,7 @@ class Json {
   [[nodiscard]] const std::vector<Json>& elements() const;
   [[nodiscard]] const Json* find(std::string_view key) const;
 
-  // A whole number is unsigned only beyond std::int64_t.
+  // A whole number is stored as unsigned only if it exceeds std::int64_t.
   std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string,
                std::vector<Json>, std::vector<Member>>
       value_;

@@ -1,7 +1,8 @@
 #pragma once
-// A value in a JSON document from outside, with its place. A reader that asks for another value
-// than is there throws a message with the file, the place, the expectation and perhaps a remedy:
-// "b.json, points 1, total has no "reads"". The document must outlive it.
+// A value in a JSON document from outside, with its place in the document. If a reader asks for
+// something else than the value, it throws a message with the file, the place, the expectation and
+// perhaps a remedy: "b.json, points 1, total has no "reads"". The document must outlive this
+// object.
 
 #include <cstdint>
 #include <map>
@@ -27,19 +28,20 @@ class JsonField {
   [[nodiscard]] const std::string& place() const { return place_; }
   [[nodiscard]] bool has(std::string_view key) const { return json_.contains(key); }
   [[nodiscard]] JsonField operator[](std::string_view key) const;
-  // The member, or an empty optional for null.
+  // Returns the member, or an empty optional for null.
   [[nodiscard]] std::optional<JsonField> unless_null(std::string_view key) const;
-  // The elements of a list, of as many as `count` where it is given; and the members of an object.
+  // items() returns the elements of a list, and checks their number if `count` is given. members()
+  // returns the members of an object.
   [[nodiscard]] std::vector<JsonField> items(std::optional<std::size_t> count = {}) const;
   [[nodiscard]] std::vector<std::pair<std::string, JsonField>> members() const;
 
   [[nodiscard]] std::string text() const;
   [[nodiscard]] bool yes() const;
-  // A whole number of at least 0, and at most `most`.
+  // Returns a whole number from 0 to `most`.
   [[nodiscard]] Index words(Index most = INT64_MAX) const;
-  // A whole number of at least 1.
+  // Returns a whole number of at least 1.
   [[nodiscard]] Index size() const;
-  // A number of at least 0.
+  // Returns a number of at least 0.
   [[nodiscard]] double measure() const;
   [[nodiscard]] std::map<std::string, std::string> texts() const;
 

@@ -1,6 +1,6 @@
 #pragma once
-// A text of an input line by line, and these word by word. Throw (all): InputError with the file,
-// the line and the fault.
+// Reads the text of an input file line by line, and each line word by word. All functions throw
+// InputError with the file, the line and the fault.
 
 #include <algorithm>
 #include <charconv>
@@ -18,13 +18,13 @@ namespace redblue {
 
 class Lines {
  public:
-  // The name of the file, and what there may be between words, must outlive it.
+  // The file name and the separators `between` must outlive this object.
   Lines(std::string_view text, const std::filesystem::path& file,
         std::string_view between = " \t\r")
       : text_(text), file_(file), between_(between) {}
 
-  // Goes to the next line, past those that `skipped` begins, and those without a word where it is
-  // not 0; false at the end.
+  // Goes to the next line; returns false at the end. Skips lines that begin with `skipped`. If
+  // `skipped` is not 0, it also skips lines without a word.
   bool next(char skipped = '\0') {
     while (!text_.empty()) {
       const std::size_t end = std::min(text_.find('\n'), text_.size());
@@ -39,7 +39,7 @@ class Lines {
     line_ = {};
     return false;
   }
-  // Ends the line where a word begins so.
+  // Cuts the line at the first word that begins with this character.
   void drop_comment(char begins) {
     for (std::size_t at = line_.find(begins); at != std::string_view::npos;
          at = line_.find(begins, at + 1)) {
@@ -49,7 +49,7 @@ class Lines {
       }
     }
   }
-  // Empty at the end of the line.
+  // Returns the next word; empty at the end of the line.
   std::string_view word() {
     const std::string_view found = line_.substr(0, line_.find_first_of(between_));
     line_.remove_prefix(found.size());
@@ -75,7 +75,7 @@ class Lines {
     }
   }
   [[nodiscard]] bool at_end() const { return line_.empty(); }
-  // The number of the line; and what is left of it.
+  // Return the number of the line, and the rest of the line.
   [[nodiscard]] Index at() const { return number_; }
   [[nodiscard]] std::string_view rest() const { return line_; }
   [[noreturn]] void refuse(const std::string& why) const {

@@ -1,5 +1,5 @@
 #pragma once
-// For "unknown kernel": the names that the person may have meant.
+// Finds the names that a user may have meant, for messages such as "unknown kernel".
 
 #include <span>
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace redblue {
 
-// Up to three of the known names, nearest first, by the least number of letters to insert,
-// delete or replace. A name that contains the word counts as nearest of all: "flash" means
-// "forward/flash". Equals stay in the order given.
+// Returns up to three of the known names, nearest first. The distance is the least number of
+// letters to insert, delete or replace. A name that contains the word has distance 0: "flash" means
+// "forward/flash". Names with equal distances stay in the given order.
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string_view> known);
 
-// The one that is so near that only a slip can be between: a third of the letters at most. Empty:
-// none is.
+// Returns the nearest name if it is near enough to be a slip: its distance is at most a third of
+// the word's letters. Otherwise returns "".
 std::string near(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace redblue

@@ -15,7 +15,8 @@ namespace {
 
 using Parser = nlohmann::json;
 
-// Builds a value from the events of the library's parser, and refuses what no document may hold.
+// Builds a value from the events of the library's parser, and refuses content that is not allowed
+// in documents.
 class JsonBuilder : public nlohmann::json_sax<Parser> {
  public:
   explicit JsonBuilder(const std::string& place) : place_(place) {}
@@ -23,12 +24,12 @@ class JsonBuilder : public nlohmann::json_sax<Parser> {
 
   bool null() override { return add({}); }
   bool boolean(bool value) override { return add(value); }
-  // Only -0 comes as an integer that is not negative; it is no number of words.
+  // Negative integers and -0 arrive here. -0 becomes a double, so that it is not a number of words.
   bool number_integer(std::int64_t value) override { return value == 0 ? add(-0.0) : add(value); }
   bool number_unsigned(std::uint64_t value) override { return add(value); }
   bool number_float(double value, const std::string& /*text*/) override { return add(value); }
   bool string(std::string& text) override { return add(std::move(text)); }
-  bool binary(Parser::binary_t& /*bytes*/) override { return false; }  // JSON has none
+  bool binary(Parser::binary_t& /*bytes*/) override { return false; }  // JSON has no binary values
 
   bool start_object(std::size_t /*size*/) override { return open(Json()); }
   bool end_object() override { return close(Json::object_of(std::move(open_.back().members))); }
@@ -44,12 +45,12 @@ class JsonBuilder : public nlohmann::json_sax<Parser> {
   bool parse_error(std::size_t /*byte*/, const std::string& /*last*/,
                    const nlohmann::detail::exception& error) override {
     const auto* syntax = dynamic_cast<const Parser::parse_error*>(&error);
-    if (syntax == nullptr) {  // a number beyond a double
+    if (syntax == nullptr) {  // a number too large for a double
       throw JsonError(place_ + " has a number that no machine holds", {});
     }
     const std::string_view what = error.what();  // "[json...101] parse error at line 3, column 5: "
     const std::size_t at = what.find("line ");
-    constexpr std::size_t kMost = 200;  // it quotes what was read last, which may be the whole text
+    constexpr std::size_t kMost = 200;  // it quotes the last token, which may be the whole text
     throw JsonError(
         fmt::format("{}, {}", place_,
                     shortened(at == std::string_view::npos ? what : what.substr(at), kMost)),
@@ -57,13 +58,14 @@ class JsonBuilder : public nlohmann::json_sax<Parser> {
   }
 
  private:
-  // An array or an object before its end. The last member waits for its value.
+  // An array or an object that is not closed yet. The last member waits for its value.
   struct Open {
-    Json array;                         // null: an object
-    std::vector<Json::Member> members;  // of an object
+    Json array;                         // null for an object
+    std::vector<Json::Member> members;  // members of an object
     std::unordered_set<std::string> keys;
 
-    // Whether the key is new. A search of few members is faster than a set of them.
+    // Adds a new key. Returns false if the object already has it. Searching a few members is faster
+    // than a set.
     bool adds(std::string& name) {
       constexpr std::size_t kFew = 16;
       if (members.size() < kFew) {

@@ -1,5 +1,5 @@
 #pragma once
-// Powers in a text, as n^2 or x^-1, written as a format writes them.
+// Rewrites powers in a text, such as n^2 or x^-1, for an output format.
 
 #include <algorithm>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace redblue {
 
-// The text with write(exponent) in place of each `caret` and the whole number after it.
+// Returns the text with each `caret` and the whole number after it replaced by write(exponent).
 template <class Write>
 std::string with_powers(std::string_view text, std::string_view caret, const Write& write) {
   constexpr std::string_view kDigits = "0123456789";

@@ -11,8 +11,8 @@ bool continues(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }
 
-// The size in bytes of the first UTF-8 letter; 0 if the text does not begin with one. Surrogates
-// and overlong forms are not letters (Unicode, table 3-7).
+// Returns the size in bytes of the first UTF-8 letter, or 0 if the text does not begin with one.
+// Surrogates and overlong forms are not letters (Unicode, table 3-7).
 std::size_t letter_size(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) {
@@ -31,7 +31,8 @@ std::size_t letter_size(std::string_view text) {
   return !outside && std::ranges::all_of(text.substr(1, size - 1), continues) ? size : 0;
 }
 
-// The control characters of ASCII, and U+0080 to U+009F: a terminal takes one of these for ESC [.
+// Returns whether the letter is a control character of ASCII or is in U+0080 to U+009F. Terminals
+// take U+009B for ESC [.
 bool is_control(std::string_view letter) {
   const auto first = static_cast<unsigned char>(letter[0]);
   return letter.size() == 1
@@ -84,7 +85,7 @@ std::string shortened(std::string_view whole, std::size_t most) {
   if (text.size() <= most) {
     return text;
   }
-  // Cuts between letters, not within one.
+  // Cut between letters, not within one.
   std::size_t head = (most - kGap.size()) * 3 / 4;
   std::size_t tail = text.size() - (most - kGap.size() - head);
   while (head > 0 && continues(text[head])) {

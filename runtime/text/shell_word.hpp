@@ -1,11 +1,11 @@
 #pragma once
-// Words of a command line, as a person pastes them into a shell.
+// Quotes words of a command line, so that a user can paste them into a shell.
 
 #include <string>
 
 namespace redblue {
 
-// The word itself, or in single quotes where a shell would change it.
+// Returns the word, in single quotes if a shell would change it.
 std::string shell_word(const std::string& word);
 
 }  // namespace redblue

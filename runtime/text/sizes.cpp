@@ -29,7 +29,7 @@ constexpr Unit kBytes[] = {{"B", 1},
                            {"GiB", Index{1} << 30},
                            {"TiB", Index{1} << 40}};
 
-// Whole KiB are whole words, of two bytes or of four.
+// Units in words. A whole KiB is a whole number of words of two or four bytes.
 std::array<Unit, 7> words_or_bytes(Index word_bytes) {
   return {kInWords[0],
           kInWords[1],
@@ -50,7 +50,7 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
-// For 64kb, 64KB, 64Ki and their like: the probable meaning. Else "".
+// Returns the probable meaning of 64kb, 64KB, 64Ki and similar texts, else "".
 std::string guess(std::string_view digits, std::string_view suffix, std::span<const Unit> units) {
   const auto known = [&](std::string_view unit) {
     return std::ranges::find(units, unit, &Unit::suffix) != units.end();
@@ -101,7 +101,7 @@ Index parse(std::string_view text, std::string_view what, std::span<const Unit> 
          fmt::format("is not {}", meant.empty() ? std::string(expected) : "a size; " + meant));
 }
 
-// L2, or L2*0.5.
+// Parses L2 or L2*0.5.
 CachePart parse_cache(std::string_view text, std::string_view what) {
   const std::size_t star = std::min(text.find('*'), text.size());
   const std::string_view name = text.substr(0, star);
@@ -110,7 +110,7 @@ CachePart parse_cache(std::string_view text, std::string_view what) {
       std::ranges::find(kCacheLevels, name, [](CacheLevel l) { return to_string(l); });
   if (level == kCacheLevels.end()) {
     for (const CacheLevel near : kCacheLevels) {
-      // l2, L2d, L2/2
+      // Mistakes such as l2, L2d, L2/2.
       const std::string_view cache = to_string(near);
       if (name.size() >= 2 && name[1] == cache[1]) {
         refuse(what, text,

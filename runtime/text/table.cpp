@@ -54,7 +54,7 @@ std::string Table::text() const {
                                 : fmt::format("{:>{}}", cell, widths[i]);
     }
     text += notes_[line];
-    text.resize(text.find_last_not_of(' ') + 1);  // where last cells are empty
+    text.resize(text.find_last_not_of(' ') + 1);  // the last cells may be empty
     text += "\n";
   }
   return text;
