@@ -119,11 +119,11 @@ TEST(RankBoundsReport, SaysWhatTheBoundCounts) {
     return to_words(beside_rank_bounds(
         Part(kernel.in_groups(kernel.plan({60, 60, 4}, 900), grid.columns), grid, nullptr, 1, 1)));
   };
-  const char* const said = ", without the running sum of g: ";
+  const char* const said = ", without the running sum of g; ";
   EXPECT_TRUE(contains(words("backward/rows", {2, 2}), said));
   EXPECT_FALSE(contains(words("backward/rows", {1, 1}), said));
   EXPECT_FALSE(contains(words("forward/rows", {2, 2}), said));
-  EXPECT_TRUE(contains(words("forward/rows", {2, 2}), ", parts of results where they are sent: "));
+  EXPECT_TRUE(contains(words("forward/rows", {2, 2}), ", parts of results where they are sent; "));
   EXPECT_FALSE(contains(words("forward/rows", {4, 1}), "parts of results"));
 }
 
