@@ -63,7 +63,7 @@ def test_names():
     """dir() shows what is public, and help() of a group its functions."""
     assert {name for name in dir(redblue) if not name.startswith("__")} == set(redblue.__all__)
     shown = pydoc.plain(pydoc.render_doc(redblue.pebble))
-    assert "solve(problem, *, " in shown and "the fewest words with which a game" in shown
+    assert "solve(problem, *, " in shown and "find the fewest words that win a game" in shown
 
 
 def test_kernels_as_a_table():

@@ -358,10 +358,13 @@ def _text(name, value):
     raise UsageError(f"{name} takes a value, not {_kind(value)}{_remedy(name)}")
 
 
-def _texts(name, value, helped):
-    """What an option or an argument is given, item by item. Its help says where data go to standard output."""
+_WRITING = ("out", "also", "din")  # options that name files to write; the text of moves and cachesim comes back
+
+
+def _texts(name, value, writes):
+    """The values of an option or an argument, as texts. If it names files to write, "-" is refused."""
     texts = _items(name, value)
-    if "-: standard output" in helped and "and nothing else" not in helped:  # which comes back
+    if writes:
         if any(text.rpartition("=")[2] == "-" for text in texts):
             raise UsageError(f"{name} '-': a call has no standard output; expected the name of a file")
     return texts
@@ -389,7 +392,7 @@ def _option_words(name, option, value):
         return [flag] if value else []
     if name == "store" and isinstance(value, os.PathLike):
         value = f"file:{os.fsdecode(value)}"
-    texts = _texts(name, value, option["help"])
+    texts = _texts(name, value, name in _WRITING)
     if not option["repeats"]:
         texts = [",".join(texts)]
     if "" in texts:
@@ -397,10 +400,9 @@ def _option_words(name, option, value):
     return [f"{flag}={text}" for text in texts]
 
 
-def _in_order(command, args, keywords):
+def _in_order(path, command, args, keywords):
     """The texts of the arguments; the last may be given by keyword, and are taken from `keywords`."""
-    helps = {argument["name"].lower(): argument["help"] for argument in command["arguments"]}
-    names = list(helps)
+    names = [argument["name"].lower() for argument in command["arguments"]]
     values = [*args, *(keywords.pop(name, None) for name in names[len(args):])]
     while values and values[-1] is None:
         values.pop()
@@ -408,7 +410,8 @@ def _in_order(command, args, keywords):
     for name, value in named:
         if value is None:
             raise UsageError(f"{name} is missing")
-    return [text for name, value in named for text in _texts(name, value, helps.get(name, ""))]
+    writes = path == ["store", "export"]
+    return [text for name, value in named for text in _texts(name, value, writes)]
 
 
 def _unknown(path, options, operands, name):
@@ -422,7 +425,7 @@ def _unknown(path, options, operands, name):
 def _call(path, command, args, keywords):
     options = {_keyword_of(option["flag"]): option for option in command["options"]}
     operands = _operands if "in_" in options else ()
-    words = [*path, *_in_order(command, args, keywords)]
+    words = [*path, *_in_order(path, command, args, keywords)]
     given, out, written = {}, {}, {}
     for name, value in keywords.items():
         if name == "out" and path == ["run"]:
