@@ -1,5 +1,5 @@
 // expect: discards qualifiers|drops 'const' qualifier|no viable conversion
-// Arithmetic changes no tile that is const.
+// Arithmetic cannot change a const tile.
 #include "kernels/arithmetic/arithmetic.hpp"
 
 #ifdef CONTROL

@@ -1,5 +1,5 @@
 // expect: conversion from .* to non-scalar type|no viable conversion
-// Such a block does not convert to one that may be written.
+// A block of a const matrix does not convert to a writable block.
 #include "memsim/slow_matrix.hpp"
 
 #ifdef CONTROL

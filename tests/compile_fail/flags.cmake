@@ -1,2 +1,2 @@
-# A dropped [[nodiscard]] value is only a warning by default; here it is a case like others.
+# A dropped [[nodiscard]] value is only a warning by default. Here it is an error, as in the other cases.
 set(flags -std=c++20 -Werror=unused-result -I ${SOURCE_DIR})

@@ -1,5 +1,5 @@
 // expect: use of deleted function|call to deleted constructor
-// A copy of a machine would double its M.
+// A machine cannot be copied, because a copy would double M.
 #include "memsim/machine.hpp"
 
 void copy(redblue::Machine& machine) {

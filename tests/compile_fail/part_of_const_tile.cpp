@@ -1,7 +1,7 @@
 // expect: conversion from .* to non-scalar type|no viable conversion
 #include "memsim/machine.hpp"
 
-// A part of what was read as const is not changed by arithmetic either.
+// A part of a const tile does not convert to a view that arithmetic may change.
 #ifdef CONTROL
 void change(redblue::Tile& tile) {
 #else

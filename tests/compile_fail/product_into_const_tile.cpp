@@ -1,5 +1,5 @@
 // expect: discards qualifiers|no matching function for call
-// No form of a product changes a tile that is const.
+// A product cannot add to a const tile in any form.
 #include "kernels/arithmetic/arithmetic.hpp"
 
 #ifdef CONTROL

@@ -1,5 +1,5 @@
 // expect: ignoring return(ed)? value
-// A tile that is read and dropped is a word moved for nothing.
+// Dropping a tile after a read is refused, because its words would move without use.
 #include "memsim/machine.hpp"
 
 void drop(redblue::Machine& machine, const redblue::SlowMatrix& A) {

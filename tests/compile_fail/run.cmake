@@ -1,5 +1,5 @@
-# A case that must not compile: with -DCONTROL it compiles, which shows that the rest of the
-# file is sound; without, the compiler refuses it for the reason in the file's first line,
+# A case that must not compile. With -DCONTROL it compiles, which shows that the rest of the file is
+# sound. Without it, the compiler must refuse it for the reason in the file's first line:
 #   // expect: <regular expression>
 file(STRINGS ${CASE} first_line LIMIT_COUNT 1)
 if(NOT first_line MATCHES "^// expect: (.+)$")
@@ -7,7 +7,7 @@ if(NOT first_line MATCHES "^// expect: (.+)$")
 endif()
 set(expected "${CMAKE_MATCH_1}")
 
-# Elsewhere the compiler may speak another language, or quote with other marks.
+# In other locales the compiler may use another language or other quotation marks.
 set(ENV{LC_ALL} C)
 include(${CMAKE_CURRENT_LIST_DIR}/flags.cmake)
 set(compile ${COMPILER} ${flags} -fsyntax-only -include ${HEADERS} ${CASE})

@@ -1,5 +1,5 @@
 // expect: is private within this context|is a private member of
-// The store behind a slow matrix would read without counting.
+// The store behind a slow matrix is private, because it reads without counting.
 #include <vector>
 
 #include "memsim/machine.hpp"

@@ -1,5 +1,5 @@
 // expect: use of deleted function|call to implicitly-deleted copy constructor
-// A copy of a slow matrix would move words that are not counted.
+// A slow matrix cannot be copied, because a copy would move words without counting them.
 #include "memsim/slow_matrix.hpp"
 
 void copy(redblue::SlowMatrix& A) {

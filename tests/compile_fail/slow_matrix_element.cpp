@@ -1,5 +1,5 @@
 // expect: no match for call|does not provide a call operator
-// A slow matrix gives no element; a tile that was read, and counted, does.
+// A slow matrix gives no access to an element. A tile that was read, and counted, does.
 #include "memsim/machine.hpp"
 
 float element(redblue::Machine& machine, const redblue::SlowMatrix& A) {

@@ -1,5 +1,5 @@
 // expect: no match for call to|does not provide a call operator
-// A slow matrix gives no word.
+// A slow matrix gives no access to a word.
 #include "memsim/machine.hpp"
 
 float element(redblue::Machine& machine, const redblue::SlowMatrix& A) {

@@ -1,5 +1,5 @@
 // expect: discards qualifiers|no viable conversion from
-// Arithmetic does not change a tile that was read as const.
+// A const tile does not convert to a view that arithmetic may change.
 #include "memsim/machine.hpp"
 
 #ifdef CONTROL

@@ -1,5 +1,5 @@
 // expect: use of deleted function|call to deleted constructor
-// A copy of a tile would take fast memory that nobody asked for.
+// A tile cannot be copied, because a copy would take fast memory without a request.
 #include "memsim/machine.hpp"
 
 void copy(redblue::Machine& machine) {

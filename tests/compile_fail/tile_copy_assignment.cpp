@@ -1,5 +1,5 @@
 // expect: use of deleted function|overload resolution selected deleted operator
-// A tile cannot be assigned from one that stays.
+// A tile can be assigned only from a tile that is moved.
 #include "memsim/machine.hpp"
 
 void copy(redblue::Tile& tile, redblue::Tile& other) {

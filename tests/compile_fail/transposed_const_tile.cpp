@@ -2,7 +2,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "memsim/machine.hpp"
 
-// Arithmetic in place changes no tile that is const by way of its transpose.
+// Arithmetic in place cannot change a const tile through its transpose.
 #ifdef CONTROL
 void change(redblue::Tile& q_t, const redblue::Tile& f_t, const redblue::Tile& v) {
 #else

@@ -1,7 +1,7 @@
 // expect: no known conversion|no matching
 #include "memsim/machine.hpp"
 
-// Nor is a const matrix written by way of a block's transpose.
+// A const matrix cannot be written through a block's transpose.
 #ifdef CONTROL
 void put(redblue::Machine& machine, const redblue::Tile& tile, redblue::SlowMatrix& A) {
 #else

@@ -1,5 +1,5 @@
 // expect: is private within this context|is a private member of
-// A view gives a word only with a checked index; access without a check is for arithmetic alone.
+// A view gives a word only for a checked index. Unchecked access is for arithmetic alone.
 #include "memsim/machine.hpp"
 
 float first(const redblue::ConstView& view) {

@@ -1,5 +1,5 @@
 // expect: cannot convert|no viable conversion
-// A count may have left 64 bits: it becomes a number only through value(), which checks.
+// A count may exceed 64 bits, so it becomes a number only through value(), which checks.
 #include "memsim/words.hpp"
 
 redblue::Index count(redblue::Words words) {

@@ -1,5 +1,5 @@
 // expect: refuse_negative
-// A constant count of words that is negative is refused by the compiler.
+// The compiler refuses a negative constant count of words.
 #include "memsim/words.hpp"
 
 #ifdef CONTROL

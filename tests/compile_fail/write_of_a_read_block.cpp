@@ -1,5 +1,5 @@
 // expect: no known conversion|no matching
-// The block of an event or a sequence may be read, not written.
+// The block of an event or a sequence can be read, but not written.
 #include "memsim/machine.hpp"
 
 void put(redblue::Machine& machine, const redblue::Tile& tile, redblue::SlowMatrix& A) {

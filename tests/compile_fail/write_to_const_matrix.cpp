@@ -1,5 +1,5 @@
 // expect: no known conversion|no matching
-// The blocks of a const matrix are for reading; write takes none of them.
+// The blocks of a const matrix are read-only, and write takes none of them.
 #include "memsim/machine.hpp"
 
 #ifdef CONTROL

@@ -1,4 +1,4 @@
-// What `redblue calibrate` leaves, read on a machine of one core with L1 and L2.
+// Output of `redblue calibrate`, read on a machine of one core with L1 and L2.
 
 #include "runtime/report/calibration.hpp"
 

@@ -1,4 +1,4 @@
-// What callgrind dumps.
+// Dump files of callgrind.
 
 #include "runtime/observe/callgrind.hpp"
 

@@ -1,5 +1,5 @@
-// Checkpoints, as they are; and again as the content of one with the right checksum, behind which
-// hardly any damage comes through.
+// Checkpoints, read unchanged, and again with a corrected checksum. Without the correction, hardly
+// any damage gets past the checksum.
 
 #include "runtime/run/checkpoint.hpp"
 

@@ -1,4 +1,4 @@
-// A device as a person describes it.
+// A device description that a person writes.
 
 #include "runtime/observe/devices.hpp"
 #include "runtime/report/device_figures.hpp"

@@ -1,4 +1,4 @@
-// Traces in the format of Dinero. What is read is replayed in caches of every size.
+// Traces in the format of Dinero. Traces that can be read are replayed in caches of every size.
 
 #include "runtime/replay/replay.hpp"
 #include "runtime/system/input_error.hpp"

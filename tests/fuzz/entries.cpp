@@ -1,5 +1,6 @@
-// Stored entries with their values: ".npz", ".mtx" or ".smtx" on a line, and then such a file. What
-// is read has a finite value for each entry, in the order of rows, and survives being written.
+// Stored entries with their values. The input is ".npz", ".mtx" or ".smtx" on a line, and then such
+// a file. The result has a finite value for each entry, in the order of rows, and survives being
+// written.
 
 #include <algorithm>
 #include <cmath>

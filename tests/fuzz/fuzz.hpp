@@ -1,11 +1,11 @@
 #pragma once
-// Fuzz targets: one for each kind of file, and of text that a person types, that redblue reads. A
-// target is a function of any bytes. It returns where the reader keeps its promises: it succeeds
-// with a value that is well formed and, where there is a writer, survives writing and reading; or
-// it throws the documented error with one line that names the culprit. The target throws Broken
-// where it does not, and lets through whatever else the reader throws.
+// Fuzz targets, one for each kind of file or typed text that redblue reads. A target is a function
+// of any bytes. It returns if the reader keeps its promise, which has two cases. The reader returns
+// a well-formed value, which survives writing and reading if there is a writer. Or it throws the
+// documented error, with one line that names the culprit. Otherwise the target throws Broken. Any
+// other exception of the reader passes through.
 //
-// libFuzzer calls one target (fuzzer_main.cpp); the tests give each target its corpus.
+// libFuzzer calls one target (fuzzer_main.cpp). The tests give each target its corpus.
 
 #include <concepts>
 #include <exception>
@@ -24,20 +24,20 @@ struct Broken : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// Throws: Broken.
+// Throws Broken with `what` unless `holds`.
 void demand(bool holds, const std::string& what);
 
-// A file with this content, in a directory of the process that is removed when it ends. Files of
-// the same name are one file.
+// Writes a file with this content, in a directory that is removed when the process ends. The same
+// name gives the same file.
 std::filesystem::path scratch(const std::string& name, std::string_view content);
 std::string content_of(const std::filesystem::path& file);
-// That nothing is in the directory but what scratch() put there. Throws: Broken.
+// Demands that the directory has only the files of scratch(). Throws: Broken.
 void demand_nothing_left();
 
-// One line with the culprit, neither silent nor endless. Throws: Broken.
+// Demands one line that names the culprit and is not too long. Throws: Broken.
 void demand_message(const std::exception& error, std::string_view culprit);
 
-// What the reader returns; nothing where it throws one of `Errors`.
+// Returns the reader's value, or no value if it throws one of `Errors`.
 template <class... Errors, std::invocable Read>
 auto read_or_refused(std::string_view culprit, const Read& read)
     -> std::optional<std::invoke_result_t<Read>> {
@@ -52,8 +52,8 @@ auto read_or_refused(std::string_view culprit, const Read& read)
   }
 }
 
-// The first line of an input says for which n and m, each from 1 to `most`, the rest is read.
-// Nothing where it does not.
+// Returns n and m from the first line of an input, each from 1 to `most`, and the rest of the
+// input. Returns no value if the first line does not give them.
 struct Sized {
   Index n = 0, m = 0;
   std::string_view rest;
@@ -83,7 +83,7 @@ void suite(std::string_view input);
 void sweep(std::string_view input);
 
 struct Target {
-  const char* name;  // of its source, and of the directory with its corpus
+  const char* name;  // name of its source file and of its corpus directory
   void (*feed)(std::string_view input);
 };
 inline constexpr Target kTargets[] = {{"calibration", calibration},

@@ -1,5 +1,5 @@
-// libFuzzer's entry to one target, REDBLUE_FUZZ_TARGET. What a target throws ends the process with
-// the input kept.
+// libFuzzer's entry to one target, REDBLUE_FUZZ_TARGET. An exception ends the process, and
+// libFuzzer keeps the input.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Graphs of computations: ".hdag", ".dot", ".mtx" or ".txt" on a line, and then such a file. What
-// is read is written in all formats, and read again as the same graph, of the same names or of
-// numbers.
+// Graphs of computations. The input is ".hdag", ".dot", ".mtx" or ".txt" on a line, and then such a
+// file. A graph that can be read is written in all formats. It is read again as the same graph,
+// with the same names or with numbers.
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,7 @@
 namespace redblue::fuzz {
 namespace {
 
-// A reader makes this many vertices of a line that says so; memory for them is warranted.
+// A line may request this many vertices, and the reader then takes memory for them.
 constexpr std::size_t kMostDigits = 5;
 
 bool says_too_many(std::string_view text) {
@@ -25,7 +25,7 @@ bool says_too_many(std::string_view text) {
   return most > kMostDigits;
 }
 
-// By `names` of their vertices.
+// Returns the edges, with the vertices called by `names`.
 template <class Names>
 std::vector<std::pair<std::string, std::string>> edges_of(const Dag& dag, const Names& names) {
   std::vector<std::pair<std::string, std::string>> edges;

@@ -1,4 +1,4 @@
-// Journals: any lines, of which the last may be cut short.
+// Journals: any lines, with a last line that may be cut short.
 
 #include "runtime/system/journal.hpp"
 

@@ -1,4 +1,4 @@
-// A layout of blocks, .npy of bool: "n m", and then a file.
+// A layout of blocks, .npy of bool. The input is "n m", and then a file.
 
 #include "runtime/patterns/pattern_files.hpp"
 #include "runtime/system/input_error.hpp"

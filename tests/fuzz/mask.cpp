@@ -1,4 +1,4 @@
-// --mask: "n m", and then an expression, which may name the files that are there.
+// --mask. The input is "n m", and then an expression, which may name the files of this directory.
 
 #include "kernels/mask.hpp"
 
@@ -10,7 +10,7 @@
 namespace redblue::fuzz {
 namespace {
 
-// For problems of 8 queries and 8 keys.
+// Writes files for problems of 8 queries and 8 keys.
 std::filesystem::path directory_of_files() {
   static const std::filesystem::path directory = [] {
     scratch("docs.npy", npy_integers({0, 3, 8}));
@@ -25,7 +25,7 @@ std::filesystem::path directory_of_files() {
 
 void mask(std::string_view input) {
   const auto asked = sized(input, INT64_MAX);
-  // Only files that are there; a newline in the name of one is the command's to escape.
+  // Only files of that directory. The command itself escapes a newline in a file's name.
   if (!asked || asked->rest.find_first_of("/\n") != std::string_view::npos) {
     return;
   }

@@ -1,4 +1,4 @@
-// Matrix Market: "n m", and then a file.
+// Matrix Market. The input is "n m", and then a file.
 
 #include "runtime/patterns/text_patterns.hpp"
 #include "runtime/system/input_error.hpp"

@@ -17,7 +17,8 @@ struct Array {
   std::vector<float> words;
 };
 
-// All rows at once, and again row by row. `with_minus_infinity` as L may have.
+// Reads all rows at once, and again row by row. `with_minus_infinity` allows minus infinity, as in
+// L.
 Array read(const std::filesystem::path& file, bool with_minus_infinity) {
   NpyReader reader(file);
   if (with_minus_infinity) {

@@ -1,5 +1,6 @@
-// Sparse matrices of SciPy: "n m", and then a file, as it is; and again with the checksums of its
-// members made right, behind which hardly any damage comes through.
+// Sparse matrices of SciPy. The input is "n m", and then a file. It is read unchanged, and again
+// with corrected checksums of its members. Without the correction, hardly any damage gets past
+// them.
 
 #include "runtime/patterns/pattern_files.hpp"
 #include "runtime/patterns/text_patterns.hpp"
@@ -11,7 +12,7 @@
 namespace redblue::fuzz {
 namespace {
 
-// Of all members that are stored as they are.
+// Corrects the checksums of all members that are stored without compression.
 std::string with_right_checksums(std::string zip) {
   const auto number = [&](std::size_t at, unsigned bytes) {
     std::size_t value = 0;

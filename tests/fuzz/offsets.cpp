@@ -1,4 +1,4 @@
-// Where documents begin, .npy of whole numbers: "n n", and then a file.
+// Offsets of documents, .npy of whole numbers. The input is "n n", and then a file.
 
 #include <algorithm>
 

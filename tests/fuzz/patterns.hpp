@@ -7,13 +7,14 @@
 
 namespace redblue::fuzz {
 
-// Of queries and of keys: they come from the command line, and memory for them is warranted.
+// The most queries, and the most keys. Both come from the command line, and memory is taken for
+// them.
 inline constexpr Index kMostOfPatterns = 4096;
 
-// Throws: Broken unless it is one of n queries and m keys, in order.
+// Throws: Broken unless it is a pattern of n queries and m keys, in order.
 void demand_well_formed(const BlockPattern& pattern, Index n, Index m);
 
-// The text of a pattern of blocks of one pair, as parse_smtx() takes it.
+// Returns the text of a pattern with blocks of one pair, in the form that parse_smtx() takes.
 std::string smtx_of(const BlockPattern& pattern);
 
 }  // namespace redblue::fuzz

@@ -1,4 +1,4 @@
-// Tensors of a file, .safetensors: the only one, and those that are called a and b.
+// Tensors of a .safetensors file: the only tensor, and the tensors called a and b.
 
 #include "runtime/run/safetensors.hpp"
 
@@ -18,7 +18,7 @@ struct Tensor {
   std::vector<std::uint32_t> words;  // bits of float32
 };
 
-// All rows at once, and again row by row.
+// Reads all rows at once, and again row by row.
 Tensor read_tensor(const std::filesystem::path& file) {
   const TensorReader reader(file);
   std::vector<float> words(static_cast<std::size_t>(reader.rows() * reader.cols()));
@@ -37,7 +37,7 @@ Tensor read_tensor(const std::filesystem::path& file) {
   return tensor;
 }
 
-// The same tensor in float32, alone in a file.
+// Returns a file with only this tensor, in float32.
 std::string written(const Tensor& tensor) {
   std::string shape;
   for (const Index extent : tensor.shape) {

@@ -1,4 +1,4 @@
-// What a person types for a number: sizes, M, bytes, scales, seeds, tolerances of a gate.
+// Numbers that a person types: sizes, M, bytes, scales, seeds, tolerances of a gate.
 
 #include "runtime/text/sizes.hpp"
 

@@ -1,4 +1,4 @@
-// The format of the DLMC collection: "n m", and then a file.
+// The format of the DLMC collection. The input is "n m", and then a file.
 
 #include "runtime/patterns/text_patterns.hpp"
 #include "runtime/system/input_error.hpp"

@@ -1,9 +1,9 @@
-// Files of a store. An input is of one of two kinds, by its first byte:
+// Files of a store. The first byte of an input gives its kind:
 //
-//   even   a header of 128 bytes, and what comes after its sector, as they are; and again with the
-//          right checksum of the header, behind which hardly any damage comes through
-//   odd    damage of a file that redblue wrote: what opens all the same has the words that were
-//          written, or says at which offset it has not
+//   even   a header of 128 bytes and the bytes after its sector. The file is read unchanged, and
+//          again with the header's correct checksum. Otherwise the checksum stops most damage.
+//   odd    damage of a file that redblue wrote. If the file still opens, it has the words that were
+//          written, or the error gives the offset of the damage.
 
 #include <array>
 #include <bit>
@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kSector = StoreLayout::kSector;
 constexpr Index kBufferBytes = 16 * StoreLayout::kSector;
 
-// Requests that are done at once, in this thread.
+// Does requests at once, in this thread.
 class AtOnce final : public TransferQueue {
  public:
   void submit(Transfer& transfer) override {
@@ -52,7 +52,7 @@ Channels& channels() {
 }
 
 std::vector<float> words_of(StoredMatrix& matrix) {
-  constexpr Index kMost = Index{1} << 16;  // of a file that claims many words and has none
+  constexpr Index kMost = Index{1} << 16;  // for a file that claims many words and has none
   const Index rows = std::min(matrix.rows(), std::max<Index>(kMost / matrix.cols(), 1));
   const Index cols = std::min(matrix.cols(), kMost);
   std::vector<float> words(static_cast<std::size_t>(rows * cols));
@@ -60,7 +60,7 @@ std::vector<float> words_of(StoredMatrix& matrix) {
   return words;
 }
 
-// What the file has; nothing where it is refused.
+// Returns the words of the file, or no value if it is refused.
 std::optional<std::vector<float>> read(const std::filesystem::path& file,
                                        StoredMatrix::Expect expect) {
   return read_or_refused<StoreError, std::system_error>(file.string(), [&] {
@@ -79,7 +79,7 @@ void feed_file(std::string_view header, std::string_view rest, StoredMatrix::Exp
 }
 
 std::string with_checksum(std::string header) {
-  constexpr std::size_t kBefore = 80;  // of the checksum
+  constexpr std::size_t kBefore = 80;  // the bytes before the checksum
   const std::uint64_t sum = XXH3_64bits_withSeed(header.data(), kBefore, 0);
   std::memcpy(header.data() + kBefore, &sum, sizeof sum);
   return header;
@@ -90,7 +90,7 @@ struct Written {
   std::string file;
 };
 
-// A closed file of a layout that five bytes choose.
+// Makes a closed file with a layout chosen by five bytes.
 using Choice = std::array<unsigned char, 5>;
 Written written_as(const Choice& choice) {
   constexpr Index kMost = 7;
@@ -123,7 +123,7 @@ void feed_damaged(std::string_view input) {
   input.remove_prefix(choice.size());
   const Written written = written_as(choice);
   std::string content = written.file;
-  for (; input.size() >= 4; input.remove_prefix(4)) {  // a place, and how its byte changes
+  for (; input.size() >= 4; input.remove_prefix(4)) {  // a place, and the change of its byte
     const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(input[k]); };
     const std::size_t place =
         std::size_t{byte(0)} << 16U | std::size_t{byte(1)} << 8U | std::size_t{byte(2)};

@@ -1,4 +1,4 @@
-// Suites of a gate or a sweep, and recordings that serve as one.
+// Suites of a gate or a sweep, and recordings used as suites.
 
 #include "tools/gate/suite.hpp"
 

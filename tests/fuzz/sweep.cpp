@@ -1,5 +1,5 @@
-// The result of a sweep, sweep.json; each of its lines as one of the sweep's journal; and a journal
-// as a part that is merged.
+// Results of sweeps. The input is read as sweep.json, as one line of a sweep's journal, and as a
+// whole journal, which is merged as a part.
 
 #include "runtime/sweep/sweep.hpp"
 

@@ -1,5 +1,5 @@
-// Arithmetic that is not accounted for is in no flops: each function that arithmetic.hpp declares
-// ends in account(), as its text shows.
+// Arithmetic that does not call account() would be missing from the flops. So each function that
+// arithmetic.hpp declares must end in account(). This test checks the source text.
 
 #include <fstream>
 #include <iterator>
@@ -34,12 +34,12 @@ TEST(Accounting, EveryFunctionOnTilesEndsInIt) {
        {"activations.cpp", "folds.cpp", "maps.cpp", "mapped_products.cpp", "multiply.cpp"}) {
     const std::string source = text_of(file);
     const std::string once = source.substr(source.find("#if HWY_ONCE"));
-    // Definitions follow the helpers, which are in a namespace without a name.
+    // Definitions follow the helpers, which are in an unnamed namespace.
     const std::string defined = once.substr(once.find("\n}  // namespace\n"));
     for (std::sregex_iterator at(defined.begin(), defined.end(), definition), end; at != end;
          ++at) {
       const std::string body = (*at)[2];
-      // The last line that a statement begins on.
+      // The last line on which a statement begins.
       std::smatch last;
       ASSERT_TRUE(std::regex_search(body, last, std::regex("[^]*\n  (\\w[^\n]*)"))) << body;
       EXPECT_TRUE(last[1].str().starts_with("account(")) << (*at)[1] << ": " << body;

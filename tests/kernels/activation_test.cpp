@@ -1,5 +1,5 @@
-// Activations that are no softmax, where it is easy to be wrong: at s = 0, far from it, and where
-// nothing is left. (What kernels move and return under them is in masked_kernels_test.cpp.)
+// Activations other than softmax, where mistakes are easy: at s = 0, far from 0, and where every f
+// is 0. masked_kernels_test.cpp checks the words moved and the results of kernels with them.
 
 #include <algorithm>
 #include <cmath>
@@ -31,7 +31,7 @@ struct OfScore {
 };
 OfScore of_score(Activation phi, float s) {
   Machine machine(64);
-  Tile scores = machine.initialize("s", 3, 5, s);  // vectors, and what is left of them
+  Tile scores = machine.initialize("s", 3, 5, s);  // whole vectors and a rest
   Tile q = machine.initialize("q", 3, 5, 1);
   activation_gradient(phi, scores, q, q);
   activate(phi, scores, scores);
@@ -47,7 +47,7 @@ OfScore of_score(Activation phi, float s) {
 TEST(Activations, AtZero) {
   for (const float zero : {0.0F, -0.0F}) {
     EXPECT_EQ(of_score(Activation::relu, zero).f, 0);
-    EXPECT_EQ(of_score(Activation::relu, zero).p, 0);  // its derivative there
+    EXPECT_EQ(of_score(Activation::relu, zero).p, 0);  // relu's derivative at 0
     EXPECT_EQ(of_score(Activation::sigmoid, zero).f, 0.5F);
     EXPECT_EQ(of_score(Activation::sigmoid, zero).p, 0.25F);
     EXPECT_EQ(of_score(Activation::silu, zero).f, 0);
@@ -89,8 +89,8 @@ TEST(Activations, AreTheFunctionsOfTheirDefinition) {
   }
 }
 
-// Each member of the list has a name of its own, by which it is found; and the arithmetic, the
-// reference know it, or refuse it: softmax is no function of a score alone.
+// Each listed activation has a unique name that parses back to it. The arithmetic and the reference
+// know it, or refuse it: softmax is not a function of one score.
 TEST(Activations, OfTheListAreKnownEverywhere) {
   std::set<std::string_view> names;
   for (const Activation activation : kActivations) {
@@ -117,7 +117,7 @@ TEST(Activations, OfTheListAreKnownEverywhere) {
   EXPECT_EQ(parse_activation(""), std::nullopt);
 }
 
-// A value outside of the list is an error, and not the last function that somebody thought of.
+// A value outside the list is an error, and is not treated as the last activation.
 TEST(Activations, OutsideOfTheListAreRefused) {
   const auto none = static_cast<Activation>(kActivations.size());
   EXPECT_THROW(to_string(none), ShapeMismatch);
@@ -142,7 +142,7 @@ TEST(Activations, ThatAreNotANumberStaySo) {
   }
 }
 
-// Scores of which none is above 0, and those that are all 0.
+// No score is above 0, or every score is 0.
 TEST(Activations, OfReluAreNothingWhereNoScoreIsAbove0) {
   const Shape shape{9, 13, 4};
   for (const TestedKernel& kernel : tested_kernels_of(Activation::relu)) {
@@ -167,7 +167,7 @@ TEST(Activations, OfReluAreNothingWhereNoScoreIsAbove0) {
   }
 }
 
-// Neither L nor what makes it is asked for, and no matrix that is not there is looked for.
+// These kernels take neither L nor O, and do not return L.
 TEST(Activations, HaveNeitherLNorO) {
   for (const Activation activation : kOthers) {
     for (const TestedKernel& kernel : tested_kernels_of(activation)) {
@@ -194,8 +194,9 @@ TEST(Activations, ArePlannedWithFewerWordsThanSoftmax) {
   }
 }
 
-// The contract of a softmax from which words of L, v, O and of what is between two passes are
-// taken; of a kernel that is another one without a softmax, that of the other.
+// `contract` names the softmax kernel from which the words `less` are subtracted: words of L, v and
+// O, and words kept between two passes. A kernel that becomes another one without a softmax has
+// that kernel's contract.
 struct WithoutSoftmax {
   std::string_view contract;
   MovedWords<Index> less;
@@ -218,10 +219,10 @@ std::optional<WithoutSoftmax> without_softmax(std::string_view kernel, const Sha
     const Index between = 2 * n * (over(m, "Bc") - 1);
     return WithoutSoftmax{kernel, {between, n + between}};
   }
-  if (kernel == "forward/small") {  // f where s was
+  if (kernel == "forward/small") {  // f replaces s
     return WithoutSoftmax{kernel, {n * m, n * m + n}};
   }
-  if (kernel == "backward/small") {  // f where s was, and no v
+  if (kernel == "backward/small") {  // f replaces s, and there is no v
     return WithoutSoftmax{kernel, {3 * n * m, n * m}};
   }
   if (kernel == "backward/large" || kernel == "backward/rows" || kernel == "backward/rows-xg") {

@@ -1,10 +1,11 @@
 // Each function of kernels/arithmetic/arithmetic.hpp against the same formula in double precision,
-// on tiles of 1 x 1, ragged and prime sizes; the operations that it reports; the arguments that it
-// refuses.
+// on tiles of 1 x 1, ragged and prime sizes. The test also checks the operations that each function
+// reports and the arguments that it refuses.
 //
-// With u = 2^-24: a sum of k products onto c, in any order, is off by at most
-// (k + 1) u (|c| + sum |a||b|) (1 + small); exp and log by 4 u of their value; each single
-// operation by u of its result.
+// Error bounds, with u = 2^-24:
+//   a sum of k products onto c, in any order: (k + 1) u (|c| + sum |a||b|) (1 + small)
+//   exp and log: 4 u of their value
+//   each single operation: u of its result
 
 #include "kernels/arithmetic/arithmetic.hpp"
 
@@ -31,7 +32,7 @@ namespace {
 constexpr double kU = 0x1p-24 * (1 + 1e-4);
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-// All words of a tile, in the order in which they lie.
+// Returns all words of a tile, in memory order.
 float* words(Tile& tile) {
   return View(tile).at(0, 0);
 }
@@ -47,8 +48,8 @@ float largest_of_row(const Tile& tile, Index i) {
   return largest;
 }
 
-// rows x panels of the tile that sums of a product fill, by registers and vectors of a row of a
-// panel. The sums, a row of one factor and a word of the other fit the registers.
+// The rows x panels of a product's register tile, from the number of registers and of vectors in a
+// row of a panel. The sums, a row of one factor and a word of the other fit the registers.
 TEST(RegisterTile, FillsTheRegistersOfEachInstructionSet) {
   struct Case {
     RegisterTile tile;
@@ -95,7 +96,7 @@ class Arithmetic : public testing::Test {
     return copy;
   }
 
-  // What `work` reports.
+  // Returns the operations that `work` reports.
   Operations operations_of(const std::function<void()>& work) {
     const Operations before = total(machine_.phases()).operations;
     work();
@@ -158,7 +159,7 @@ TEST_F(Arithmetic, ProductsAddToWhatIsThere) {
   }
 }
 
-// Integers whose sums stay below 2^24 units have no rounding at all.
+// Sums of small integers stay below 2^24 units, so they are exact.
 TEST_F(Arithmetic, ProductsOfSmallIntegersAreExact) {
   Tile a = random_tile(13, 17, 40);
   Tile b = random_tile(17, 11, 40);
@@ -180,7 +181,7 @@ TEST_F(Arithmetic, ProductsOfSmallIntegersAreExact) {
   }
 }
 
-// A square factor may be both: c += a^T a.
+// One square tile may be both factors: c += a^T a.
 TEST_F(Arithmetic, ProductsMayUseOneTileTwice) {
   const Tile a = random_tile(5, 5);
   const Tile twin = copy_of(a);
@@ -383,8 +384,7 @@ TEST_F(Arithmetic, RescalingByBlocksGivesTheWholeRowsSum) {
 
 // ------------------------------------------------------------- parts, and every function's bound
 
-// A matrix that is a whole tile, or some rows and columns inside of one whose other words are
-// somebody else's.
+// A whole tile, or a part of a tile with other words around it.
 enum class Frame { whole, inside, narrow };
 
 class Operand {
@@ -403,7 +403,7 @@ class Operand {
     return static_cast<double>(tile_(rows_.begin + i, columns_.begin + j));
   }
 
-  // The bits of the whole tile; those of the part are 0 when it may change.
+  // Returns the bits of the whole tile, with 0 for the words of the part if it may change.
   [[nodiscard]] std::vector<std::uint32_t> bits(bool changes) const {
     std::vector<std::uint32_t> all;
     for (Index i = 0; i < tile_.rows(); ++i) {
@@ -421,7 +421,7 @@ class Operand {
   Range rows_, columns_;
 };
 
-// The part's words as they are now, for formulas that need them later.
+// A copy of the part's present words, for formulas that need them later.
 class Values {
  public:
   explicit Values(const Operand& of) : cols_(of.cols()) {
@@ -440,7 +440,7 @@ class Values {
   std::vector<double> words_;
 };
 
-// What a word should be, and how far it may be from that.
+// The expected value of a word, and its largest allowed error.
 struct Expected {
   double value;
   double bound;
@@ -456,24 +456,24 @@ class ArithmeticOnParts : public Arithmetic {
     if (frame == Frame::whole) {
       return {random_tile(rows, cols, low, high), {0, rows}, {0, cols}};
     }
-    if (const Index lane = 3; frame == Frame::narrow && cols + lane < kPanel) {  // of a last panel
+    if (const Index lane = 3; frame == Frame::narrow && cols + lane < kPanel) {  // in a last panel
       return {random_tile(rows + 5, kPanel + lane + cols, low, high),
               {2, 2 + rows},
               {kPanel + lane, kPanel + lane + cols}};
     }
-    // Columns from the second panel on, few of them from its middle, with some behind, so that the
-    // last panel's rows are longer than the part's.
+    // Columns from the second panel on. A few columns begin in the middle of it. Other columns
+    // follow, so that the last panel's rows are longer than the part's.
     const Index begin = cols > kPanel / 2 ? kPanel : kPanel + kPanel / 2;
     return {
         random_tile(rows + 5, begin + cols + 7, low, high), {2, 2 + rows}, {begin, begin + cols}};
   }
-  // A word a row: a whole tile's rows, or some of them.
+  // One word per row: all rows of a tile, or some of them.
   Operand column(Frame frame, Index rows, double low = -1, double high = 1) {
     const Index above = frame == Frame::whole ? 0 : 3;
     return {random_tile(rows + 2 * above, 1, low, high), {above, above + rows}, {0, 1}};
   }
 
-  // `work` reports `operations` and changes no word but those of `changed`.
+  // Expects that `work` reports `operations` and changes only words of `changed`.
   void expect_changes_only(const std::vector<Operand*>& changed,
                            const std::vector<const Operand*>& others, Operations operations,
                            const std::function<void()>& work) {
@@ -504,7 +504,7 @@ class ArithmeticOnParts : public Arithmetic {
     }
   }
 
-  // For all shapes, as whole tiles and as parts.
+  // Tests all shapes, as whole tiles and as parts.
   template <class Case>
   static void for_shapes(const Case& test) {
     for (const Frame frame : {Frame::whole, Frame::inside, Frame::narrow}) {
@@ -524,8 +524,8 @@ class ArithmeticOnParts : public Arithmetic {
   }
 };
 
-// sum_k a_ik b_kj, and the same of absolute values: with u a term and u a sum, in any order
-// and with fused multiply-adds or without, k u sum |a||b| is the error.
+// sum_k a_ik b_kj, and the sum of the absolute values. The error is at most k u sum |a||b|: u for
+// each term and u for each sum, in any order, with or without fused multiply-adds.
 struct Sum {
   double value = 0;
   double magnitude = 0;
@@ -544,7 +544,7 @@ Sum product_of(const Left& a, const Operand& b, Index i, Index j) {
   return sum;
 }
 
-// c += a b, c = a b, and both with a transposed: of parts, too.
+// c += a b, c = a b, and both with a transposed, on whole tiles and on parts.
 TEST_F(ArithmeticOnParts, Products) {
   for_shapes([&](Frame frame, Index rows, Index cols) {
     for (const Index depth : kDepths) {
@@ -568,7 +568,7 @@ TEST_F(ArithmeticOnParts, Products) {
       };
       expect_product(straight, true, [&] { multiply_add(a.in(), b.in(), c.out()); });
       expect_product(turned, true, [&] { multiply_add(transposed(a_t.in()), b.in(), c.out()); });
-      // What stood in c is forgotten, even where it is no number.
+      // The old words of c are overwritten, even if they are NaN.
       for (Index i = 0; i < rows; ++i) {
         c(i, (7 * i) % cols) = std::numeric_limits<float>::quiet_NaN();
       }
@@ -579,9 +579,9 @@ TEST_F(ArithmeticOnParts, Products) {
   });
 }
 
-// f^T = exp(a b - L), c = a b - shift, p^T = f^T (a b - v), with L, shift and v a word a column.
-// A sum is off by e = k u sum |a||b|, the difference by u of itself more, exp by 4 u, the last
-// product by u.
+// f^T = exp(a b - L), c = a b - shift, p^T = f^T (a b - v), with one word of L, shift and v for
+// each column. A sum is off by e = k u sum |a||b|. The difference adds u of itself, exp adds 4 u,
+// and the last product adds u.
 TEST_F(ArithmeticOnParts, ProductsThroughAFunction) {
   for_shapes([&](Frame frame, Index rows, Index cols) {
     for (const Index depth : kDepths) {
@@ -626,7 +626,8 @@ TEST_F(ArithmeticOnParts, ProductsThroughAFunction) {
   });
 }
 
-// max(old, max_j s_ij) has no rounding; exp(old - new) has those of a difference and of exp.
+// max(old, max_j s_ij) has no rounding. exp(old - new) has the roundings of a difference and of
+// exp.
 TEST_F(ArithmeticOnParts, RaisesMaxima) {
   for_shapes([&](Frame frame, Index rows, Index cols) {
     const Operand s = operand(frame, rows, cols, -10, 10);
@@ -673,7 +674,7 @@ TEST_F(ArithmeticOnParts, RaisesMaxima) {
   });
 }
 
-// exp(s - row): a difference and exp.
+// exp(s - row): the roundings of a difference and of exp.
 TEST_F(ArithmeticOnParts, Exponentiates) {
   for_shapes([&](Frame frame, Index rows, Index cols) {
     const Operand row = column(frame, rows, -20, 20);
@@ -697,8 +698,8 @@ TEST_F(ArithmeticOnParts, Exponentiates) {
                         [&] { exponentiate(s.in(), row.in(), s.out()); });
     expect_exponentials(s, straight);
 
-    // Transposed, in place, with the sums of what came out and its products with q: each term
-    // is off by its exponential's error, and is rounded at most once for each addition.
+    // Transposed, in place, with the sums of the results and of their products with q. Each term
+    // has the error of its exponential, and is rounded at most once for each addition.
     const Operand q_t = operand(frame, cols, rows);
     for (const bool with_q : {false, true}) {
       Operand s_t = operand(frame, cols, rows, -20, 20);
@@ -740,7 +741,7 @@ TEST_F(ArithmeticOnParts, Exponentiates) {
   });
 }
 
-// sum_i += sum_j a_ij, or a_ij b_ij: at most a rounding a term, and one for each addition.
+// sum_i += sum_j a_ij, or a_ij b_ij: at most one rounding for each term, and one for each addition.
 TEST_F(ArithmeticOnParts, AddsRowSumsAndRowDots) {
   for_shapes([&](Frame frame, Index rows, Index cols) {
     const Operand a = operand(frame, rows, cols);
@@ -773,7 +774,7 @@ TEST_F(ArithmeticOnParts, AddsRowSumsAndRowDots) {
   });
 }
 
-// One rounding: a *= factor, a / divisor, a += b. Two: a -= factor b.
+// One rounding: a *= factor, a / divisor, a += b. Two roundings: a -= factor b.
 TEST_F(ArithmeticOnParts, ScalesDividesAddsAndSubtracts) {
   for_shapes([&](Frame frame, Index rows, Index cols) {
     const Operand factor = column(frame, rows, 0.5, 3);
@@ -850,7 +851,7 @@ TEST_F(ArithmeticOnParts, MakesTheGradientOfTheScores) {
       softmax_gradient(in_place.in(), q.in(), v.in(), in_place.out());
     });
     expect_words(in_place, gradient);
-    expect_changes_only({&q}, {&f, &p, &v}, operations, [&] {  // or q
+    expect_changes_only({&q}, {&f, &p, &v}, operations, [&] {  // p may be q
       softmax_gradient(f.in(), q.in(), v.in(), q.out());
     });
     expect_words(q, gradient);
@@ -866,7 +867,7 @@ TEST_F(ArithmeticOnParts, MakesTheGradientOfTheScores) {
   });
 }
 
-// maximum += log(sum): log is off by 4 u of its value, the sum by u of itself.
+// maximum += log(sum): log is off by 4 u of its value, and the sum by u of itself.
 TEST_F(ArithmeticOnParts, AddsLogarithms) {
   for (const Frame frame : {Frame::whole, Frame::inside, Frame::narrow}) {
     for (const Index rows : kRagged) {
@@ -884,7 +885,7 @@ TEST_F(ArithmeticOnParts, AddsLogarithms) {
   }
 }
 
-// t = a^T moves bits: those of NaNs, infinities and both zeros, too. It computes nothing.
+// t = a^T copies bits, including NaNs, infinities and both zeros. It reports no operations.
 TEST_F(ArithmeticOnParts, Transposes) {
   for_shapes([&](Frame frame, Index rows, Index cols) {
     Operand a = operand(frame, rows, cols);
@@ -901,7 +902,8 @@ TEST_F(ArithmeticOnParts, Transposes) {
   });
 }
 
-// x * 1 = x to the bit, signalling NaNs and subnormals included: nothing is multiplied.
+// x * 1 = x to the bit, including signalling NaNs and subnormals, because rows with factor 1 are
+// not multiplied.
 TEST_F(ArithmeticOnParts, LeavesTheBitsOfRowsWhoseFactorIsOne) {
   constexpr std::uint32_t kStrange[] = {0x80000000, 0x00000001, 0x807fffff, 0x7f800000,
                                         0xff800000, 0x7fc12345, 0xffc00001, 0x7f812345};
@@ -930,13 +932,14 @@ TEST_F(ArithmeticOnParts, LeavesTheBitsOfRowsWhoseFactorIsOne) {
   });
 }
 
-// ------------------------------------------------------------------------------ no number
+// ----------------------------------------------------------------------------------- NaN
 
-// A NaN in any word of any operand makes NaN of the words whose formula has it, and of no other.
+// A NaN in any word of any operand makes NaN of exactly the result words with that word in their
+// formula.
 struct Dependence {
   const char* what;
   std::vector<std::pair<Index, Index>> shapes;  // of the operands
-  std::size_t result;                           // which of them is looked at
+  std::size_t result;                           // index of the operand that holds the result
   std::function<void(std::vector<Operand>&)> work;
   // Whether word (x, y) of the result has word (i, j) of operand k in its formula.
   std::function<bool(std::size_t k, Index i, Index j, Index x, Index y)> has;
@@ -954,7 +957,7 @@ TEST_F(ArithmeticOnParts, NaNInIsNaNOut) {
   const std::pair<Index, Index> right{kDepth, kCols};
   using Operands = std::vector<Operand>;
 
-  // Operands: a factor, the other, [a word a column,] the result.
+  // Operands: one factor, the other, [one word per column,] the result.
   const auto product = [](std::size_t k, Index i, Index j, Index x, Index y) {
     return k == 0 ? i == x : j == y;
   };
@@ -970,19 +973,20 @@ TEST_F(ArithmeticOnParts, NaNInIsNaNOut) {
   const auto product_by_column = [=](std::size_t k, Index i, Index j, Index x, Index y) {
     return k == 2 ? i == y : k < 2 && product(k, i, j, x, y);
   };
-  // Whatever is as wide as the result: the same word; a column: the row, or the column.
+  // An operand of the result's shape: the same word. A column: the word of its row, or of its
+  // column.
   const auto elementwise = [](std::size_t column, bool turned) {
     return [=](std::size_t k, Index i, Index j, Index x, Index y) {
       return k == column ? i == (turned ? y : x) : i == x && j == y;
     };
   };
-  // The result has a word for each row, or column, of operand 0 (and of 1 where `two`).
+  // The result has a word for each row, or column, of the first `wide` operands.
   const auto folded = [](bool turned, std::size_t wide) {
     return [=](std::size_t k, Index i, Index j, Index x, Index) {
       return k < wide ? (turned ? j : i) == x : i == x;
     };
   };
-  // Of the words that go in, not of what stood in the result.
+  // The words of the operands count, but the old words of the result do not.
   const auto without = [](std::size_t result, auto has) {
     return [=](std::size_t k, Index i, Index j, Index x, Index y) {
       return k != result && has(k, i, j, x, y);
@@ -1170,7 +1174,7 @@ TEST_F(ArithmeticOnParts, NaNInIsNaNOut) {
     for (std::size_t k = 0; k < function.shapes.size(); ++k) {
       const auto [rows, cols] = function.shapes[k];
       std::string wrong;
-      // Every panel and lane of the operand, on a diagonal that wraps around.
+      // Visits every panel and lane of the operand, on a diagonal that wraps around.
       for (Index step = 0; step < std::max(rows, cols) && wrong.empty(); ++step) {
         const Index i = step % rows;
         const Index j = step % cols;
@@ -1198,7 +1202,7 @@ TEST_F(ArithmeticOnParts, NaNInIsNaNOut) {
 
 // ---------------------------------------------------------------------------------- refusals
 
-// A call with tiles that do not conform throws, and neither reports nor changes anything.
+// A call with tiles that do not conform throws. It reports no operations and changes no words.
 TEST_F(Arithmetic, RefusesTilesThatDoNotConform) {
   Tile t43 = random_tile(4, 3);
   Tile t34 = random_tile(3, 4);
@@ -1208,7 +1212,7 @@ TEST_F(Arithmetic, RefusesTilesThatDoNotConform) {
   Tile c4 = random_tile(4, 1, 1, 2);
   Tile c2 = random_tile(2, 1, 1, 2);
   Tile other_c2 = random_tile(2, 1, 1, 2);
-  Tile neighbour = random_tile(4, 4);  // lies behind the small ones
+  Tile neighbour = random_tile(4, 4);  // lies behind the small tiles
   Tile* const all[] = {&t43, &t34, &t44, &t33, &wide, &c4, &c2, &other_c2, &neighbour};
   const auto contents = [&] {
     std::vector<float> all_words;
@@ -1283,7 +1287,8 @@ TEST_F(Arithmetic, RefusesTilesThatDoNotConform) {
       {"gradient^T: v", [&] { softmax_gradient(transposed(t43), c4, transposed(t43)); }},
       {"transpose: rows", [&] { transpose(t43, t33); }},
       {"transpose: columns", [&] { transpose(t43, t44); }},
-      // Parts: a column of a wider panel has its words apart, where a column's lie together.
+      // Parts: a column inside a wider panel has strided words, but a column tile has contiguous
+      // words.
       {"maximum: a part of a panel",
        [&] {
          raise_maximum(t43, t44.part({0, 4}, {0, 1}));

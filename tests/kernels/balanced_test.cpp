@@ -1,5 +1,5 @@
-// Blocks between those of the fewest words and those of the least time, and blocks in multiples.
-// All by formulas: property_test.cpp runs kernels with such blocks.
+// Blocks between the fewest words and the least time, and blocks in multiples. This test uses
+// formulas alone. property_test.cpp runs kernels with such blocks.
 
 #include "kernels/balanced.hpp"
 
@@ -21,8 +21,8 @@ double words_of(const Plan& plan) {
   return static_cast<double>((all.reads + all.writes).value());
 }
 
-// A kernel, a problem with a mask where the kernel takes one, and an M between its least and one
-// that has room for all.
+// A kernel, a problem (with a mask if the kernel takes masks), and an M between its least M and
+// room for everything.
 struct Case {
   TestedKernel kernel;
   Shape shape;
@@ -53,8 +53,8 @@ void for_each_case(int trials, const Check& check) {
 
 constexpr int kTrials = kSanitized ? 2 : 12;
 
-// The words are at most 1.05 times the fewest. Where the blocks of least time keep to that, they
-// are the ones.
+// The words are at most 1.05 times the fewest. If the blocks of least time satisfy this, they are
+// chosen.
 TEST(Balanced, MovesAtMostFivePercentMore) {
   int between = 0;
   for_each_case(kTrials, [&](const Case& of) {
@@ -72,8 +72,8 @@ TEST(Balanced, MovesAtMostFivePercentMore) {
   EXPECT_GT(between, kSanitized ? 5 : 100);
 }
 
-// A larger share never makes tiles of scores that are narrower than 48 narrower by more than an
-// eighth: that much of a size is dropped where it would be the last lanes of a vector.
+// Allowing more words never makes tiles of scores that are narrower than 48 narrower by more than
+// an eighth. A size may lose an eighth if that part would only fill the last lanes of a vector.
 TEST(Balanced, WidensTiles) {
   const auto narrowest = [](const Blocks& blocks) {
     Index size = 48;
@@ -107,10 +107,9 @@ TEST(Balanced, NarrownessCountsEmptyLanes) {
   EXPECT_DOUBLE_EQ(narrowness({{"B", 7}}), 1);
 }
 
-// Each side of a tile is a multiple, or an extent, or as large as it would be with room for
-// everything where that is less than one multiple; the plan
-// fits from the least M on and is refused below it; and no side of a tile of scores can grow by one
-// multiple alone, but to more than it was.
+// Each side of a tile is a multiple, or an extent. A side below one multiple is as large as with
+// room for everything. The plan fits from the least M on and is refused below it. No side of a tile
+// of scores can grow by one multiple alone and fit, up to its size in a plan without multiples.
 TEST(Multiples, DivideBlocksThatFit) {
   const auto is_size = [](const std::string& name) {
     const std::string last = name.substr(name.rfind('.') + 1);

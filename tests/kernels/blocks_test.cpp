@@ -1,6 +1,6 @@
 // The plan takes the fitting blocks that move the fewest words: brute force over all blocks, phase
-// by phase, finds none better. This holds for each kernel of the registry whose blocks are named
-// after their phases ("core.Br"); those of other kernels are prescribed.
+// by phase, finds no better ones. This holds for each registered kernel with blocks named after its
+// phases ("core.Br"). Blocks of other kernels are prescribed.
 
 #include <algorithm>
 #include <limits>
@@ -18,7 +18,8 @@
 namespace redblue {
 namespace {
 
-// The blocks' names by phase, of those that name one, and of a product with a block that stays.
+// Returns the names of blocks by phase, for blocks that name a phase, and for a product with a
+// resident block.
 std::map<std::string, std::vector<std::string>> blocks_by_phase(const Blocks& blocks) {
   std::map<std::string, std::vector<std::string>> by_phase;
   for (const auto& [name, size] : blocks) {
@@ -38,13 +39,13 @@ PhaseCost find(const std::vector<PhaseCost>& phases, const std::string& path) {
   return *std::ranges::find(phases, path, &PhaseCost::path);
 }
 
-// The fewest words of all phases together, over all values of these blocks that fit.
+// Returns the fewest words of all phases together, over all fitting values of the named blocks.
 Words fewest(const TestedKernel& kernel, const Plan& plan, const std::vector<std::string>& names,
              Index limit) {
   Blocks blocks = plan.blocks;
   std::vector<Index> sizes(names.size(), 1);
   Words best = words_of(total(plan.phases));
-  // A larger piece takes more of M and moves no fewer words.
+  // A larger piece takes more of M and does not save words.
   const auto most = [&](std::size_t k) { return names[k].ends_with("piece") ? 1 : limit; };
   for (;;) {
     for (std::size_t k = 0; k < names.size(); ++k) {
@@ -65,8 +66,8 @@ Words fewest(const TestedKernel& kernel, const Plan& plan, const std::vector<std
   }
 }
 
-// The row-stationary kernels have one set of blocks for all phases: brute force over all. Columns
-// of A1 are kept where few row blocks fill M.
+// The row-stationary kernels have one set of blocks for all phases, so brute force tries all of
+// them. Columns of A1 are kept if few row blocks fill M.
 TEST(Plan, OfARowKernelTakesTheFittingBlocksOfFewestWords) {
   int plans = 0;
   int keeping = 0;
@@ -83,9 +84,9 @@ TEST(Plan, OfARowKernelTakesTheFittingBlocksOfFewestWords) {
         const Plan plan = kernel.plan(shape, M);
         const Words planned = words_of(total(plan.phases));
         Words best = planned;
-        Words plain = Words(std::numeric_limits<Index>::max());  // with nothing kept
+        Words plain = Words(std::numeric_limits<Index>::max());  // without kept columns
         Index row_blocks = shape.n;
-        Blocks others;  // of products before and after
+        Blocks others;  // of the products before and after
         for (const auto& [name, size] : plan.blocks) {
           if (name.find('.') != std::string::npos) {
             others.add(name, size);
@@ -159,8 +160,8 @@ TEST(Plan, OfAResidentKernelTakesTheFittingBlocksOfFewestWords) {
   EXPECT_GT(plans, 1000);
 }
 
-// For least time, keys come in groups where row blocks are few and keys many, which adds at most a
-// sixteenth to the words. For fewest words they never do.
+// For least time, keys come in groups if row blocks are few and keys many. This adds at most a
+// sixteenth to the words. For fewest words, keys never come in groups.
 TEST(Plan, GroupsKeysWhereRowBlocksAreFew) {
   constexpr Index M = 98304;
   for (const char* const name : {"attention/rows", "forward/rows", "attention/rows-shared"}) {
@@ -186,8 +187,8 @@ TEST(Plan, GroupsKeysWhereRowBlocksAreFew) {
   }
 }
 
-// What is kept or resident is read once, and changes no bit of the result but by the order in which
-// keys come.
+// Kept or resident words are read once. The result has the same bits, except where the order of
+// keys changes.
 TEST(Plan, ThatKeepsColumnsOfA1GivesTheSameBits) {
   const Shape shape{61, 43, 22};
   for (const char* const name : {"backward/rows", "backward/rows-onepass", "backward/rows-shared",
@@ -212,8 +213,8 @@ TEST(Plan, ThatKeepsColumnsOfA1GivesTheSameBits) {
   }
 }
 
-// Tiles of scores, tall or wide, in slices and pieces of any size: whatever passes, the count is
-// the formula's, and each sum has the same order, so the result has the same bits.
+// Tiles of scores, tall or wide, in slices and pieces of any size. The counts match the formula.
+// Each sum has the same order, so the result has the same bits.
 TEST(Plan, OfTilesGivesTheSameBitsWithAnyBlocks) {
   const TestedKernel kernel = tested_kernel("backward/tiles");
   const Shape shape{61, 83, 22};
@@ -270,8 +271,8 @@ TEST(Plan, TakesTheFittingBlocksOfFewestWords) {
   EXPECT_GT(phases, kSanitized ? 100 : 1000);
 }
 
-// Every size of Br, with Bc = 1 so that as many rows as possible fit: Algorithm 8 at the
-// size worth a closer look.
+// Algorithm 8 at the demonstrated size. The test tries every Br, with Bc = 1 so that as many rows
+// as possible fit.
 TEST(Plan, OfBackwardLargeIsBestAtTheDemonstratedSize) {
   const TestedKernel kernel = tested_kernel("backward/large");
   const Shape shape{2000, 2000, 32};
@@ -302,7 +303,8 @@ TEST(Plan, OfBackwardLargeIsBestAtTheDemonstratedSize) {
   }
 }
 
-// Largest fitting squares: one larger would not fit three (matmul) or four (small) of them.
+// The largest fitting squares: if they were larger by one, three (matmul) or four (small) of them
+// would not fit.
 TEST(Plan, OfSquareBlocksTakesThePrescribedSide) {
   for (Index M = 3; M < 3000; ++M) {
     const Index three = tested_kernel("matmul/blocked").plan({50, 50, 50}, M).blocks["B"];

@@ -1,4 +1,4 @@
-// A caller's view: a dozen lines from the caller's buffers to g, and the requests that are refused
+// A caller's view: a dozen lines lead from the caller's buffers to g. Wrong requests are refused
 // before a word moves.
 
 #include <functional>
@@ -50,7 +50,8 @@ TEST(Caller, NeedsADozenLinesFromOwnBuffersToG) {
   EXPECT_LE(total(machine.phases()).peak, 64);
 }
 
-// Each operand in turn missing, too long, too wide, of no use; nothing has moved by then.
+// Each operand in turn is missing, too long, too wide or too short. The run is refused before a
+// word moves.
 TEST(Caller, IsRefusedBeforeAnyWordMoves) {
   const Shape shape{5, 7, 3};
   for (const TestedKernel& kernel : tested_kernels()) {
@@ -104,8 +105,8 @@ TEST(Caller, CannotRunAPlanOfAnotherKernel) {
   EXPECT_EQ(total(machine.phases()), PhaseCounts{});
 }
 
-// A plan for more than the machine has is found out by the machine, which says what is
-// missing and ends with nothing live.
+// A plan that needs more than the machine's M fails in the machine. The machine reports the missing
+// words, and no tile stays live.
 TEST(Caller, WithAPlanTooLargeForTheMachineGetsAnOverflow) {
   const TestedKernel kernel = tested_kernel("matmul/blocked");
   const SlowMatrix A("A", 9, 9);

@@ -1,11 +1,11 @@
-// Queries in an order for groups.
+// Clustered queries: queries in an order in which each group of rows meets few keys.
 //
-//   - The order is one of all queries, and the mask has their pairs. It depends on what queries
-//     meet, and not on where they are: rows in another order, the same mask and the same words.
-//   - A kernel moves the words of its formulas and returns what it returns in any order. A plan
-//     never moves more words than one of rows in their own order.
-//   - What the note on masks says of key reads, with groups of 81 queries: a 28.6th of strided
-//     rows, a 12.3th of those of a shuffled window.
+//   - The order is a permutation of all queries, and the mask keeps their pairs. It depends on the
+//     keys that queries meet, not on positions: reordered rows give the same mask and words.
+//   - A kernel moves the words of its formulas and returns the same results in any order. A plan
+//     never moves more words than a plan with rows in their original order.
+//   - The note on masks states key reads for groups of 81 queries: 28.6 times fewer for strided
+//     rows, and 12.3 times fewer for the rows of a shuffled window.
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,7 @@ std::vector<Index> shuffled(Index n, unsigned seed) {
   return order;
 }
 
-// The rows of a mask in another order.
+// Returns a mask with its rows in another order.
 Mask with_rows(const Mask& mask, const std::vector<Index>& order) {
   std::vector<MaskRun> runs;
   for (const Index row : order) {
@@ -105,7 +105,8 @@ TEST(Clustered, IsAnOrderOfAllQueries) {
   }
 }
 
-// Where groups are as large as classes each group is one, and each key is read once for each class.
+// If groups are as large as classes of equal rows, each group is one class and reads each of its
+// keys once.
 TEST(Clustered, EqualRowsAreOneGroup) {
   for (const Index size : {1, 7, 16, 33}) {
     const Index classes = 12;
@@ -124,7 +125,7 @@ TEST(Clustered, FewerKeysAreRead) {
   EXPECT_NEAR(gain(strided(n, 64), size), 28.6, 0.02 * 28.6);
   EXPECT_NEAR(gain(with_rows(Mask::window(n, n, 128, 128), shuffled(n, 5)), size), 12.3,
               0.02 * 12.3);
-  // Of layouts of random blocks, where groups are of some rows of blocks.
+  // Layouts of random blocks, with groups of some rows of blocks.
   for (const unsigned seed : {1U, 2U, 3U}) {
     for (const double share : {0.25, 0.1}) {
       for (const Index rows : {81, 128, 256}) {
@@ -136,7 +137,7 @@ TEST(Clustered, FewerKeysAreRead) {
   }
 }
 
-// Masks of few formulas are left as they are, however large.
+// Masks of few formulas keep their order, however large they are.
 TEST(Clustered, FormulasAreNot) {
   const Index n = 10'000'000;
   const Mask formula =
@@ -159,7 +160,7 @@ std::vector<std::string> clustered_names() {
 
 class ClusteredKernel : public testing::TestWithParam<std::string> {};
 
-// Groups of any size, and blocks that were fitted to rows in their own order.
+// Groups of any size, and blocks that were fitted to rows in their original order.
 TEST_P(ClusteredKernel, MovesAndReturnsWhatItSays) {
   RandomMasks random(32);
   for (int k = 0; k < (kSanitized ? 60 : 400) && !HasFailure(); ++k) {
@@ -211,7 +212,7 @@ TEST_P(ClusteredKernel, RowsMayBeInAnyOrder) {
     if (kernel.mask.full()) {
       continue;
     }
-    kernel.mask = Mask(shape.n, shape.m, kernel.mask.runs());  // which no file says
+    kernel.mask = Mask(shape.n, shape.m, kernel.mask.runs());  // without a file's indices
     Blocks blocks = kernel.blocks(shape, kernel.least_M(shape) + 300, Objective::words);
     if (!blocks.contains(kClustered)) {
       blocks.add(std::string(kClustered), 1);
@@ -235,7 +236,7 @@ TEST_P(ClusteredKernel, RowsMayBeInAnyOrder) {
 INSTANTIATE_TEST_SUITE_P(Registry, ClusteredKernel, testing::ValuesIn(clustered_names()),
                          [](const auto& tested) { return test_name(tested.param); });
 
-// Of rows in their own order no row block that cuts them evenly moves fewer words.
+// No fitting row block that cuts the rows evenly, in their original order, moves fewer words.
 TEST(ClusteredPlans, NeverMoveMore) {
   RandomMasks random(34);
   Index clustered = 0;
@@ -268,7 +269,7 @@ TEST(ClusteredPlans, OfStridedRows) {
   const Plan plan = kernel.plan(shape, 4096);
   ASSERT_TRUE(plan.blocks.contains(kClustered)) << to_string(plan);
   EXPECT_EQ(plan.blocks["Br"] % 32, 0) << to_string(plan);
-  // Each key once for its 32 queries.
+  // Each key is read once for its 32 queries.
   EXPECT_EQ(total(plan.phases).reads, Words(16) * (1024 + 2 * 1024));
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// The words that each kernel moves, written down from the paper's tables and not from the code: for
-// n queries, m keys and width d (w of values), with ceilings over the plan's blocks. N is the type
-// to compute in, so that 128 bits can replace 64 where these do not suffice.
+// The words that each kernel moves, written down from the paper's tables and not from the code.
+// There are n queries and m keys of width d (w for values), with ceilings over the plan's blocks. N
+// is the type to compute in, so that 128 bits can replace 64 for large counts.
 
 #include <algorithm>
 #include <stdexcept>
@@ -14,7 +14,7 @@
 
 namespace redblue {
 
-// A phase of a published table.
+// One phase of a published table.
 struct MovedPhase {
   std::string path;
   Index reads;
@@ -49,13 +49,13 @@ struct MovedWords {
   friend bool operator==(const MovedWords&, const MovedWords&) = default;
 };
 
-// The groups of keys in which rows pass them; and what these leave, in words of values and one for
-// each row, which is written and read.
+// Returns the number of groups in which keys pass the rows. For each row, a group leaves words of
+// values and one more word, which are written and read.
 template <class N>
 N key_groups(const Shape& shape, const Blocks& blocks) {
   return static_cast<N>(blocks.contains("groups") ? std::min(blocks["groups"], shape.m) : 1);
 }
-// The blocks into which keys are cut, within each group.
+// Returns the number of key blocks, with each group cut separately.
 inline Index blocks_of_groups(const Shape& shape, const Blocks& blocks, std::string_view block) {
   const Index G = key_groups<Index>(shape, blocks), size = blocks[block];
   Index all = 0;
@@ -64,7 +64,8 @@ inline Index blocks_of_groups(const Shape& shape, const Blocks& blocks, std::str
   }
   return all;
 }
-// Groups of queries, whole row blocks each; and whether they leave anything.
+// Returns the number of query groups, each of whole row blocks. `queries_in_groups` returns whether
+// they leave partial sums.
 template <class N>
 N query_groups(const Shape& shape, const Blocks& blocks) {
   const Index T = (shape.n + blocks["dQ.Br"] - 1) / blocks["dQ.Br"];
@@ -111,25 +112,25 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     const N between = (C - 1) * (n * w + 2 * n);
     return {n * d * C + m * key + between, n * w + n + between};
   }
-  if (kernel.starts_with("attention/tiles")) {  // Q and K for s; then s, L and V
+  if (kernel.starts_with("attention/tiles")) {  // reads Q and K for s, then s, L and V
     const bool rows_stay = blocks["s.depth"] >= shape.d;
     const N T = rows_stay ? 1 : over(m, "s.cols");
     const MovedWords<N> s{n * d * T + m * d * over(n, "s.rows") + 2 * n * (T - 1),
                           n * m + n * (2 * T - 1)};
     return s + MovedWords<N>{(n * m + n) * over(w, "O.cols") + m * w * over(n, "O.rows"), n * w};
   }
-  if (kernel == "gradients/flash") {  // v; then T(4nd + 2n) + nd - nd + 4md in all
+  if (kernel == "gradients/flash") {  // v first; then T(4nd + 2n) + 4md - nd for w = d
     const N T = over(m, "core.Bc");
     return {2 * n * w + T * (2 * n * d + n * w + 2 * n) + m * key - n * d, n + T * n * d + m * key};
   }
-  // 8 n d + 2 n, and what passes: 2 m d for each block of rows, 2 n d + 2 n for each block of keys.
-  // Where values are keys, m d.
+  // For n = m: 8 n d + 2 n, plus 2 m d for each row block and 2 n d + 2 n for each key block. If
+  // values are keys, m d for each row block.
   if (kernel == "gradients/rows-keys") {
     const N keys = static_cast<N>(blocks_of_groups(shape, blocks, "dKV.Bc"));
     const N G = key_groups<N>(shape, blocks), H = query_groups<N>(shape, blocks);
     const bool sums_queries = queries_in_groups(blocks);
     if (G > 1 ||
-        sums_queries) {  // v first; each group's queries, or keys; and sums of what it left
+        sums_queries) {  // v first; then each group's queries, or its keys; then group sums
       const N of_G = G > 1 ? n * d : N{0}, of_H = sums_queries ? m * key : N{0};
       return {2 * n * w + G * (n * (d + w) + 2 * n) + m * key * over(n, "dQ.Br") + H * m * key +
                   keys * (n * (d + w) + 2 * n) + G * of_G + H * of_H,
@@ -139,12 +140,13 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
         n * d + 2 * n * w + n + m * key * over(n, "dQ.Br") + m * key + keys * (n * (d + w) + 2 * n),
         n * d + n + m * key};
   }
-  if (kernel == "gradients/rows-keys-onepass") {  // without O and L, which it leaves, as v
+  if (kernel == "gradients/rows-keys-onepass") {  // from scratch; writes L and v
     const N keys = static_cast<N>(blocks_of_groups(shape, blocks, "dKV.Bc"));
     const N G = key_groups<N>(shape, blocks), H = query_groups<N>(shape, blocks);
     const bool sums_queries = queries_in_groups(blocks);
     const N of_H = sums_queries ? m * key : N{0};
-    // Two sums and three words of a row for each group, which are read; dQ of groups, and dQ.
+    // Each group writes two sums and three words of a row, which are read. Then dQ of groups, and
+    // dQ.
     const MovedWords<N> rows =
         G > 1 ? MovedWords<N>{G * (n * (d + w) + 3 * n + 2 * n * d + 4 * n + n * d),
                               G * (2 * n * d + 3 * n + n * d) + 2 * n + n * d}
@@ -157,15 +159,15 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     return {n * (d + w) + m * key * over(n, "dQ.Br") + m * key + keys * (n * (d + w) + 2 * n),
             n * d + 2 * n + m * key};
   }
-  // The scores of all keys once for each of T blocks of rows: K passes twice, V once, dK and dV are
-  // read, but by the first of a group, and written; or they stay, and move once for each of G
-  // groups.
+  // The scores of all keys are computed once for each of T row blocks. K passes twice and V once.
+  // dK and dV are written, and read except by the first row block of a group. Kept keys stay: they
+  // move once for each of G groups.
   if (kernel == "gradients/score-rows") {
     const N T = over(n, "Br");
     const N G = static_cast<N>(blocks["groups"]);
     const N kept =
         blocks.contains("kept") ? static_cast<N>(std::min(blocks["kept"], shape.m)) : N{0};
-    const N passes = T * (key + d);  // where values are keys, K twice
+    const N passes = T * (key + d);  // K passes twice if values are keys
     const MovedWords<N> core{n * (d + w) + G * kept * key + (m - kept) * (passes + (T - G) * key),
                              n * d + (G * kept + T * (m - kept)) * key};
     return G > 1 ? core + MovedWords<N>{G * m * key, m * key} : core;
@@ -180,7 +182,8 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     }
     return MovedWords<N>{std::min(a + b * r, b + a * c), rows * cols};  // rows, or columns, stay
   };
-  // Scores, written once: rows of the first factor stay, or tiles do; how often a row is entered.
+  // All scores, written once: rows of the first factor stay, or tiles do. `entered` returns how
+  // often a row is read.
   const auto entered = [&](const std::string& name, N depth) {
     return over(depth, name + ".depth") > 1 ? over(m, name + ".cols") : N{1};
   };
@@ -219,8 +222,8 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     return MovedWords<N>{rows * d + d * d * over(rows, block), rows * d};
   };
 
-  // Attention and gradients move the words of the forward and backward kernel without those of X, Y
-  // and what they make.
+  // Attention and gradients move the words of the forward and backward kernels, without X, Y and
+  // their products.
   if (kernel.starts_with("attention/") || kernel.starts_with("gradients/")) {
     return moved_without_weights<N>(kernel, shape, blocks);
   }
@@ -261,24 +264,24 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     return strips(n, "phase1.Br") + strips(m, "phase1.Br") + alg8;
   }
   if (kernel == "backward/flash") {
-    // T(4nd + 2n) + 3nd for n = m, of which T nd + 2md are writes; v is 2nd and n more.
+    // T(4nd + 2n) + 3nd for n = m, including T nd + 2md writes. v adds 2nd + n.
     const N T = over(m, "core.Bc");
     const MovedWords<N> core{T * (3 * n * d + 2 * n) + 2 * m * d - n * d, T * n * d + 2 * m * d};
     const MovedWords<N> v{2 * n * d, n};
     const MovedWords<N> g{n * d * (over(d, "g.rows") + over(d, "g.cols")), d * d};
     return strips(n, "S.Br") + strips(m, "h.Br") + v + core + g;
   }
-  // Of A1 so many columns are read once where a row block is else read twice.
+  // Columns of A1 that each row block reads once. It reads the other columns twice.
   const N kept = blocks.contains("kept") ? static_cast<N>(std::min(blocks["kept"], shape.d)) : N{0};
-  // So many keys are read once where they are else read for each row block.
+  // Keys that are read once, where the others are read for each row block.
   const N resident =
       blocks.contains("resident") ? static_cast<N>(std::min(blocks["resident"], shape.m)) : N{0};
-  // Row-stationary: 2md T for the keys; X and Y for each row block, and g read and written.
+  // Row-stationary: 2md T for the keys, X and Y for each row block, and g read and written.
   if (kernel == "backward/rows" || kernel == "backward/rows-onepass") {
     const N T = over(n, "Br");
     const N G = key_groups<N>(shape, blocks);
     const N of_keys = 2 * m * d * T + 2 * d * d * T * G + d * d * (T * G - 1);
-    if (G > 1 && kernel == "backward/rows-onepass") {  // two sums and three words of a row are left
+    if (G > 1 && kernel == "backward/rows-onepass") {  // leaves 2 sums and 3 words of a row
       return {(5 * n * d + 7 * n) * G + of_keys, n * (2 * d + 3) * G + 2 * n + d * d * T * G};
     }
     if (G > 1) {  // v first; then A1 twice, dO, L and v for each group
@@ -287,8 +290,8 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     const N queries = kernel == "backward/rows" ? 4 * n * d + n : 3 * n * d;
     return {queries - n * kept + of_keys, d * d * T};
   }
-  // Products with a block that stays: C, or with the whole depth in a block A or B, whichever
-  // moves fewer words.
+  // Products with a resident block: C, or, if a block has the whole depth, A or B, whichever moves
+  // fewer words.
   const auto moved_by = [&](const std::string& stays, const std::string& name, N rows, N cols,
                             N depth) {
     const N r = over(rows, name + "rows");
@@ -317,7 +320,7 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     const MovedWords<N> B = moved_by("B", name + ".", rows, cols, depth);
     return A.reads <= B.reads ? A : B;
   };
-  // All scores, written once: rows stay or tiles do; and how often a row is entered.
+  // All scores, written once: rows stay, or tiles do. `entered` returns how often a row is read.
   const auto scores = [&](const std::string& name) {
     return moved_by(whole_depth(name, d) ? "A" : "C", name + ".", n, m, d);
   };
@@ -325,17 +328,17 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     return whole_depth(name, d) ? N{1} : over(m, name + ".cols");
   };
   const MovedWords<N> v{2 * n * d, n};
-  // Each row's maximum and sum come back for each further tile, and L is written at last.
+  // Each row's maximum and sum are read again for each further tile, and L is written at the end.
   const auto measured = [&] {
     const N T = entered("s");
     return scores("s") + MovedWords<N>{2 * n * (T - 1), n * (2 * T - 1)};
   };
-  // L, and v after the first time; s.
+  // Reads s, L, and v after the first tile.
   const auto weighed = [&] {
     const N T = entered("q");
     return scores("q") + MovedWords<N>{n * m + n * (2 * T - 1), n * T};
   };
-  // S or G: by a product before, and then read; or with every row block.
+  // S or G: a product made before and then read, or made again with every row block.
   const auto before = [&](const std::string& name) { return blocks.contains(name + ".rows"); };
   const auto made = [&](const std::string& name, N T) {
     return before(name) ? product(name, n, d, d) + MovedWords<N>{n * d, 0}
@@ -343,8 +346,8 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
   };
   const MovedWords<N> W{0, n * d};
 
-  // Q and V; gradients of these with the words of V; and dX with dA1, dY with dA3: with X and dX in
-  // fast memory each row of A1, dQ and dA1 moves once, else dQ passes in both products.
+  // Q and V, their gradients with the words of V, and then dX with dA1, and dY with dA3. With X and
+  // dX in fast memory each row of A1, dQ and dA1 moves once. Otherwise dQ passes in both products.
   if (kernel.starts_with("layer/")) {
     const std::string gradients = "gradients/" + std::string(kernel.substr(6));
     const auto of_projection = [&](const std::string& weight, const std::string& rows_of, N rows) {
@@ -363,7 +366,8 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
   if (kernel == "linear-gradient/rows") {
     return {2 * n * d + 2 * m * d + d * d, d * d};
   }
-  // Products of squares; over rows in groups; and of sums over rows the parts, which are added up.
+  // Products of squares. Products over rows come in groups. Sums over rows leave parts, which are
+  // added up.
   if (kernel == "linear/products" || kernel == "linear-gradient/products") {
     const auto square = [&](const std::string& name) { return product(name, d, d, d); };
     const auto groups = [&](N extent, const auto& one) {
@@ -405,7 +409,7 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
            product("h", m, d, d) + v + scores("p") + MovedWords<N>{n * m + n * entered("p"), 0} +
            product("W", n, d, m) + product("g", d, d, n);
   }
-  if (kernel == "backward/tiles-shared") {  // S and G pass once a column of tiles, A2 once a row
+  if (kernel == "backward/tiles-shared") {  // S and G pass per tile column, A2 per tile row
     const N T = over(m, "p.cols");
     return product("S", n, d, d) + product("G", n, d, d) + v +
            MovedWords<N>{2 * n * d * T + 2 * n * T + m * d * over(n, "p.rows"), n * m} +
@@ -433,7 +437,7 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
         whole_depth("q", d) ? MovedWords<N>{n * d, 0} : v + MovedWords<N>{n * entered("q"), 0};
     return around + scores("q") + centred + MovedWords<N>{n, 0};
   }
-  // With O and L, L is read, and O for v; from nothing they are not.
+  // With given O and L, L is read, and O is read for v. From scratch they are not read.
   if (kernel.starts_with("backward/rows-w") || kernel.starts_with("backward/rows-onepass-w")) {
     const N T = over(n, "Br");
     const N sources = kernel.ends_with("-shared") ? 1 : 2;
@@ -444,14 +448,14 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     return made("S", T) + made("G", T) + of_v + MovedWords<N>{sources * m * d * T, 0} + W +
            product("g", d, d, n);
   }
-  // Each operand once, and the keys that are not resident once more for each further row block.
+  // Each operand once. Keys that are not resident are read again for each further row block.
   if (kernel.starts_with("forward/rows-resident") || kernel.starts_with("backward/rows-resident")) {
     const bool forward = kernel.starts_with("forward/");
     const N sources = kernel.ends_with("-shared") ? 1 : 2;
     const N keys = (m + (m - resident) * (over(n, "Br") - 1)) * d * sources;
     return {(forward ? n * d : 2 * n * d) + 2 * d * d + keys, forward ? n * d + n : d * d};
   }
-  // Where A3 is A2, it is not read: m d T less.
+  // If A3 is A2, A3 is not read: m d T words less.
   if (kernel.ends_with("-shared")) {
     kernel.remove_suffix(std::string_view("-shared").size());
     MovedWords<N> moved = moved_by_contract<N>(kernel, shape, blocks);
@@ -468,8 +472,8 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     return {3 * n * d - n * kept + (3 * m - c) * d * T + 2 * d * d * T + d * d * (T - 1),
             d * d * T};
   }
-  // Column-stationary: what belongs to queries passes once for each of C blocks of keys, X and Y
-  // as often, and keys thrice. O passes once, and v after it, if there is a block that reads it.
+  // Column-stationary: the data of queries, X and Y pass once for each of C key blocks, and keys
+  // are read three times. O passes once. v is written then, if a later block reads it.
   if (kernel == "backward/columns") {
     const N C = over(m, "Bc");
     const N again = C - 1;
@@ -512,7 +516,7 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (kernel == "backward/naive") {  // the same without L, and p = f * (q - v), v = rowsum(f * q)
     return 9 * scores;
   }
-  // Of scores in tiles: maximum, difference, exp, sum; and for each tile the old sum is rescaled.
+  // Scores in tiles: maximum, difference, exp, sum. Each tile also rescales the old sum.
   const auto safe_tiles = [&](std::string_view block) {
     return 4 * scores + 3 * n * over(m, block) + 2 * n;
   };
@@ -526,14 +530,14 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (shared) {
     kernel.remove_suffix(std::string_view("-shared").size());
   }
-  // c meets K and dK of each key that stays; or each Q that passes, where K is V, too.
+  // c multiplies K and dK for each key that stays. If K is also V, c multiplies each Q that passes.
   const auto scaled_with_keys = [&](std::string_view block) {
     return shared ? n * d * blocks_of_groups(shape, blocks, block) : 2 * m * d;
   };
-  // Sums of values have their width.
+  // Sums of values have the width of values.
   const Shape of_values{n, m, shape.dv};
   const Index w = shape.dv;
-  // c meets each word of Q, or of K where that stays, or each score.
+  // c multiplies each word of Q, or of K if K stays, or each score.
   if (kernel == "attention/rows" || kernel == "attention/rows-resident") {
     return n * d * key_groups<Index>(shape, blocks) +
            elementwise_by_contract("forward/" + std::string(kernel.substr(10)), of_values, blocks);
@@ -544,15 +548,15 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (kernel == "attention/tiles") {
     return scores + elementwise_by_contract("forward/tiles", of_values, blocks);
   }
-  // Nothing but products besides; c = 1 meets what c does.
+  // The other operations are products. c = 1 counts like any other c.
   if (kernel.starts_with("layer/")) {
     return elementwise_by_contract("gradients/" + std::string(kernel.substr(6)), shape, blocks);
   }
-  if (kernel == "gradients/flash") {  // and p, where it meets K as it is
+  if (kernel == "gradients/flash") {  // also p, if V is K
     return scaled_with_keys("core.Bc") + (shared ? scores : 0) +
            elementwise_by_contract("backward/flash", of_values, blocks);
   }
-  // s and q twice; c for Q of each group and dQ, and the sums of groups.
+  // s and q twice. c for Q of each group and for dQ. The sums of groups.
   if (kernel == "gradients/rows-keys") {
     const Index G = key_groups<Index>(shape, blocks), H = query_groups<Index>(shape, blocks);
     const Index again = shared ? 0 : (H - 1) * m * d;  // K
@@ -562,7 +566,7 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (kernel == "gradients/tiles") {  // c for each score and each p
     return 2 * n * w + 6 * scores;
   }
-  // c for Q and dQ; Q, dO, dQ and v are divided; partial sums of groups are added.
+  // c for Q and dQ. Q, dO, dQ and v are divided. Partial sums of groups are added.
   if (kernel == "gradients/score-rows") {
     const Index G = blocks["groups"];
     return 8 * scores + n * (4 * d + w + 1) + (G > 1 ? G * m * (shared ? d : d + w) : 0);
@@ -580,15 +584,16 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
     const Index resident = blocks.contains("resident") ? std::min(blocks["resident"], m) : 0;
     return over(resident, block) + over(m - resident, block);
   };
-  // Each key block rescales d sums and the sum of exponentials of a row; at last both are divided.
+  // Each key block rescales d sums and the sum of exponentials of a row. At the end both are
+  // divided.
   if (kernel.starts_with("forward/")) {
     const Index G = kernel == "forward/rows" ? key_groups<Index>(shape, blocks) : 1;
     if (G == 1) {
       const Index T = key_blocks(kernel == "forward/flash" ? "core.Bc" : "Bc");
       return 4 * scores + n * (T * (d + 3) + d + 2);
     }
-    // Each of several groups, with its own key blocks, is divided by itself, rescales the row's
-    // sums, and is added with a weight.
+    // Each of several groups has separate key blocks. It is divided by its own sum, rescales the
+    // row's sums, and is added with a weight.
     const Index T = blocks_of_groups(shape, blocks, "Bc");
     return 4 * scores + n * (T * (d + 3) + G * (4 * d + 9) + d + 2);
   }
@@ -598,8 +603,8 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   };
   // Each key block rescales two sums of d words of a row and recentres one of them.
   const auto in_one_pass = [&](Index T) { return 9 * scores + n * T * (4 * d + 5) + n * d; };
-  // In groups nothing is divided. Twelve operations follow maximum, sum and mean of a row through
-  // each group, and two make L; then a sum of the group comes of two.
+  // Groups do not divide. In each group, twelve operations update the maximum, sum and mean of a
+  // row, and two more make L at the end. Each group then combines its two sums into one.
   const auto in_groups = [&](std::string_view block) {
     const Index G = key_groups<Index>(shape, blocks);
     if (G == 1) {
@@ -623,7 +628,7 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (kernel == "backward/rows-q-onepass") {
     return in_one_pass(key_blocks("W.Bc"));
   }
-  if (kernel == "backward/score-rows") {  // whole rows of scores: nothing is rescaled
+  if (kernel == "backward/score-rows") {  // whole rows of scores need no rescaling
     return 8 * scores + n * (d + 1) + partial_sums(n, "Br");
   }
   // Given O and L: v = rowsum(dO * O), p = exp(s - L) * (q - v).

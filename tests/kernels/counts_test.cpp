@@ -69,7 +69,7 @@ TEST(BackwardSmall, MovesTheTableWhenItRuns) {
   EXPECT_TRUE(verdict.ok) << verdict.text;
 }
 
-// Algorithm 8 moves 4nd + n + 2md T + d^2, T row blocks.
+// Algorithm 8 moves 4nd + n + 2md T + d^2 words, with T row blocks.
 TEST(BackwardLarge, Phase2IsTheCountOfAlgorithm8) {
   const TestedKernel kernel = tested_kernel("backward/large");
   for (const Shape& shape : {Shape{2000, 2000, 32}, Shape{300, 70, 16}, Shape{70, 300, 16}}) {
@@ -85,8 +85,8 @@ TEST(BackwardLarge, Phase2IsTheCountOfAlgorithm8) {
   }
 }
 
-// The paper's own block sizes need more than M: 2.3, 2.0, 1.25 and 1.02 times as much where
-// h_j is freed after use.
+// The paper's block sizes need more than M: 2.3, 2.0, 1.25 and 1.02 times M, if h_j is freed after
+// use.
 TEST(BackwardLarge, PrintedBlocksOverflowAsDerived) {
   const TestedKernel kernel = tested_kernel("backward/large");
   ASSERT_NE(kernel.kernel->fitting.printed, nullptr);
@@ -101,7 +101,7 @@ TEST(BackwardLarge, PrintedBlocksOverflowAsDerived) {
     const Plan plan = kernel.plan(shape, M, blocks);
     EXPECT_NEAR(static_cast<double>(total(plan.phases).peak.value()) / static_cast<double>(M),
                 ratio, digits);
-    // The cap on Br: from M = 4 d^2 on the words no longer fall.
+    // Br is capped: from M = 4 d^2 on, the words no longer fall.
     if (M >= 1 << 14) {
       const PhaseCost all = total(plan.phases);
       EXPECT_NEAR(static_cast<double>((all.reads + all.writes).value()), 36.18e6, 0.01e6);
@@ -109,7 +109,7 @@ TEST(BackwardLarge, PrintedBlocksOverflowAsDerived) {
   }
 }
 
-// The core of FlashAttention's backward: T(4nd + 2n) + 3nd for n = m, v 2nd + n more.
+// The core of FlashAttention's backward pass moves T(4nd + 2n) + 3nd for n = m. v adds 2nd + n.
 TEST(BackwardFlash, CoreIsTheCountOfFlashAttention) {
   const TestedKernel kernel = tested_kernel("backward/flash");
   for (const Index n : {Index{64}, Index{511}, Index{4096}}) {
@@ -128,7 +128,7 @@ TEST(BackwardFlash, CoreIsTheCountOfFlashAttention) {
   }
 }
 
-// Every kernel's total, against formulas that were written down apart from the code.
+// Every kernel's total, against formulas written down independently of the code.
 TEST(EveryKernelsTotal, IsTheContracts) {
   for (const TestedKernel& kernel : tested_kernels()) {
     for (const Shape& shape :
@@ -149,10 +149,10 @@ TEST(EveryKernelsTotal, IsTheContracts) {
   }
 }
 
-// Groups of keys: each reads its queries; of a forward pass it leaves n (dv + 1) words, which are
-// read, of a backward pass it adds d^2 words to g for each row block, and of gradients it leaves
-// n d words. From nothing it leaves n (2 d + 3) words before, of which its sum comes. A group of
-// queries reads all keys and leaves m (d + dv).
+// The words of groups of keys. Each group reads its queries. A forward group leaves n (dv + 1)
+// words, which are read. A backward group adds d^2 words to g for each row block. A group of
+// gradients leaves n d words. From scratch, a group first leaves n (2 d + 3) words, and its sum is
+// made from them. A group of queries reads all keys and leaves m (d + dv).
 TEST(KeyGroups, MoveTheWordsAndOperationsOfTheContract) {
   int kernels = 0;
   for (const TestedKernel& kernel : tested_kernels()) {
@@ -187,8 +187,8 @@ TEST(KeyGroups, MoveTheWordsAndOperationsOfTheContract) {
   EXPECT_EQ(kernels, 12);
 }
 
-// Scores of thousands, of which one group has the largest: the others weigh nothing, whatever their
-// L is rounded to.
+// Scores of thousands, with the largest in one group. The other groups have weight 0, however their
+// L is rounded.
 TEST(KeyGroups, MergeWhatDiffersByFarMoreThanAnExponentHolds) {
   for (const char* const name :
        {"attention/rows", "forward/rows", "backward/rows-onepass", "gradients/rows-keys-onepass"}) {
@@ -238,7 +238,7 @@ TEST(EveryKernelsFlops, AreItsProducts) {
   EXPECT_EQ(total(plan.phases).flops.value(), projections + 3 * pair + 2 * m * d * d * T);
 }
 
-// No kernel has a formula for these: runs are held to the contract.
+// Kernels have no formula for these operations, so runs are compared with the contract.
 TEST(EveryKernelsElementwiseOperations, AreTheContracts) {
   for (const TestedKernel& kernel : tested_kernels()) {
     for (const Shape& shape :
@@ -259,8 +259,8 @@ TEST(EveryKernelsElementwiseOperations, AreTheContracts) {
   }
 }
 
-// On leading terms small moves 12x + 9 and flash 16x^2, with O and L given (20x^2 with its
-// forward pass), x^2 = d^2 / M: below 0.6 d^2 small wins, above d^2 flash does.
+// To leading order, with x^2 = d^2 / M, small moves 12x + 9. With given O and L flash moves 16x^2,
+// and 20x^2 with its forward pass. Small wins below M = 0.6 d^2, and flash wins above d^2.
 TEST(SmallAndFlash, CrossNearDSquared) {
   for (const Index n : {Index{512}, Index{4096}}) {
     const Shape shape{n, n, 64};
@@ -275,8 +275,8 @@ TEST(SmallAndFlash, CrossNearDSquared) {
     for (const double share : {1.0, 1.05, 1.25, 2.0, 4.0, 16.0}) {
       EXPECT_GT(io("backward/small", share), io("backward/flash", share)) << share;
     }
-    // From nothing, like with like. At M = d^2 itself flash with its forward
-    // pass still loses: one side of the steps of small's floor(sqrt(M / 4)).
+    // From scratch, so that both do the same work. At M = d^2 itself, flash with its forward pass
+    // still loses, because small's floor(sqrt(M / 4)) moves in steps.
     for (const double share : {1.05, 1.25, 2.0, 4.0, 16.0}) {
       EXPECT_GT(io("backward/small", share),
                 io("backward/flash", share) + io("forward/flash", share))

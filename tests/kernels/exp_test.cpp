@@ -1,5 +1,5 @@
-// exp of the arithmetic, through exponentiate with row = 0 on a tile, against the double-precision
-// exp over the float32s from -104 to 89, in every instruction set.
+// exp of the arithmetic, by exponentiate with row = 0 on a tile. It is compared with the
+// double-precision exp over the float32 values from -104 to 89, in every instruction set.
 //
 // An ulp of a result is the distance of the floats around the exact value: 2^(e - 23) for a value
 // in [2^e, 2^(e+1)).
@@ -36,7 +36,7 @@ std::uint32_t bits_of(float x) {
   return std::bit_cast<std::uint32_t>(x);
 }
 
-// exp of many words, in place; a tile of one panel lies row after row.
+// Computes exp of many words in place. A tile of one panel lies row after row.
 class Exponentials {
  public:
   static constexpr Index kWords = 1024 * kPanel;
@@ -60,12 +60,12 @@ class Exponentials {
   Tile zero_ = machine_.initialize("row", kWords / kPanel);
 };
 
-// What the errors of a walk over floats come to.
+// The errors found in a walk over floats.
 struct Walk {
   double largest_error = 0;  // in ulp
   float where = 0;
   std::uint64_t words = 0;
-  std::string wrong;  // the first word that is not as it should be
+  std::string wrong;  // the first wrong word
 };
 
 double ulp_of(double exact) {
@@ -73,8 +73,8 @@ double ulp_of(double exact) {
   return std::bit_cast<double>(exponent) * 0x1p-23;
 }
 
-// Every `step`th float from that with the bits `first` to that with `last`, away from zero, and
-// each against the one before.
+// Walks over every `step`th float, from the bits `first` to the bits `last`, away from zero. Each
+// result is also compared with the one before.
 void walk(Walk& result, Exponentials& exponentials, std::uint32_t first, std::uint32_t last,
           std::uint32_t step) {
   std::vector<float> x;
@@ -99,7 +99,7 @@ void walk(Walk& result, Exponentials& exponentials, std::uint32_t first, std::ui
           result.where = x[i];
         }
       }
-      // Monotone, but for an ulp: from `low` to `high` it falls by one float at most.
+      // Monotone within an ulp: from `low` to `high` it falls by at most one float.
       if (!std::isnan(previous)) {
         const float low = rising ? previous : f[i];
         const float high = rising ? f[i] : previous;
@@ -130,20 +130,20 @@ class Exp : public testing::TestWithParam<std::string> {
   Exponentials exponentials_;
 };
 
-// Every seventh float, in about 3 s; all of them, 2.2e9, with REDBLUE_EXP_ALL in the environment,
-// in one or two minutes a target. Measured over all of them: at most 0.910 ulp with fused
-// multiply-adds (AVX2, at 5.1998), 0.906 without (SSE4, at 4.50587).
+// Every seventh float, in about 3 s. With REDBLUE_EXP_ALL in the environment, all 2.2e9 floats, in
+// one or two minutes for each target. The largest error over all floats is 0.910 ulp with fused
+// multiply-adds (AVX2, at 5.1998), and 0.906 ulp without (SSE4, at 4.50587).
 TEST_P(Exp, IsWithinAnUlp) {
   const bool all = std::getenv("REDBLUE_EXP_ALL") != nullptr;
   const std::uint32_t step = all ? 1 : 7;
   Walk result;
   for (const float end : {-104.0F, 89.0F}) {
     const std::uint32_t sign = bits_of(std::copysign(0.0F, end));
-    // Nearer to 0 than 2^-30 every word is 1: few are enough, unless all are asked for.
+    // Nearer to 0 than 2^-30 every word is 1. A few words are enough, unless all are requested.
     walk(result, exponentials_, sign, bits_of(std::copysign(0x1p-30F, end)), all ? 1 : 99991);
     walk(result, exponentials_, bits_of(std::copysign(0x1p-30F, end)), bits_of(end), step);
   }
-  // The ends of the intervals in which k is the same, and their middles: all floats around.
+  // All floats around the ends and the middles of the intervals in which k is constant.
   constexpr std::uint32_t kAround = 2000;
   for (int halves = -300; halves <= 256; ++halves) {
     if (halves != 0) {
@@ -157,8 +157,8 @@ TEST_P(Exp, IsWithinAnUlp) {
             << ", of " << result.words << " words\n";
 }
 
-// Below -126 ln 2 it is exactly 0, from there on normal; and above the logarithm of the largest
-// float infinity.
+// The result is exactly 0 below -126 ln 2, and normal from there on. Above the logarithm of the
+// largest float it is infinity.
 TEST_P(Exp, IsZeroForSubnormalsAndInfinityAboveTheLargest) {
   const float lowest = -0x1.5d589ep+6F;  // the last float above -126 ln 2
   EXPECT_GE(std::exp(static_cast<double>(lowest)), static_cast<double>(kSmallestNormal));
@@ -185,7 +185,8 @@ TEST_P(Exp, IsExactlyOneAtZero) {
   }
 }
 
-// Quiet and signalling, of both signs, with payloads; in every lane, without reaching others.
+// Quiet and signalling NaNs of both signs, with payloads, in every lane. Other lanes are
+// unaffected.
 TEST_P(Exp, IsNaNForNaNs) {
   for (const std::uint32_t bits : {0x7fc00000U, 0xffc00000U, 0x7fc12345U, 0xffffffffU, 0x7fffffffU,
                                    0x7f800001U, 0xff800001U, 0x7fa5a5a5U}) {

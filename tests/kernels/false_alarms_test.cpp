@@ -1,10 +1,10 @@
-// The check of results does not cry wolf: what right kernels compute, in any schedule and any
-// instruction set, is within what runtime/theory/reference.hpp allows. Random shapes, blocks, masks
-// and activations; scores of deviations from 0.1 to 10^4; operands that are random, repeated,
-// constant, integers, with a trend, far from 0, with outliers and with few words.
+// The check of results raises no false alarms. Results of correct kernels, in any schedule and any
+// instruction set, are within the bound of runtime/theory/reference.hpp. Shapes, blocks, masks and
+// activations are random. Scores have deviations from 0.1 to 10^4. Operands are random, repeated,
+// constant, integers, with a trend, far from 0, with outliers, or with few distinct words.
 //
-// REDBLUE_CASES=30000 runs 100 times as many cases, and REDBLUE_FAULT_TABLE=1 prints the largest
-// part of what is allowed by kind of operand.
+// REDBLUE_CASES=30000 runs 100 times as many cases. REDBLUE_FAULT_TABLE=1 prints, for each kind of
+// operand, the largest part of the bound that is used.
 
 #include <algorithm>
 #include <cmath>
@@ -35,13 +35,13 @@ double unit(Random& random) {
   return static_cast<double>(random() >> 11) * 0x1p-53;
 }
 
-// What is done to random operands.
+// A change of random operands.
 struct Kind {
   const char* name;
   void (*change)(Buffer& words, Index cols, Random& random);
 };
 
-// Of typical size, so that scores keep theirs.
+// Returns the typical size of the words, so that changed operands keep the size of scores.
 float size_of(const Buffer& words) {
   double squares = 0;
   for (const float word : words) {
@@ -92,7 +92,7 @@ const Kind kKinds[] = {
      }},
 };
 
-// Each kernel with each activation that it takes.
+// Returns each kernel with each activation that it takes.
 std::vector<TestedKernel> kernels_with_activations() {
   std::vector<TestedKernel> all;
   for (const Activation activation : kActivations) {
@@ -127,7 +127,7 @@ Plan some_plan(const TestedKernel& kernel, const Shape& shape, Random& random) {
                                                    : plan;
 }
 
-// O and L of another kernel, in float32.
+// Adds O and L from another kernel, in float32.
 void add_forward_in_float32(const TestedKernel& kernel, TestProblem& problem, Random& random) {
   const bool plain = problem.given.contains("Q");
   const bool shares = kernel.sharing != Sharing::none;
@@ -148,7 +148,7 @@ struct Worst {
   std::string where;
 };
 
-// One case: the largest part of what is allowed.
+// Runs one case. Returns the largest part of the bound that is used.
 Verified check_case(TestedKernel kernel, Random& random, std::string& kind, std::string& text) {
   const Index most = random() % 4 == 0 ? 300 : 40;
   Shape shape{any(random, 1, most), any(random, 1, most),
@@ -158,7 +158,7 @@ Verified check_case(TestedKernel kernel, Random& random, std::string& kind, std:
   }
   kernel.mask = some_mask(kernel, shape, random);
   const Kind& chosen = kKinds[random() % std::size(kKinds)];
-  const double largest = std::string(chosen.name) == "outliers" ? 1 : 5;  // so much larger scores
+  const double largest = std::string(chosen.name) == "outliers" ? 1 : 5;  // they enlarge scores
   const double scale = std::pow(10.0, largest * unit(random) - 1);
   TestProblem problem = make_problem(kernel, shape, random(), scale);
   const bool all = random() % 2 == 0;

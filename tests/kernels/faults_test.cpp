@@ -1,7 +1,7 @@
-// In a run on a store one request goes wrong, any one of them and in any way that a disk can. The
-// run ends in the bits that it has in memory, or in an error that names the file, the place and the
-// cause. It never ends in a wrong result. It leaves nothing behind, and every byte is accounted
-// for.
+// In a run on a store one request fails, any one of them and in any way that a disk can fail. The
+// run ends with the bits of a run in memory, or with an error that names the file, the place and
+// the cause. It never ends with a wrong result. It leaves no files behind, and accounts for every
+// byte.
 //
 // A table of all kernels:
 //
@@ -43,7 +43,7 @@ bool of_all_kernels() {
   return std::getenv("REDBLUE_FAULT_TABLE") != nullptr;
 }
 
-// What one fault, wherever it struck, led to.
+// The outcomes of one kind of fault, over all requests that it struck.
 struct Ends {
   Index runs = 0, right = 0, errors = 0, other = 0;
 
@@ -77,7 +77,7 @@ std::set<fs::path> files_in(const fs::path& directory) {
   return files;
 }
 
-// Files of this process that are open: rings and reservations, too.
+// Returns the number of open files of this process, including rings and reservations.
 Index open_files() {
   Index files = 0;
   for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
@@ -87,7 +87,7 @@ Index open_files() {
   return files;
 }
 
-// Words as text of an error may name them.
+// Returns whether the message contains one of the texts.
 bool names(const std::string& message, const std::vector<std::string>& any_of) {
   return std::ranges::any_of(
       any_of, [&](const std::string& text) { return message.find(text) != std::string::npos; });
@@ -116,7 +116,7 @@ class FaultsInARun : public testing::TestWithParam<Case> {
   [[nodiscard]] StoreOptions options(Faults& faults) const {
     const bool many = GetParam().in_flight;
     const int depth = many ? 8 : 2;
-    // A ring for each thread that reads ahead would take its time to come and go.
+    // A ring for each thread that reads ahead would take long to create and to remove.
     const bool rings = many && !kernel_.streams_keys() && unavailable(Engine::uring).empty();
     const Engine engine = rings ? Engine::uring : Engine::threads;
     return {.engine = engine,
@@ -126,14 +126,14 @@ class FaultsInARun : public testing::TestWithParam<Case> {
             .queue = faults.around([=] { return make_queue(engine, depth); })};
   }
 
-  // In flight: reads that go on while the kernel computes, where it streams its keys.
+  // If `in_flight`, reads run while the kernel computes, provided that it streams its keys.
   [[nodiscard]] Plan plan(Index words) const {
     const Index prefetch = GetParam().in_flight && kernel_.streams_keys() ? 3 : 1;
     return kernel_.plan(kShape, kernel_.least_M(kShape, prefetch) + words, Objective::words,
                         prefetch);
   }
 
-  // The least M with which there are not many more requests than there have to be: several blocks.
+  // Returns a plan with small M and several blocks, with not many more requests than necessary.
   [[nodiscard]] Plan small_plan() const {
     const auto requests = [&](const Plan& fitted) {
       Faults none({.kind = Fault::eintr});
@@ -164,14 +164,14 @@ class FaultsInARun : public testing::TestWithParam<Case> {
     }
   }
 
-  // As a run on a store goes: inputs that are there, intermediates and results that are made,
-  // sealed and fetched. Throws: what the store throws.
+  // Runs on a store as the command does: inputs exist, and intermediates and results are created,
+  // sealed and fetched. Throws: exceptions of the store.
   Buffers run(const Plan& plan, Faults& faults) const {
     Store store(path_, options(faults));
     store.reserve(Words(64) * kSector);
     Buffers returned = fresh_results(kernel_, kShape);
     {
-      std::deque<SlowMatrix> matrices;  // which stay where they are
+      std::deque<SlowMatrix> matrices;  // a deque keeps its elements in place
       std::vector<std::shared_ptr<StoreFile>> results;
       Operands io;
       for (const Signature& operand : kernel_.given) {
@@ -214,7 +214,7 @@ class FaultsInARun : public testing::TestWithParam<Case> {
     return returned;
   }
 
-  // File, offset and cause, on one line.
+  // Expects file, offset and cause, on one line.
   void expect_named(const std::string& message, Fault::Kind kind, const std::string& injected) {
     EXPECT_TRUE(names(message, {path_.string() + "/"})) << message;
     EXPECT_EQ(message.find('\n'), std::string::npos) << message;
@@ -313,7 +313,7 @@ TEST_P(FaultsInARun, EndInTheRightResultOrAnErrorThatNamesThem) {
         ++(ended_well ? ends.right : ends.errors);
       }
       if (ends.other >= 3) {
-        break;  // enough to see what is wrong
+        break;  // enough to see the fault
       }
     }
     EXPECT_GT(ends.runs, 3) << to_string(kind) << " found nothing to strike";
@@ -321,7 +321,7 @@ TEST_P(FaultsInARun, EndInTheRightResultOrAnErrorThatNamesThem) {
   }
 }
 
-// A few that go by all the paths; all of them for the table.
+// Returns a few kernels that cover all paths, or all kernels for the table.
 std::vector<Case> cases() {
   if (!of_all_kernels()) {
     return {{"matmul/blocked", true},  {"forward/flash", true},  {"forward/rows", true},

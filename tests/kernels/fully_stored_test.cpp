@@ -1,5 +1,5 @@
-// Sparse kernels on operands of which all entries are stored, beside dense kernels of the same n, d
-// and M: what they move more, in words of values and in those of indices.
+// Sparse kernels on fully stored operands, compared with dense kernels of the same n, d and M. The
+// test gives the extra words moved, for values and for indices.
 
 #include <algorithm>
 #include <random>
@@ -57,8 +57,8 @@ TEST(FullyStored, MovesMoreThanDense) {
   }
 }
 
-// A row of S stays as 2 d + 1 words beside the d + 2 of its sums, where dense kernels have 2 d and
-// some: fewer rows fit, and keys and values pass as often as there are chunks of them.
+// A row of S stays as 2 d + 1 words, and its sums take d + 2 words. Dense kernels have about 2 d
+// words for a row. So fewer rows fit, and keys and values pass once for each chunk of rows.
 TEST(FullyStored, KeysPassOnceAChunk) {
   const Problem stored = fully_stored();
   for (const Index M : {4096, 16384, 65536}) {
@@ -67,7 +67,8 @@ TEST(FullyStored, KeysPassOnceAChunk) {
     EXPECT_LE(rows, M / (3 * kD + 3));
     const Index chunks = (kN + rows - 1) / rows;
     EXPECT_EQ(moved(core_of(plan)).values, kN * kD + chunks * 2 * kN * kD);
-    // And of S, once, and of all keys an index an entry and one more than rows.
+    // The indices of S are read once, and the indices of all keys once for each chunk. Both have
+    // one index for each entry, and one more than rows.
     EXPECT_EQ(core_of(plan).index_reads, Words(kN * kD + kN + 1 + chunks * (kN * kD + kN + 1)));
     const Plan dense = find_kernel("forward/rows").plan(Problem(kN, kN, kD), M);
     const Index Br = dense.blocks["Br"];

@@ -1,5 +1,5 @@
-// The gate's baseline against runs in this process, on a caller's buffers: least M, words and peak
-// of each phase are the same for every compiler, build type and instruction set.
+// The gate's baseline against runs in this process, on a caller's buffers. The least M, and the
+// words and peak of each phase, are the same for every compiler, build type and instruction set.
 
 #include <algorithm>
 #include <map>
@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kSuite = "tests/gate/suite.json";
 constexpr const char* kBaseline = "tests/gate/baseline.json";
 
-// Threads, heads, prefetch and stores are options of the command; ctest's gate runs their points.
+// Threads, heads, prefetch and stores are options of the command. ctest's gate runs those points.
 bool is_of_sizes_alone(const Arguments& arguments) {
   return std::ranges::all_of(arguments, [](const auto& argument) {
     const std::string& name = argument.first;

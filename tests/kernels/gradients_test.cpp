@@ -1,4 +1,4 @@
-// What holds between the gradients of attention, whatever computes them.
+// Identities between the gradients of attention, for every kernel.
 
 #include <algorithm>
 #include <cmath>
@@ -28,8 +28,8 @@ double column_sum(const Buffer& words, Index cols, Index col) {
   return sum;
 }
 
-// Rows of f sum to 1, so that the rows of dV = f^T dO sum to those of dO. And Q . dQ = sum p s =
-// K . dK, with s = c Q K^T. Where V is K, dK is dK + dV, and K . dV = O . dO.
+// Rows of f sum to 1, so the rows of dV = f^T dO have the same sum as the rows of dO. And Q . dQ =
+// sum p s = K . dK, with s = c Q K^T. If V is K, dK is dK + dV, and K . dV = O . dO.
 TEST(Gradients, OfTheSameScoresAgree) {
   int tried = 0;
   for (const TestedKernel& kernel : tested_kernels()) {
@@ -72,8 +72,8 @@ TEST(Gradients, OfTheSameScoresAgree) {
   EXPECT_GE(tried, 60);
 }
 
-// The scale of the softmax is a part of the problem: c Q with scale 1 has the scores of Q with c,
-// and dQ with c is c times the dQ of c Q.
+// The scale of the softmax is a part of the problem. c Q with scale 1 has the scores of Q with
+// scale c. dQ with scale c is c times the dQ of c Q.
 TEST(Gradients, ScaleWithTheirSoftmax) {
   for (const std::string_view name :
        {"gradients/flash", "gradients/rows-keys", "gradients/tiles", "gradients/rows-keys-onepass",
@@ -87,7 +87,7 @@ TEST(Gradients, ScaleWithTheirSoftmax) {
     unscaled.softmax_scale = 1.0F;
     TestProblem problem = make_problem(kernel, scaled.shape, 3);
     const Index M = 3 * kernel.least_M(scaled.shape);
-    // O and L of the default scale are data to both.
+    // Both runs get the O and L of the default scale as data.
     const Buffers with = run_kernel(kernel, kernel.kernel->plan(scaled, M), problem).returned;
     for (float& word : problem.given["Q"]) {
       word *= 0.25F;

@@ -1,6 +1,6 @@
-// Kernels whose keys, and queries, come in groups, done in parts: each part has some row blocks and
-// some groups, or some rows alone, and its own numbers for them. Together they return the bits of
-// the whole, and each moves what its formula says, in the fast memory that it says.
+// Kernels with keys, and queries, in groups, run in parts. Each part has some row blocks and some
+// groups, or only some rows, and numbers them itself. Together the parts return the bits of the
+// whole. Each part moves the words of its formula, within the fast memory of its formula.
 
 #include <algorithm>
 #include <deque>
@@ -22,7 +22,7 @@ namespace {
 
 using Numbers = std::vector<Index>;
 
-// Things dealt out one by one: a part has some of them, which need not follow each other.
+// Deals things out one by one. The things of a part need not be consecutive.
 std::vector<Numbers> dealt_out(Index things, Index parts) {
   std::vector<Numbers> shares(static_cast<std::size_t>(parts));
   for (Index thing = 0; thing < things; ++thing) {
@@ -43,7 +43,7 @@ Ranges joined(const Ranges& ranges) {
   return all;
 }
 
-// The rows of some numbers among those of `rows`.
+// Returns the rows with these numbers among `rows`.
 Ranges picked(const Ranges& rows, Range numbers) {
   Ranges found;
   Index first = 0;
@@ -112,7 +112,7 @@ class InParts {
     return found;
   }
 
-  // All of it on one machine.
+  // Runs the whole plan on one machine.
   [[nodiscard]] Buffers whole(const TestProblem& problem) const {
     InParts one(*this, problem);
     RamWorkspace workspace;
@@ -193,7 +193,7 @@ class InParts {
     }
   }
 
-  // What a part has of a plan for a kind of stage.
+  // The queries, keys, blocks and groups of one part of a plan, for a kind of stage.
   struct Part {
     StageRows of;
     Ranges queries, keys;
@@ -242,7 +242,8 @@ class InParts {
     return plan;
   }
 
-  // The rows that a part has of a matrix; of one with a copy for each group, copy by copy.
+  // Returns the rows of a matrix that belong to a part. A matrix with a copy for each group gives
+  // them copy by copy.
   [[nodiscard]] Ranges rows_of(const Signature& matrix, Index copies, const Part& part) const {
     const Shape& shape = plan_.problem.shape;
     const bool of_queries = matrix.rows == &Shape::n;
@@ -334,7 +335,7 @@ std::vector<std::string> on_grid() {
 
 class GroupedKernel : public testing::TestWithParam<std::string> {};
 
-// Masks in which all queries and keys live: a kernel works on these alone.
+// Returns a mask in which all queries and keys are live, because kernels work on live ones alone.
 Mask some_mask(RandomMasks& random, Index n, Index m) {
   const Mask mask = random.expression(n, m).mask | random.expression(n, m).mask;
   return mask.live_queries() == Ranges{{0, n}} && mask.live_keys() == Ranges{{0, m}} ? mask

@@ -1,8 +1,8 @@
-// The words that say which keys meet which queries, where masks are data, against a walk over
-// pairs: of groups of any size of thousands of expressions, of their transposes, of their live
-// queries and keys alone, and of heads one below the other; and in each phase of each kernel, where
-// a pass over the keys of a group reads them once. Words of values do not depend on how a mask is
-// kept.
+// Index words say which keys meet which queries, for masks that are data. The test compares them
+// with a walk over pairs. It covers groups of any size of thousands of expressions, their
+// transposes, their live queries and keys alone, and stacked heads. In each phase of each kernel, a
+// pass over the keys of a group reads its index words once. Words of values do not depend on how a
+// mask is kept.
 
 #include <algorithm>
 #include <functional>
@@ -35,14 +35,14 @@ std::vector<Index> members(const Ranges& ranges) {
   return all;
 }
 
-// All live queries meet all live keys: which they are is known.
+// Returns whether all live queries meet all live keys. Such a mask needs no index words.
 bool all_meet(const TabledMask& tabled) {
   const Mask& mask = tabled.mask;
   return mask.pairs({0, mask.queries()}, {0, mask.keys()}) ==
          Words(size_of(mask.live_queries())) * size_of(mask.live_keys());
 }
 
-// What groups of `size` of these queries read.
+// Returns the index words that groups of `size` queries read.
 Index walked(const TabledMask& tabled, const std::vector<Index>& queries, Index size) {
   Index sum = 0;
   for (Index begin = 0; begin < std::ssize(queries); begin += size) {
@@ -89,8 +89,8 @@ TEST(IndexWords, AreThoseOfAWalk) {
   EXPECT_GT(data, 1000);
 }
 
-// Heads share a layout: a group that touches a block row in two of them reads it once. Of a pattern
-// their rows are rows of their own.
+// Heads share a layout: a group that touches a block row in two heads reads it once. In a pattern,
+// each head has separate rows.
 TEST(IndexWords, OfStackedHeads) {
   RandomMasks random(22);
   for (int k = 0; k < 1000 && !testing::Test::HasFailure(); ++k) {
@@ -114,8 +114,8 @@ TEST(IndexWords, OfStackedHeads) {
   }
 }
 
-// A group reads what it touches once, wherever its queries were before; also where some of them are
-// dead, and left out.
+// A group reads the index words that it touches once, whatever the order of its queries. Some of
+// them may be dead and left out.
 TEST(IndexWords, OfQueriesInAnotherOrder) {
   RandomMasks random(27);
   int data = 0;
@@ -146,7 +146,7 @@ TEST(IndexWords, OfFormulasAreNone) {
   EXPECT_EQ(Mask().index().live(), 0);
 }
 
-// 3 x 2 blocks of 4 x 5: block rows of 2, 0 and 1 blocks.
+// 3 x 2 blocks of 4 x 5. The block rows have 2, 0 and 1 blocks.
 TEST(IndexWords, OfALayoutAndDocuments) {
   const Mask layout = Mask::layout({12, 10, 4, 5, {0, 2, 2, 3}, {0, 1, 1}});
   EXPECT_EQ(layout.index_words({0, 4}), Words(4));
@@ -159,9 +159,9 @@ TEST(IndexWords, OfALayoutAndDocuments) {
   EXPECT_EQ((layout & documents).index().live(), 2);
 }
 
-// Where an index is several words all lists are so many times as long, and so many words of them
-// live: of groups of any size, of the transpose, of live queries alone, in another order, of
-// stacked heads and of joined masks. Pairs and the name are what they were.
+// If an index takes several words, all lists are longer by that factor, and so are the words that
+// stay live. The test covers groups of any size, the transpose, live queries alone, another order,
+// stacked heads and joined masks. Pairs and the name do not change.
 TEST(IndexWords, OfIndicesOfSeveralWords) {
   RandomMasks random(35);
   int data = 0;
@@ -199,14 +199,14 @@ TEST(IndexWords, OfIndicesOfSeveralWords) {
   EXPECT_GT(data, 150);
 }
 
-// A billion queries in a few steps, of two documents and of a diagonal beside a key of all.
+// Counts a billion queries in a few steps, for two documents and for a window of two keys.
 TEST(IndexWords, CountByFormula) {
   constexpr Index n = 1'000'000'000;
   const Mask documents = Mask::documents({0, n / 2, n}, {0, n / 2, n});
   EXPECT_EQ(documents.met_by_groups({0, n}, 3).index, Words(2) * (n / 3 + 1 + 1));
   const Mask pattern =
       Mask::window(n, n, 1, 0) & Mask(n, n, Mask::all(n, n).runs(), MaskIndex::pattern());
-  // Each group of 10 but the first meets 11 keys in 20 pairs.
+  // Each group of 10 except the first meets 11 keys in 20 pairs.
   EXPECT_EQ(pattern.met_by_groups({0, n}, 10).index, Words(n / 10 * (1 + 11 * 2) - 2));
 }
 
@@ -227,7 +227,7 @@ TEST(IndexWords, LiveAsLongAsTheirTile) {
   EXPECT_EQ(counts.peak, 2);
 }
 
-// Which groups pass in which phases of a kernel, and how often.
+// The groups that pass in a phase of a kernel, and how often.
 struct Passes {
   const char* phase;
   const char* block;
@@ -265,8 +265,9 @@ const std::map<std::string, std::vector<Passes>>& passes() {
   return all;
 }
 
-// Plans of a kernel under random masks, with the live queries of these. Rows that are clustered, or
-// stay, are other groups, and are passed over. Some are left, and some of these read indices.
+// Checks plans of a kernel under random masks, with their live queries. Plans with clustered or
+// staying rows have other groups and are skipped. Enough plans remain, and some of them read
+// indices.
 template <class Check>
 void for_plans(TestedKernel& kernel, RandomMasks& random, const Check& check) {
   int plans = 0, data = 0;
@@ -326,8 +327,8 @@ TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
   }
 }
 
-// Of kernels with resident keys the first group's pass is twice, as its keys are read before: in
-// the same groups, so that a pattern is regrouped once.
+// In kernels with resident keys the first group passes twice, because its keys are read first. Both
+// passes have the same groups, so a pattern is regrouped once.
 TEST(IndexWords, OfResidentKernels) {
   RandomMasks random(24);
   for (const char* name :
@@ -351,7 +352,7 @@ TEST(IndexWords, OfResidentKernels) {
   }
 }
 
-// What groups of queries, or of keys, read under the mask of a plan, by their phases.
+// The index words that groups of queries, or of keys, read in each phase, under the mask of a plan.
 class PassesOfTiles {
  public:
   PassesOfTiles(const TabledMask& tabled, const Plan& plan)
@@ -371,8 +372,9 @@ class PassesOfTiles {
   void add_generated(const std::string& phase, Index cols) {
     add(phase, block(phase + ".rows"), ceil_div(cols, block(phase + ".cols")));
   }
-  // A product of scores, or of their transpose: a block of the result asks each time, a block of
-  // scores once; and where the other factor stays its rows ask.
+  // A product of scores, or of their transpose. If the result stays, each of its blocks reads
+  // indices. If a block of scores stays, it reads them once. If the other factor stays, its rows
+  // read them.
   void add_product(const std::string& phase, const ProductShape& of, bool of_keys) {
     const auto by = StationaryBlocks::get(phase, blocks_);
     const Stays what = stays(of, by);
@@ -390,7 +392,7 @@ class PassesOfTiles {
   std::map<std::string, Words> expected_;
 };
 
-// Kernels that go by tiles of scores: each loop over the tiles of some rows is a pass.
+// Kernels with tiles of scores: each loop over the tiles of some rows is a pass.
 TEST(IndexWords, OfTilesOfScores) {
   using Add = std::function<void(PassesOfTiles&, const Shape&)>;
   const Add small_softmax = [](PassesOfTiles& to, const Shape&) {
@@ -485,9 +487,9 @@ TEST(IndexWords, OfTilesOfScores) {
   }
 }
 
-// Groups of queries and groups of keys of one size are two groupings, even of a pattern that is its
-// own transpose: of 8 pairs of 4 queries and 4 keys, a group of all reads its size, and for each
-// key its number and the bits of its queries.
+// Groups of queries and groups of keys of one size are two groupings, even for a pattern that is
+// its own transpose. In 8 pairs of 4 queries and 4 keys, a group of all queries reads its size. For
+// each key it also reads the key's number and the bits of its queries.
 TEST(IndexWords, PrepareKnowsQueriesFromKeys) {
   BlockPattern pairs{4, 4, 1, 1, {0, 2, 4, 6, 8}, {0, 1, 0, 1, 2, 3, 2, 3}};
   TestedKernel kernel = tested_kernel("gradients/tiles");
@@ -503,8 +505,8 @@ TEST(IndexWords, PrepareKnowsQueriesFromKeys) {
   EXPECT_FALSE((kernel.mask & formula).index().of_keys());
 }
 
-// Blocks of one query and one key are a pattern: the same words but for indices. So are those of a
-// formula that says the same.
+// A mask of blocks of one query and one key is a pattern. It moves the same words, except index
+// words. So does a formula with the same pairs.
 TEST(IndexWords, ValuesDoNotDependOnHowAMaskIsKept) {
   RandomMasks random(25);
   for (const auto& [name, of_kernel] : passes()) {

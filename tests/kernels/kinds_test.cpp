@@ -1,5 +1,5 @@
-// Of every kernel, words by kind: they add up to all that moves, no peak is beyond that of all
-// kinds, and scores move where a plan stores them and nowhere else.
+// Words by kind, for every kernel. They add up to all words moved, and no kind's peak exceeds the
+// total peak. Scores move only where a plan stores them.
 
 #include <algorithm>
 #include <string>
@@ -48,9 +48,9 @@ TEST(Kinds, AddUpAndScoresStayWhereTheyAreMade) {
   }
 }
 
-// backward/rows: sums are W, L and v beside the largest piece of g; scores a strip and its charge
-// for registers; L is read once, and what there is of g is read and written as often as there are
-// row blocks, of which the last makes it whole.
+// Kinds in backward/rows. Sums are W, L, v and pieces of g. Scores are a strip and its charge for
+// registers. L is read once. g is a sum until the last of T row blocks completes it, so its sum is
+// read T - 1 times and written T - 1 times.
 TEST(Kinds, OfTheRowBlocksAreThoseOfItsFormula) {
   const TestedKernel kernel = tested_kernel("backward/rows");
   const Shape shape{96, 80, 16};

@@ -1,5 +1,5 @@
-// Scores up to 10^4, at which exp() overflows float32 a hundred times over. Small integers make the
-// scores exact; every kernel stays finite and within its bound.
+// Scores up to 10^4, far above 88, where exp() overflows float32. Small integers make the scores
+// exact. Every kernel stays finite and within its bound.
 
 #include <algorithm>
 #include <cmath>
@@ -22,10 +22,10 @@ Buffer integers(std::mt19937& random, Index count, int largest) {
   return words;
 }
 
-// X = 25 everywhere and d = 4: s_ij = 25 (sum of A1_i) (sum of A2_j). Row 0 of A1 and rows 0
-// and 1 of A2 are all 5, 5 and -5: s_00 = 10^4, s_01 = -10^4. Or, one-sided, A2 is positive
-// and row 1 of A1 all -5: in row 0 every score is at least 2000, in row 1 at most -2000, where
-// a maximum that started at 0 would leave a sum of 0.
+// X = 25 everywhere and d = 4, so s_ij = 25 (sum of A1_i) (sum of A2_j). Row 0 of A1 and rows 0 and
+// 1 of A2 are all 5, 5 and -5, so s_00 = 10^4 and s_01 = -10^4. If one-sided, A2 is positive and
+// row 1 of A1 is all -5. Then every score is at least 2000 in row 0, and at most -2000 in row 1. A
+// maximum that started at 0 would leave a sum of 0 in row 1.
 TestProblem large_scores(const TestedKernel& kernel, const Shape& shape, unsigned seed,
                          bool one_sided) {
   const auto [n, m, d] = shape;

@@ -1,4 +1,4 @@
-// What holds between the gradients of a layer, whatever computes them.
+// Identities between the gradients of a layer, for every kernel.
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ double at(const Buffer& a, Index cols, Index i, Index k) {
   return static_cast<double>(a[static_cast<std::size_t>(i * cols + k)]);
 }
 
-// A W, or A W^T, of d columns, in double precision.
+// Returns A W or A W^T, of d columns, computed in double precision.
 Buffer rows_times(const Buffer& A, const Buffer& W, Index d, bool transposed) {
   Buffer C(A.size());
   for (Index i = 0; i < std::ssize(A) / d; ++i) {
@@ -58,8 +58,9 @@ void expect_near(const Buffer& found, const Buffer& expected, const char* name) 
   }
 }
 
-// O depends on A1 X and on A3 Y alone, so that s A1 and X / s, or A3 and Y, have the same O for
-// every s: A1 . dA1 = X . dX and A3 . dA3 = Y . dY. And both first are sum p s = A2 . dA2.
+// O depends on A1 and X only through A1 X, and on A3 and Y only through A3 Y. So s A1 and X / s
+// have the same O for every s, and the same holds for A3 and Y. Hence A1 . dA1 = X . dX and A3 .
+// dA3 = Y . dY. The first two are also sum p s = A2 . dA2.
 TEST(Layer, GradientsOfFactorsAgree) {
   for (const std::string_view name : kLayers) {
     const TestedKernel kernel = layer(name);
@@ -83,12 +84,12 @@ TEST(Layer, GradientsOfFactorsAgree) {
   }
 }
 
-// The operands of all kernels of a layer, with O and L.
+// Returns the operands of all kernels of a layer, with O and L.
 TestProblem layer_problem(const Shape& shape, std::uint64_t seed) {
   return make_problem(layer("flash"), shape, seed);
 }
 
-// dX is what backward kernels return as g.
+// dX equals the g of backward kernels.
 TEST(Layer, GradientOfXIsG) {
   const Shape shape{61, 47, 13};
   for (const std::string_view name : kLayers) {
@@ -104,7 +105,8 @@ TEST(Layer, GradientOfXIsG) {
   }
 }
 
-// Of Q = A1 X, K = A2, V = A3 Y, made in double precision, and a softmax without a scale.
+// The gradients of Q = A1 X, K = A2, V = A3 Y, made in double precision, and a softmax without a
+// scale.
 TEST(Layer, IsGradientsOfItsProducts) {
   for (const Shape& shape : {Shape{40, 31, 7}, Shape{17, 80, 16}}) {
     for (const std::string_view name : kLayers) {
@@ -136,7 +138,7 @@ TEST(Layer, IsGradientsOfItsProducts) {
   }
 }
 
-// Each is the derivative of sum dO * O: a central difference of the exact O.
+// Each gradient is the derivative of sum dO * O, tested by a central difference of the exact O.
 TEST(Layer, GradientsAreDerivatives) {
   const Shape shape{6, 5, 3};
   const TestedKernel kernel = layer("flash");
@@ -176,11 +178,11 @@ TEST(Layer, GradientsAreDerivatives) {
   }
 }
 
-// Where W and dW fit, the rows of dC pass once for both of its products.
+// If W and dW fit, the rows of dC pass once for both of their products.
 TEST(Layer, GradientsOfAWeightAreMadeTogetherWhereBothFit) {
   const Shape shape{100, 70, 16};
   const TestedKernel kernel = layer("tiles");
-  const Index least = 2 * shape.d * (shape.d + 1);  // X, dX, and a row of dQ beside one of A1
+  const Index least = 2 * shape.d * (shape.d + 1);  // X, dX, a row of dQ and a row of A1
   const auto words = [&](Index M, const std::string& phase) {
     Words sum;
     for (const PhaseCost& cost : kernel.plan(shape, M).phases) {

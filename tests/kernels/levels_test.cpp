@@ -1,9 +1,10 @@
 // Kernels with inner levels of fast memory, on random problems, masks and blocks:
 //
 //   - Each level moves the words of its formulas, phase by phase, and holds at most their peak and
-//     its M. Without a mask the peak is the formula's. The machine itself moves what it would.
-//   - All arithmetic is on words that the innermost level has, and nothing is left in any level.
-//   - The results are those of the double-precision evaluation, within its bound.
+//     its M. Without a mask the peak is the formula's. The machine moves the same words as without
+//     levels.
+//   - All arithmetic is on words in the innermost level, and no words are left in any level.
+//   - The results are within the bound of the double-precision evaluation.
 
 #include "kernels/parts/levels.hpp"
 
@@ -66,7 +67,7 @@ void expect_levels(const TestedKernel& kernel, const Plan& plan, std::uint64_t s
   EXPECT_TRUE(verdict.ok) << verdict.text;
 }
 
-// Levels in which the smallest blocks fit, with more or less room.
+// Returns levels in which the smallest blocks fit, with more or less room.
 Memory random_memory(const TestedKernel& kernel, const Shape& shape, RandomMasks& random) {
   Memory memory(std::numeric_limits<Index>::max() / 4);
   memory.inner.assign(static_cast<std::size_t>(random.any(1, 2)), 0);
@@ -92,7 +93,7 @@ Memory random_memory(const TestedKernel& kernel, const Shape& shape, RandomMasks
   return memory;
 }
 
-// Blocks that fit in no particular M, ragged, larger and smaller than the problem.
+// Returns a plan with blocks for no particular M: ragged, and smaller or larger than the problem.
 Plan random_plan(const TestedKernel& kernel, const Shape& shape, Memory memory,
                  RandomMasks& random) {
   Blocks blocks =
@@ -125,7 +126,7 @@ Plan random_plan(const TestedKernel& kernel, const Shape& shape, Memory memory,
   return plan;
 }
 
-// Of softmax, or now and then of another activation.
+// Returns the kernel with softmax, or sometimes with another activation.
 TestedKernel random_kernel(std::string_view name, RandomMasks& random) {
   constexpr Activation kAll[] = {Activation::softmax, Activation::softmax, Activation::relu,
                                  Activation::sigmoid, Activation::silu};
@@ -136,7 +137,7 @@ TestedKernel random_kernel(std::string_view name, RandomMasks& random) {
   return kernel;
 }
 
-// Some results, of a kernel of which all are optional.
+// Returns some results of a kernel that has only optional results.
 Wanted random_wanted(const TestedKernel& kernel, RandomMasks& random) {
   Wanted some;
   const auto which = random.any(1, (1 << std::ssize(kernel.returns)) - 1);
@@ -174,7 +175,7 @@ TEST_P(LeveledKernel, MovesAndComputesWhatItsFormulasSayAtEachLevel) {
   }
 }
 
-// Two inner levels in which everything fits.
+// Two inner levels with room for everything.
 const Memory kRoomy = [] {
   Memory memory(Index{1} << 36);  // the thread sanitizer maps no larger arena
   memory.inner = {Index{1} << 34, Index{1} << 35};
@@ -183,8 +184,8 @@ const Memory kRoomy = [] {
 
 class LeveledRows : public testing::TestWithParam<std::string> {};
 
-// Sums are made in the order of one level: with its blocks; where maxima rise on the way, with the
-// key blocks of the innermost level, if these cut those around them evenly.
+// Sums are made in the order of one level with the same blocks. If maxima rise on the way, they are
+// in the order of the innermost key blocks, provided that these cut the blocks around them evenly.
 TEST_P(LeveledRows, HaveTheBitsOfOneLevel) {
   TestedKernel kernel = tested_kernel(GetParam());
   const bool online = kernel.kernel->pass != Pass::backward || !kernel.kernel->needs_forward();
@@ -222,8 +223,8 @@ TEST_P(LeveledRows, HaveTheBitsOfOneLevel) {
   }
 }
 
-// Without a mask dQ_i has its terms in the order of keys, dK_j and dV_j theirs in that of queries,
-// whatever the blocks.
+// Without a mask, dQ_i has its terms in the order of keys, and dK_j and dV_j in the order of
+// queries, whatever the blocks.
 TEST(LeveledGradients, HaveTheBitsOfOneLevel) {
   RandomMasks random(static_cast<unsigned>(41 + seed_of_case(0)));
   const TestedKernel kernel = tested_kernel("gradients/rows-keys");
@@ -238,7 +239,7 @@ TEST(LeveledGradients, HaveTheBitsOfOneLevel) {
   }
 }
 
-// Those in which rows stay, in one pass.
+// Returns the kernels in which rows stay, in one pass.
 std::vector<std::string> rows_with_levels() {
   std::vector<std::string> names;
   for (const std::string& name : kernels_with_levels()) {

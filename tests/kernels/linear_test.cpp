@@ -1,5 +1,5 @@
-// Linear attention: the results of its definition, with all keys and with those up to a query's
-// own; the words and loops of its formulas under the causal mask; and how few words it moves.
+// Linear attention. Results match its definition, with all keys and with the keys up to a query's
+// number. Under the causal mask, words and loops match its formulas. Few words move.
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,7 @@ bool makes_O(const TestedKernel& kernel) {
   return kernel.kernel->pass == Pass::linear;
 }
 
-// Of whole numbers, so that every order of the operations is exact.
+// Returns a problem of whole numbers, so that every order of operations is exact.
 TestProblem whole_numbers(const TestedKernel& kernel, const Shape& shape, std::mt19937& random) {
   TestProblem problem = make_problem(kernel, shape, 1);
   for (auto& [name, words] : problem.given) {
@@ -41,7 +41,7 @@ TestProblem whole_numbers(const TestedKernel& kernel, const Shape& shape, std::m
   return problem;
 }
 
-// sum over the live pairs of a_i X b_j c_j Y, word by word.
+// Returns the sum over the live pairs of a_i X b_j c_j Y, word by word.
 Buffer by_definition(const TestedKernel& kernel, const TestProblem& problem) {
   const auto [n, m, d] = problem.shape;
   const auto at = [&](const char* name, Index row, Index col) {
@@ -146,7 +146,8 @@ TEST(Linear, CausalMovesAndHoldsWhatItsFormulasSay) {
   }
 }
 
-// Two squares and a row, or two: each word moves once. With all keys.
+// With all keys, each word moves once if M holds two d x d squares and a row (linear-gradient: two
+// rows). Under the causal mask, 3 d^2 + 3 d + 1 words are needed.
 TEST(Linear, LeastMOfCompulsoryWords) {
   const Shape shape{4096, 4096, 64};
   const auto [n, m, d] = shape;
@@ -168,7 +169,7 @@ TEST(Linear, LeastMOfCompulsoryWords) {
   }
 }
 
-// The products of fewest words: with few queries these meet X first, with few keys these meet Y.
+// Products come in the order of fewest words: few queries meet X first, and few keys meet Y first.
 TEST(Linear, ProductsComeInTheOrderOfFewestWords) {
   const auto has = [](const char* name, const Shape& shape, const char* product) {
     return tested_kernel(name).plan(shape, 300).blocks.contains(std::string(product) + ".rows");

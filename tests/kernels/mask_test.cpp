@@ -1,6 +1,6 @@
-// A mask is a set of pairs. Against a table of all pairs, for thousands of expressions of the
-// primitives: its ranges are the live keys, its sums count them, `and` and `or` are those of sets,
-// equal sets are equal masks, and what groups of queries meet is the sum over the groups.
+// A mask is a set of pairs. Thousands of expressions of the primitives are compared with a table of
+// all pairs. Ranges are the live keys, sums count them, and `and` and `or` are set operations.
+// Equal sets are equal masks, and the counts for groups of queries are sums over the groups.
 
 #include "kernels/mask.hpp"
 
@@ -86,7 +86,8 @@ void expect_table(const Mask& mask, const PairTable& table, RandomMasks& random)
   }
 }
 
-// One tile after another, for each grid: of squares, of groups of several blocks, of any.
+// Checks one tile after another, for grids of squares, of groups of several blocks, and of any
+// groups.
 void expect_tiles(const Mask& mask, const PairTable& table, RandomMasks& random) {
   const Index n = table.n;
   const Index m = table.m;
@@ -134,7 +135,7 @@ TEST(Mask, IsTheSetOfPairsOfItsExpression) {
   }
 }
 
-// The live queries and keys, each by its number among these, meet as before.
+// After compact(), the live queries and keys have new numbers and meet as before.
 TEST(Mask, CompactIsWithoutTheDead) {
   const auto members = [](const Ranges& ranges) {
     std::vector<Index> all;
@@ -169,7 +170,7 @@ TEST(Mask, CompactIsWithoutTheDead) {
   }
 }
 
-// Some queries and some keys, each in a few ranges, with the pairs that these have.
+// Some queries and some keys, each in a few ranges, keep their pairs.
 TEST(Masks, ArePartsOfSomeQueriesAndKeys) {
   RandomMasks random(31);
   const auto some = [&](Index extent) {
@@ -226,7 +227,8 @@ TEST(Mask, EqualSetsAreEqualMasks) {
   EXPECT_GT(equal, 100);
 }
 
-// As many ranges as a large file has: what is made of them takes about as long as they are many.
+// A mask with as many ranges as a large file has. Work on it takes time in proportion to their
+// number.
 TEST(Mask, OfManyRanges) {
   constexpr Index n = 3000, m = 4000, each = 40;
   RandomMasks random(4);
@@ -271,15 +273,15 @@ TEST(Mask, CausalIsAWindowWithoutARight) {
   EXPECT_EQ(Mask::causal(7, 9) | Mask::prefix(7, 9, 9), Mask::all(7, 9));
 }
 
-// A mask in which all pairs live is full() once it is called something; any other is itself.
+// A mask in which all pairs are live is full() once it has a name. Any other mask is unchanged.
 TEST(Mask, AllPairsAreFull) {
   EXPECT_TRUE(Mask::causal(1, 9).called("causal").full());
   EXPECT_EQ(Mask::causal(1, 9).called("causal").spec(), "causal");
   EXPECT_FALSE(Mask::causal(2, 9).called("causal").full());
 }
 
-// Ten million queries in a few steps: of n^2 pairs n (n + 1) / 2, and of T groups of r queries
-// r (1 + ... + T) keys.
+// Counts for ten million queries take a few steps: n (n + 1) / 2 of n^2 pairs, and r (1 + ... + T)
+// keys for T groups of r queries.
 TEST(Mask, CountsByFormula) {
   constexpr Index n = 10'000'000;
   const Mask mask = Mask::causal(n, n);

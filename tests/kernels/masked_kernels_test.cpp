@@ -1,13 +1,14 @@
-// Every kernel that takes masks, under thousands of them: rows and columns without a pair, none
-// live at all, one query, one key, diagonals, more queries than keys and fewer.
+// Every kernel that takes masks, under thousands of masks. Some have rows or columns without a
+// pair, no live pair at all, one query or one key. Some are diagonals, or have more queries than
+// keys, or fewer.
 //
-//   - It moves the words of its formulas, phase by phase, those of indices too, holds at most their
-//   peak, and does at least their flops. The loops move the same. It runs at its least M and is
-//   refused one below. So with some of the results alone.
-//   - Dead queries and keys are not read: NaN stands there. Every word of the results is written.
-//   - The results are those of the double-precision evaluation, within its bound.
+//   - It moves the words of its formulas, phase by phase, including index words. It holds at most
+//     their peak, and does at least their flops. The loop nest moves the same words. It runs at its
+//     least M and is refused one below. The same holds for only some of the results.
+//   - Dead queries and keys contain NaN and are not read. Every word of the results is written.
+//   - The results are within the bound of the double-precision evaluation.
 //
-// And so with each activation that it takes.
+// The same holds for each activation that it takes.
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +31,7 @@ namespace {
 constexpr Activation kActivations[] = {Activation::softmax, Activation::relu, Activation::sigmoid,
                                        Activation::silu};
 
-// "backward/rows", and "backward/rows+relu".
+// Returns names such as "backward/rows" and "backward/rows+relu".
 std::vector<std::string> masked_names() {
   std::vector<std::string> names;
   for (const Activation activation : kActivations) {
@@ -62,7 +63,7 @@ TestedKernel with(const std::string& name, const Mask& mask) {
   return kernel;
 }
 
-// Some of the results that need not be wanted are not.
+// Wants all required results, and some of the optional ones.
 void want_some(TestedKernel& kernel, RandomMasks& random) {
   Wanted some;
   for (const Signature& result : kernel.kernel->results(kernel.sharing)) {
@@ -80,7 +81,7 @@ void want_some(TestedKernel& kernel, RandomMasks& random) {
   }
 }
 
-// NaN in the operands' rows of dead queries and dead keys.
+// Fills the operands' rows of dead queries and dead keys with NaN.
 TestProblem poisoned(TestProblem problem, const TestedKernel& kernel) {
   if (problem.mask.full()) {
     return problem;
@@ -168,7 +169,7 @@ TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
                  (objective == Objective::time ? ", for time" : ""));
     Plan plan = kernel.plan(shape, M, objective, prefetch);
     const bool grouped = kernel.groups_keys() || plan.blocks.contains("groups");
-    if (grouped && random.any(0, 2) > 0) {  // which may meet few keys, or rows few of which
+    if (grouped && random.any(0, 2) > 0) {  // groups may meet few keys
       plan = kernel.in_groups(plan, random.any(1, shape.m), random.any(1, shape.n));
     }
     SCOPED_TRACE(to_string(plan));
@@ -180,7 +181,7 @@ TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
     if (kernel.mask.full()) {
       EXPECT_EQ(result.all.peak, total(plan.phases).peak.value());
     }
-    if (least > 1) {  // where no pair is live, results of one word fit in one
+    if (least > 1) {  // without a live pair, one word may suffice
       EXPECT_THROW(static_cast<void>(kernel.plan(shape, least - 1, Objective::words, prefetch)),
                    FastMemoryTooSmall);
     }
@@ -189,7 +190,7 @@ TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
   EXPECT_GT(dead, kCases / 20);
 }
 
-// A mask in which all pairs live moves the words of no mask, and returns its bits.
+// A mask in which all pairs are live moves the same words as no mask, and returns the same bits.
 TEST_P(MaskedKernel, AllPairsAreNoMask) {
   RandomMasks random(8);
   for (int k = 0; k < 50; ++k) {
@@ -219,9 +220,9 @@ TEST_P(MaskedKernel, AllPairsAreNoMask) {
   }
 }
 
-// Scores, their exponentials, and dO h^T of dead pairs may be infinite or NaN: the last key is met
-// by the last query alone, which is 0 there, and all that other queries get is what they get with
-// another such key.
+// Dead pairs may have scores, exponentials or dO h^T that are infinite or NaN. Only the last query
+// meets the last key, and the words of that query are 0. So all other queries get the same results
+// as with another last key.
 TEST_P(MaskedKernel, DeadScoresReachNothing) {
   for (const Index d : {2, 5, 16}) {
     const Shape shape{23, 23, d};
@@ -246,14 +247,14 @@ TEST_P(MaskedKernel, DeadScoresReachNothing) {
       return run_kernel(kernel, plan, problem).returned;
     };
     const Buffers usual = with_last_key(1);
-    // Where X or Y meets the key, that must not overflow by itself; exp(s - L) of dead s does.
+    // If X or Y meets the key, that product must not overflow. exp(s - L) of dead s does overflow.
     const Numerics& numerics = kernel.kernel->numerics;
     const bool meets = inputs_of(kernel.kernel->pass) == Inputs::weighted &&
                        (numerics.X_meets_keys || !numerics.Y_meets_rows);
     const Buffers overflowing = with_last_key(meets ? 1e37F : 3e38F);
     for (const auto& [name, words] : overflowing) {
       const Buffer& expected = usual.at(name);
-      // What the last query or key itself has, or a weight of all, may differ.
+      // Results of the last query or key, and of a shared weight, may differ.
       const bool of_all = name == "g" || name == "dX" || name == "dY";
       const std::size_t others = of_all ? 0 : words.size() / static_cast<std::size_t>(shape.n) * 22;
       EXPECT_TRUE(
@@ -271,7 +272,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, MaskedKernel, testing::ValuesIn(masked_names(
                            return name;
                          });
 
-// Fewer results are never more words.
+// Fewer results never move more words.
 TEST(MaskedKernels, FewerResultsAreNeverMoreWords) {
   RandomMasks random(10);
   for (const TestedKernel& all : tested_kernels()) {
@@ -292,8 +293,8 @@ TEST(MaskedKernels, FewerResultsAreNeverMoreWords) {
   }
 }
 
-// With room for all keys each key is read once, whatever the mask; with more room no more words
-// of values move.
+// With room for all keys each key is read once, whatever the mask. More room never moves more words
+// of values.
 TEST(MaskedKernels, MoreKeysThatStayAreNeverMoreWords) {
   RandomMasks random(9);
   for (int k = 0; k < 200; ++k) {
@@ -315,8 +316,8 @@ TEST(MaskedKernels, MoreKeysThatStayAreNeverMoreWords) {
   }
 }
 
-// From the least M in which a window moves each word once, 4 n d + 3 d^2 words, each word of M less
-// is a column of A1 more that is read twice, n words.
+// At the least M for which a window moves each word once, 4 n d + 3 d^2 words move. With one word
+// of M less, one more column of A1 is read twice, which adds n words.
 TEST(MaskedKernels, AWordLessIsAColumnMore) {
   const Index n = 150, d = 12;
   const TestedKernel kernel = with("backward/rows-resident", Mask::window(n, n, 9, 7));
@@ -334,8 +335,8 @@ TEST(MaskedKernels, AWordLessIsAColumnMore) {
   }
 }
 
-// Of tiles that stay, each brings its live rows and its live keys, and a dead one nothing; of
-// blocks of keys, each the rows that meet it. Live scores move alone.
+// A tile that stays reads its live rows and its live keys, and a dead tile reads no words. A block
+// of keys reads the rows that meet it. Only live scores move.
 TEST(MaskedKernels, BringTheLiveRowsAndKeysOfATile) {
   RandomMasks random(10);
   for (int k = 0; k < 300; ++k) {
@@ -376,7 +377,7 @@ TEST(MaskedKernels, BringTheLiveRowsAndKeysOfATile) {
   }
 }
 
-// Of the kernels that take none, each says so.
+// Each kernel that takes no masks refuses them.
 TEST(MaskedKernels, OthersRefuseMasks) {
   for (const TestedKernel& kernel : tested_kernels()) {
     Problem problem = kernel.problem({7, 7, 3});

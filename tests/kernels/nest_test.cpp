@@ -1,5 +1,5 @@
-// The loop nest of a plan moves what the formula says, phase by phase; and what stays in its loops
-// fits.
+// The loop nest of a plan moves the words of the formula, phase by phase, and its resident words
+// fit.
 
 #include "kernels/nest.hpp"
 
@@ -27,7 +27,8 @@ TEST(Nest, IsWrittenDownForEveryKernel) {
   }
 }
 
-// What one phase moves, and the most that stays in one of its loops and those around it.
+// The words that one phase moves, and the most words that stay in one of its loops and the loops
+// around it.
 struct PhaseOfNest {
   Words reads, writes, stays;
 };
@@ -83,7 +84,7 @@ void check(const TestedKernel& kernel, const Plan& plan) {
 
 class NestOf : public testing::TestWithParam<std::string> {};
 
-// 1, primes, blocks that do not divide, the least M, and more than the problem.
+// Sizes: 1, primes, blocks that do not divide, the least M, and more than the problem.
 TEST_P(NestOf, MovesWhatTheFormulaSays) {
   const TestedKernel kernel = tested_kernel(GetParam());
   int plans = 0;
@@ -112,7 +113,7 @@ TEST_P(NestOf, MovesWhatTheFormulaSays) {
   EXPECT_GE(plans, 100);
 }
 
-// Any blocks, larger than the problem too.
+// Any blocks, including blocks larger than the problem.
 TEST_P(NestOf, MovesWhatTheFormulaSaysWithAnyBlocks) {
   const TestedKernel kernel = tested_kernel(GetParam());
   std::mt19937_64 random(1);
@@ -122,7 +123,7 @@ TEST_P(NestOf, MovesWhatTheFormulaSaysWithAnyBlocks) {
   for (int k = 0; k < 500; ++k) {
     const Shape shape{up_to(40), up_to(40), up_to(20)};
     const Index most = 2 * std::max({shape.n, shape.m, shape.d});
-    // At a larger M a plan has blocks that it lacks at the smallest: of products made before.
+    // At a larger M a plan may have more blocks, of products made before.
     const Index M = up_to(4 * kernel.least_M(shape));
     const Objective objective = k % 5 == 0 ? Objective::time : Objective::words;
     Blocks blocks = kernel.blocks(shape, M, objective, kernel.streams_keys() ? up_to(3) : 1);
@@ -151,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, NestOf, testing::ValuesIn(names()),
 
 // ----------------------------------------------------------------------------------- a writer
 
-// The words of the only step inside these loops.
+// Returns the words of the only step inside these loops.
 template <class Loops>
 Words read_of(const NestTile& tile, const Loops& loops) {
   NestWriter nest;

@@ -1,4 +1,5 @@
-// Counts are 64-bit and exact, or refused: against 128-bit arithmetic, up to n = 10^12.
+// Counts are 64-bit and exact, or refused. They are compared with 128-bit arithmetic, up to n =
+// 10^12.
 
 #include <chrono>
 #include <limits>
@@ -62,8 +63,8 @@ TEST(HugeShapes, AreCountedExactlyOrRefused) {
 TEST(HugeShapes, ArePlannedOrRefusedWithoutAWrongNumber) {
   const Shape shape{1'000'000'000'000, 1'000'000'000'000, 1'000'000};
   for (const TestedKernel& kernel : tested_kernels()) {
-    // Either least M is itself beyond counting, or M is too small for it, or the plan's
-    // count is; none of them is a number that wrapped.
+    // The least M overflows, or M is below the least M, or the plan's count overflows. No count is
+    // a number that wrapped.
     try {
       const Plan plan = kernel.plan(shape, 1000);
       EXPECT_THROW(static_cast<void>(total(plan.phases).reads.value()), CountOverflow)
@@ -76,11 +77,11 @@ TEST(HugeShapes, ArePlannedOrRefusedWithoutAWrongNumber) {
   }
 }
 
-// "count" answers at once for n = 10^7 and beyond: a plan walks nothing.
+// "count" answers at once for n = 10^7 and beyond, because a plan does not walk over the problem.
 TEST(PerfOfHugeShapes, ArePlannedAtOnce) {
   const Shape huge{10'000'000, 10'000'000, 128};
   std::chrono::duration<double> least{1};
-  // The rest of the machine may be in the way of some, not of all.
+  // Other load may disturb some tries, but hardly all.
   for (int i = 0; i < 5; ++i) {
     const auto start = std::chrono::steady_clock::now();
     for (const TestedKernel& kernel : tested_kernels()) {

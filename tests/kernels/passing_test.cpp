@@ -1,6 +1,6 @@
-// What passes in a product does so in its order, a few rows or columns at a time: where the result
-// takes the place of what has passed, it is that of a product elsewhere, to the bit. In every set
-// of vector instructions.
+// An operand that passes in a product does so in order, a few rows or columns in each step. The
+// result may overwrite the words that have passed. It then has the bits of a separate result, in
+// every vector instruction set.
 
 #include <functional>
 #include <string>
@@ -52,7 +52,7 @@ class PassingProduct : public testing::TestWithParam<std::string> {
 TEST_P(PassingProduct, HasAFewRowsAtATime) {
   constexpr Index kBehind = kRegisterRows;
   for (const Index rows : {1, 8, 9, 40}) {
-    for (const Index cols : {1, 16, 40, 48, 80, 112, 121}) {  // also more panels than go together
+    for (const Index cols : {1, 16, 40, 48, 80, 112, 121}) {  // also more panels than fit a step
       SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
       const Tile b = tile(cols, cols), column = tile(cols, 1), registers = tile(kRegisterCharge, 1);
       const std::vector<std::function<void(const ConstView&, const View&)>> products = {

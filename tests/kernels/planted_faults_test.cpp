@@ -1,17 +1,17 @@
-// The check of results finds faults. Right results of a kernel, at n = m = 4096, d = 64, are
-// changed by what a fault in one row, or in some, would change, in double precision; or the kernel
-// is given another scale. Each must be refused:
+// The check of results finds faults. At n = m = 4096, d = 64, correct results of a kernel are
+// changed in double precision, as a fault in one row or in some rows would change them. Or the
+// kernel gets another scale. Each fault must be refused:
 //
-//   left out   one key is left out of one row, a key with the median weight of the row's keys;
-//              of more rows in g of relu, see below
+//   left out   one key is left out of one row, a key with the median weight of the row's keys
+//              (in g of relu, it is left out of more rows: see below)
 //   rescaled   before one block of keys, sums of one row are not rescaled to the new maximum
 //   scale      scores are 1 + 10^-4 times as large
-//   swapped    16 rows meet two keys in each other's places, with the values in their own
+//   swapped    in 16 rows two keys are swapped, but their values are not
 //
-// Where scores do not meet a sum of the row, there is no rescaling; L alone does not change where
-// keys are swapped, and p of relu does not depend on the size of scores.
+// There is no rescaling if scores do not meet a sum of the row. Swapped keys do not change L. p of
+// relu does not depend on the size of scores.
 //
-// REDBLUE_FAULT_TABLE=1 prints how many times what is allowed each fault is off.
+// REDBLUE_FAULT_TABLE=1 prints each fault's size as a multiple of the bound.
 
 #include <algorithm>
 #include <cmath>
@@ -46,8 +46,8 @@ double slope(Activation activation, double s) {
                                              : sigmoid * (1 + s * (1 - sigmoid));
 }
 
-// What is wrong with one row. L and v are those of all keys in gradients, as a pass has them that
-// is given O and L.
+// A fault in one row. In gradients, L and v are computed from all keys, as in a pass with given O
+// and L.
 struct Fault {
   Index left_out = -1;
   Index swapped = -1, with = -1;
@@ -55,7 +55,8 @@ struct Fault {
   double times = 1;
 };
 
-// One row of attention, or of linear attention, from the definitions: what it adds to each result.
+// One row of attention, or of linear attention, from the definitions: its contribution to each
+// result.
 class OneRow {
  public:
   OneRow(const TestProblem& problem, bool linear)
@@ -65,7 +66,8 @@ class OneRow {
     V_ = weighted_ ? "A3" : shares ? "K" : "V";
   }
 
-  // With A1 X, or Q scaled as a problem says.
+  // Returns row i of an operand, or row i of its product with the matrix `by` or the transpose of
+  // `by`.
   Words64 row_of(std::string_view operand, Index i, const char* by, bool transposed) const {
     const Index d = problem_.shape.d;
     Words64 row(static_cast<std::size_t>(d));
@@ -98,7 +100,7 @@ class OneRow {
     return problem_.mask.full() || problem_.mask.pairs({i, i + 1}, {j, j + 1}) > 0;
   }
 
-  // Scores of the row, minus infinity where dead.
+  // Returns the scores of the row, minus infinity for dead pairs.
   Words64 scores(Index i) const {
     Words64 S = weighted_ && problem_.given.contains("X") ? row_of("A1", i, "X", false)
                 : weighted_                               ? row_of("A1", i, nullptr, false)
@@ -111,7 +113,7 @@ class OneRow {
     return s;
   }
 
-  // Adds `sign` times what row i has to the results.
+  // Adds `sign` times the contribution of row i to the results.
   void add(Index i, const Fault& fault, double sign, std::map<std::string, Words64>& to) const;
 
  private:
@@ -161,7 +163,7 @@ void OneRow::add(Index i, const Fault& fault, double sign,
                           : phi(problem_.activation, x));
     v += softmax ? f.back() * q.back() : 0;
   }
-  if (fault.rescaled_before > 0) {  // from nothing: v is of the weights, too
+  if (fault.rescaled_before > 0) {  // from scratch, v uses these weights too
     v = 0;
     for (Index j = 0; j < m; ++j) {
       f[static_cast<std::size_t>(j)] = weight(j) / faulty;
@@ -225,7 +227,7 @@ void OneRow::add(Index i, const Fault& fault, double sign,
   }
 }
 
-// Results with what is added to them.
+// Returns the largest part of the bound, for the results with `added` added to them.
 double largest_part(const Buffers& right, const std::map<std::string, Words64>& added,
                     const ExpectedResults& expected) {
   double most = 0;
@@ -266,8 +268,8 @@ class Planted {
   }
 
   double nothing() { return largest_part(right_, {}, expected_); }
-  // In g of relu, a score that float32 may find on the other side of 0 makes p all of q or nothing.
-  // At n = 4096 some dozen pairs are so, and hide what one row does: there 256 rows miss the key.
+  // In g of relu, float32 may put a score on the other side of 0, and p becomes q or 0. At n = 4096
+  // this happens to some dozen pairs, which hide the effect of one row. So 256 rows miss the key.
   double left_out() {
     const bool jumps =
         kernel_.activation == Activation::relu && kernel_.kernel->pass == Pass::backward;
@@ -284,14 +286,14 @@ class Planted {
     }
     return rows(some, {.swapped = live_key(0), .with = live_key(1)});
   }
-  // In the first row in which a later block of keys has a larger score.
+  // Uses the first row in which a later block of keys has a larger score.
   double rescaled() {
     constexpr Index kBlock = 128;
     const OneRow one(meant_, false);
     for (Index i = row();; ++i) {
       const Words64 s = one.scores(i);
       double most = -std::numeric_limits<double>::infinity();
-      Index live = std::ssize(s);  // the first that is
+      Index live = std::ssize(s);  // the first live key
       for (Index j = 0; j < std::ssize(s); ++j) {
         const double x = s[static_cast<std::size_t>(j)];
         live = std::isinf(x) ? live : std::min(live, j);
@@ -307,8 +309,8 @@ class Planted {
       }
     }
   }
-  // Of plain problems Q is larger; of others X; of linear-gradient, Y; of a product, A. What is
-  // linear in it is then 1 + 10^-4 times as large.
+  // Enlarges Q in plain problems, A in a product, Y in linear-gradient, and X in others. Results
+  // that are linear in it are then 1 + 10^-4 times as large.
   double scaled() {
     TestProblem other = problem_;
     for (const char* operand : {"Q", "X", "Y", "A"}) {
@@ -342,7 +344,7 @@ class Planted {
       }
     }
   }
-  // Of another activation than softmax, the median |f| of those that are not 0.
+  // For activations other than softmax, the median of the |f| that are not 0.
   [[nodiscard]] Index key_of_median_weight() const {
     const Words64 s = OneRow(meant_, linear()).scores(row());
     std::vector<std::pair<double, Index>> weights;

@@ -1,6 +1,6 @@
-// Kernels that stream keys, with several key blocks in fast memory at a time. With row blocks of
-// Br, key blocks of Bc and a prefetch of P, each matrix of keys has min(P Bc, m) d words in fast
-// memory in place of min(Bc, m) d. The moves, the operations and their order do not change.
+// Kernels that stream keys, with several key blocks in fast memory at once. With row blocks of Br,
+// key blocks of Bc and a prefetch of P, each matrix of keys has min(P Bc, m) d words in fast
+// memory, instead of min(Bc, m) d. The moves, the operations and their order do not change.
 
 #include <algorithm>
 #include <functional>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr Index kPrefetches[] = {2, 3, 5};
 
-// 1, primes, fewer keys than blocks are to be there, more queries than keys and the other way.
+// 1, primes, fewer keys than the prefetch, more queries than keys, and more keys than queries.
 constexpr Shape kStreamedShapes[] = {{1, 1, 1},   {1, 2, 1},   {2, 1, 3},   {7, 3, 5},
                                      {13, 17, 2}, {31, 37, 4}, {64, 48, 8}, {5, 101, 3}};
 
@@ -41,7 +41,7 @@ Index sources(const TestedKernel& kernel) {
   return takes(kernel, "A3") || takes(kernel, "V") ? 2 : 1;
 }
 
-// From the least M to more than the whole problem.
+// Returns M from the least M to more than the whole problem.
 std::vector<Index> some_M(const TestedKernel& kernel, const Shape& shape, Index prefetch) {
   const auto [n, m, d] = shape;
   const Index least = kernel.least_M(shape, prefetch);
@@ -94,8 +94,8 @@ TEST(Prefetch, IsRefusedWhereNoKeysAreStreamed) {
   }
 }
 
-// To the word, from formulas that were written down apart from the code; and every phase but the
-// core moves and holds what it does without.
+// The core's peak matches, to the word, formulas written down independently of the code. Every
+// other phase moves and holds the same words as without prefetch.
 TEST(Prefetch, ChangesThePeakOfTheCoreAlone) {
   for (const TestedKernel& kernel : streaming()) {
     for (const Shape& shape : kStreamedShapes) {
@@ -126,7 +126,7 @@ TEST(Prefetch, ChangesThePeakOfTheCoreAlone) {
   }
 }
 
-// Beside one query and one key of each matrix, the others that are to be there.
+// The least M adds to the least M without prefetch one key of each matrix for each further block.
 TEST(Prefetch, OfTheLeastMIsOneKeyABlock) {
   for (const TestedKernel& kernel : streaming()) {
     for (const Shape& shape : kStreamedShapes) {
@@ -141,7 +141,8 @@ TEST(Prefetch, OfTheLeastMIsOneKeyABlock) {
   }
 }
 
-// Of each matrix a sixteenth of M for keys, and then as few row blocks as that leaves room for.
+// Each matrix of keys takes up to a sixteenth of M, but at least one key in a block. The row blocks
+// are as few as the rest of M allows.
 TEST(Prefetch, TakesTheLargestRowBlocksBesideASixteenthOfM) {
   for (const TestedKernel& kernel : streaming()) {
     for (const Shape& shape : kStreamedShapes) {
@@ -172,7 +173,7 @@ TEST(Prefetch, TakesTheLargestRowBlocksBesideASixteenthOfM) {
   }
 }
 
-// Plans as they were published: blocks, words read and written, the largest peak.
+// Published plans: blocks, words read and written, and the largest peak.
 TEST(Prefetch, PlansAsPublished) {
   struct Published {
     const char* kernel;
@@ -210,7 +211,8 @@ TEST(Prefetch, PlansAsPublished) {
   }
 }
 
-// A store whose reads ahead arrive when they are waited for, and how many were on their way.
+// Counts the reads ahead of a store in which they arrive only when they are awaited: on their way
+// now, the most at once, and all.
 struct Ways {
   Index now = 0, most = 0, all = 0;
 };
@@ -253,8 +255,8 @@ class LateBacking final : public Backing {
   Ways& ways_;
 };
 
-// It runs as its formulas say, to the bits of the same blocks without, whether the store brings
-// words at once or late; and all reads that have room are begun before one is waited for.
+// A run matches its formulas and has the bits of the same blocks without prefetch, whether words
+// arrive at once or late. All reads with room begin before one is awaited.
 TEST(Prefetch, RunsAsItsFormulasSayToTheSameBits) {
   for (const TestedKernel& kernel : streaming()) {
     for (const Shape& shape : kStreamedShapes) {

@@ -1,12 +1,12 @@
-// For hundreds of random n, m, d and M, every kernel of the registry:
+// Every registered kernel, for hundreds of random n, m, d and M:
 //
-//   - moves and holds exactly the words of its formulas, phase by phase, and never more than M;
-//   - runs at its least M and is refused one below;
-//   - leaves nothing behind, reads nothing unwritten, writes every word of its results;
-//   - returns the results of the double-precision evaluation, within its bound, with the same bits
-//     each time, and with keys fetched ahead as without.
+//   - It moves and holds exactly the words of its formulas, phase by phase, and never more than M.
+//   - It runs at its least M and is refused one below.
+//   - It leaves no words live, reads only written words, and writes every word of its results.
+//   - It returns results within the bound of the double-precision evaluation. They have the same
+//     bits each time, with or without keys fetched ahead.
 //
-// Two witnesses that share no code with the counters confirm the counts: the store's own tally, and
+// Two witnesses confirm the counts, and share no code with the counters: the store's own tally, and
 // a listener that adds up tiles by their numbers.
 
 #include <algorithm>
@@ -34,7 +34,7 @@ namespace {
 
 struct Tally {
   IoCount io;
-  Index ahead = 0;    // words of reads that go on
+  Index ahead = 0;    // words of reads ahead
   bool sound = true;  // windows inside their matrices, spans of their size
 };
 
@@ -52,7 +52,7 @@ class MeteredBacking final : public Backing {
     tally_.io.writes += static_cast<Index>(from.size());
     store_.write(rows, columns, from);
   }
-  // Arrives when it is waited for.
+  // Arrives only when it is awaited.
   std::unique_ptr<Fetch> fetch_tile(Range rows, Range columns, Orientation orientation,
                                     std::span<float> to) const override {
     return std::make_unique<Late>(tally_, *this, rows, columns, orientation, to);
@@ -118,7 +118,7 @@ class MeteredWorkspace final : public Workspace {
   std::deque<Buffer> buffers_;
 };
 
-// Adds up living tiles from the events, and from the store what is still on its way.
+// Adds up live tiles from the events, and reads still on their way from the store.
 class Audit final : public Listener {
  public:
   explicit Audit(const Tally& tally) : tally_(tally) {}
@@ -206,19 +206,19 @@ void check_case(const TestedKernel& kernel, const Plan& plan, std::uint64_t seed
   const TestProblem problem = make_problem(kernel, plan.problem.shape, seed, scale);
   const Result result = run_kernel(kernel, plan, problem);
 
-  // Counts and peaks are the formulas', phase by phase, in their order.
+  // Counts and peaks match the formulas, phase by phase, in order.
   EXPECT_EQ(without_elementwise(result.phases), as_counted(plan.phases));
   EXPECT_EQ(result.all.peak, total(plan.phases).peak.value());
   EXPECT_LE(result.all.peak, plan.M);
   EXPECT_LE(result.span, plan.M + plan.M / 8 + 16384);
   EXPECT_GE(result.span, result.all.peak);
 
-  // Nothing is left behind; the store held the intermediates and no more.
+  // No words are left live, and the store held exactly the intermediates.
   EXPECT_EQ(result.live, 0);
   EXPECT_EQ(result.workspace_live, 0);
   EXPECT_EQ(result.workspace_peak, kernel.kernel->intermediates(plan).value());
 
-  // Every word is written, and is what it should be.
+  // Every word is written, and is within its bound.
   for (const auto& [name, words] : result.returned) {
     EXPECT_TRUE(std::ranges::none_of(words, [](float word) { return std::isnan(word); })) << name;
   }
@@ -235,7 +235,7 @@ void check_case(const TestedKernel& kernel, const Plan& plan, std::uint64_t seed
   EXPECT_TRUE(same_bits(again.given, problem.given)) << "an input was changed";
   EXPECT_TRUE(same_bits(again.returned, result.returned)) << "two runs differ";
 
-  // What is fetched ahead is what would have been read.
+  // Fetching ahead reads the same words.
   if (prefetch_of(plan.blocks) > 1) {
     const Plan in_turn = kernel.plan(plan.problem.shape, plan.M, without_prefetch(plan.blocks));
     const Result other = run_kernel(kernel, in_turn, problem);
@@ -245,7 +245,7 @@ void check_case(const TestedKernel& kernel, const Plan& plan, std::uint64_t seed
   }
 }
 
-// One word less, and the plan is refused with the least M in its message.
+// With one word less, the plan is refused, and the message gives the least M.
 void check_refusal(const TestedKernel& kernel, const Shape& shape, Index prefetch) {
   const Index least = kernel.least_M(shape, prefetch);
   ASSERT_GE(least, 2);
@@ -271,7 +271,7 @@ Index below(Random& random, Index limit) {
   return static_cast<Index>(random() % static_cast<std::uint64_t>(limit));
 }
 
-// Sizes of every kind: 1, primes, powers of two and their neighbours, anything.
+// Returns a size of any kind: 1, primes, powers of two and their neighbours, and others.
 Index draw_extent(Random& random) {
   static constexpr Index kSpecial[] = {1, 1, 2, 3, 5, 7, 8, 9, 11, 13, 16, 17, 23, 31, 32, 37};
   switch (below(random, 4)) {
@@ -286,7 +286,7 @@ Index draw_extent(Random& random) {
   }
 }
 
-// The least M, a little more, between that and everything resident, or more than everything.
+// Returns the least M, a little more, up to room for everything, or more than that.
 Index draw_M(Random& random, const TestedKernel& kernel, const Shape& shape, Index prefetch) {
   const auto& [n, m, d] = shape;
   const Index least = kernel.least_M(shape, prefetch);
@@ -305,14 +305,14 @@ Index draw_M(Random& random, const TestedKernel& kernel, const Shape& shape, Ind
   }
 }
 
-// Of a kernel that streams keys, half of the plans fetch ahead.
+// Half of the plans of a kernel that streams keys fetch ahead.
 Index draw_prefetch(Random& random, const TestedKernel& kernel) {
   static constexpr Index kDepths[] = {1, 1, 1, 2, 3, 5};
   return kernel.streams_keys() ? kDepths[below(random, std::size(kDepths))] : 1;
 }
 
-// Mostly what a kernel plans for fewest words; else for least time, balanced, or in multiples; or
-// any blocks at all, larger than the problem too, with just the M that they take.
+// Returns mostly a kernel's plan for fewest words. Others are for least time, balanced, or in
+// multiples, or have any blocks, even larger than the problem, with just the M that they take.
 Plan draw_plan(Random& random, const TestedKernel& kernel, const Shape& shape) {
   const Index prefetch = draw_prefetch(random, kernel);
   const auto M = [&] { return draw_M(random, kernel, shape, prefetch); };
@@ -349,8 +349,8 @@ Plan draw_plan(Random& random, const TestedKernel& kernel, const Shape& shape) {
 
 class EveryKernel : public testing::TestWithParam<std::string> {};
 
-// A problem and a plan for it that take no longer than a test may. One in twelve is as wide as
-// heads are, d = 64 or 128, with an M that its blocks fill.
+// A problem and a plan that is fast enough for a test. One in twelve is as wide as real heads, d =
+// 64 or 128, with an M that its blocks fill.
 struct Case {
   Shape shape;
   Plan plan;
@@ -387,7 +387,7 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
   std::int64_t at_least = 0, ahead = 0, wide = 0;
   Index words = 0;
   int differences = 0;
-  for (std::int64_t k = 0; k < count && differences < 5; ++k) {  // 5 show what is wrong
+  for (std::int64_t k = 0; k < count && differences < 5; ++k) {  // 5 are enough
     SCOPED_TRACE(reproduced_by(k));
     Random random(seed_of_case(k));
     const auto [shape, plan] = draw_case(random, kernel);
@@ -409,7 +409,7 @@ TEST_P(EveryKernel, MovesAndComputesWhatItsFormulasSay) {
     }
     differences += failures() != before ? 1 : 0;
   }
-  if (differences == 0) {  // what is drawn is of every kind
+  if (differences == 0) {  // the cases are of every kind
     EXPECT_GE(at_least, count / 60);
     EXPECT_GE(ahead, kernel.streams_keys() ? count / 4 : 0);
     EXPECT_GE(wide, count / 60);

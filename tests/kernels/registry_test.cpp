@@ -1,5 +1,5 @@
-// The registry makes a kernel when it is asked for its name. So the name in the list is the
-// kernel's, and each way to a kernel leads to the same object.
+// The registry makes a kernel when its name is requested. The name in the list is the kernel's
+// name, and each way to a kernel leads to the same object.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST(Registry, ReadsEachSpelling) {
     EXPECT_EQ(found->kernel, name.kernel) << name.text();
     EXPECT_EQ(found->sharing, name.sharing) << name.text();
   }
-  // These know no shared keys.
+  // These kernels have no form with shared keys.
   EXPECT_FALSE(parse_kernel_name("matmul/blocked-shared"));
   EXPECT_FALSE(parse_kernel_name("backward/sparse-rows-shared"));
   EXPECT_FALSE(parse_kernel_name("-shared"));

@@ -1,5 +1,5 @@
-// The instruction sets: each can be chosen and reports its name. In each, kernels return the
-// results of the double-precision evaluation, and move, hold and count the same words, to the last.
+// Each instruction set can be chosen and reports its name. In each, kernels return results within
+// the bound of the double-precision evaluation, and move, hold and count exactly the same words.
 
 #include "kernels/arithmetic/simd.hpp"
 
@@ -78,7 +78,7 @@ TEST_P(SimdKernels, ComputeAndCountTheSame) {
         EXPECT_EQ(simd_target(), GetParam());
         const Verified verdict = verify(kernel, plan, problem, result.returned);
         EXPECT_TRUE(verdict.ok) << verdict.text;
-        // Elementwise operations have no formula: the best target is the witness.
+        // Elementwise operations have no formula, so the best target gives the expected counts.
         const UseSimd best(simd_targets().front());
         EXPECT_EQ(result.phases, run_kernel(kernel, plan, problem).phases);
       }

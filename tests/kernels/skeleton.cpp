@@ -4,11 +4,10 @@
 //     for J in columns:  B_J                 d m T,   T = ceil(n / Br)
 //       C_IJ = A_I B_J                              n m written
 //
-// Of a schedule that is to be part of redblue, a copy of this file goes to kernels/matmul/,
-// kernels/forward/ or kernels/backward/ under the schedule's name; its function is declared in
-// kernels/registry.hpp and listed in kernels/registry.cpp; and what it moves is written down once
-// more in tests/kernels/contract.hpp, from the table above and not from the code below.
-// CONTRIBUTING.md has the whole list.
+// To add a schedule to redblue, copy this file to kernels/matmul/, kernels/forward/ or
+// kernels/backward/ under the schedule's name. Declare its function in kernels/registry.hpp, and
+// list it in kernels/registry.cpp. Write its words down once more in tests/kernels/contract.hpp,
+// from the table above and not from the code below. CONTRIBUTING.md has the whole list.
 
 #include "tests/kernels/skeleton.hpp"
 
@@ -38,8 +37,8 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   return nest.lines();
 }
 
-// The algorithm: loops over blocks, and reads, makes, computes and writes tiles. A tile is fast
-// memory until its scope ends.
+// The algorithm: loops over blocks that read, initialize, compute and write tiles. A tile takes
+// fast memory until its scope ends.
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const Phase phase(machine, "C");
   const SlowMatrix& A = io.in("A");
@@ -56,7 +55,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   }
 }
 
-// Its cost, phase by phase: exact for any extents and any blocks, the last ones shorter.
+// Returns the cost, phase by phase: exact for any extents and any blocks, with shorter last blocks.
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const auto [n, m, d] = problem.shape;
   const Words r = std::min(n, blocks["Br"]);
@@ -69,8 +68,8 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
            .flops = Words(2) * n * m * d}};
 }
 
-// The blocks whose peak is within M and that move the fewest words: they depend on Br alone. Where
-// nothing fits, the smallest: their peak is the least M.
+// Returns the blocks with a peak within M that move the fewest words, which depend on Br alone. If
+// no blocks fit, returns the smallest: their peak is the least M.
 Blocks fit(const Problem& problem, const Memory& memory, Objective) {
   const auto fits = [&](Index r, Index c) {
     return total(cost(problem, {{"Br", r}, {"Bc", c}})).peak <= Words(memory.M);

@@ -1,5 +1,5 @@
 #pragma once
-// The kernel of skeleton.cpp, which is in no registry.
+// The kernel of skeleton.cpp, which is not in the registry.
 
 #include "kernels/kernel.hpp"
 

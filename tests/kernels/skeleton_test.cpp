@@ -1,6 +1,6 @@
-// A kernel that is in no registry is held to what the registered ones are: it counts what its
-// formula says and what is written down here once more, its peak is within M, and its result is
-// that of double precision within the derived bound.
+// A kernel outside the registry meets the same conditions as registered kernels. Its counts match
+// its formula, and a second version of the formula here. Its peak is within M, and its result is
+// within the derived bound of the double-precision result.
 
 #include "tests/kernels/skeleton.hpp"
 

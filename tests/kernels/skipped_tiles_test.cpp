@@ -1,7 +1,7 @@
-// The paper's algorithms under a mask, with tiles of scores without a live pair skipped: their
-// words are the closed sums over the other tiles, which are found here one by one. n and m are live
-// rows and columns; rho, gamma, z the rows, columns and words of live tiles; N, N_m, D the blocks
-// of n, m, d.
+// The paper's algorithms under a mask, without the tiles of scores that have no live pair. Their
+// words are the closed sums over the other tiles, which this test finds one by one. n and m are
+// live rows and columns. rho, gamma and z are the rows, columns and words of live tiles. N, N_m and
+// D are the blocks of n, m and d.
 //
 //   Algorithm 6, tiles B x B
 //     reads   n d D + m d D + d^2 (N + N_m) + 2 d (rho + gamma) + 5 z + d rho + D z + 2 m d D
@@ -11,9 +11,9 @@
 //     writes  n d + m d + d^2
 //   The forward half of Algorithm 6
 //     reads   n d D + m d D + d^2 (N + N_m) + d (rho + gamma) + z + D z + d gamma
-//     writes  n d + m d + 2 z + n + n d, and what is dead of O and L
+//     writes  n d + m d + 2 z + n + n d, and the dead rows of O and L
 //
-// and what files say of the tiles, which index_words_test.cpp has.
+// The index words of the tiles come in addition. index_words_test.cpp checks them.
 
 #include <algorithm>
 #include <string>
@@ -28,7 +28,7 @@
 namespace redblue {
 namespace {
 
-// The live rows and columns alone.
+// Returns the table of the live rows and columns alone.
 PairTable compact(const PairTable& table) {
   std::vector<Index> rows, cols;
   for (Index i = 0; i < table.n; ++i) {
@@ -63,7 +63,7 @@ Tiles walk(const PairTable& live, Index Br, Index Bc) {
   return sum;
 }
 
-// check(plan, live, d, dead rows) for random masks in which some pair is live.
+// Calls check(plan, live, d, dead rows) for random masks with a live pair.
 template <class Check>
 void for_random_masks(const std::string& name, const Check& check) {
   RandomMasks random(11);
@@ -109,7 +109,7 @@ TEST(SkippedTiles, Algorithm9) {
   });
 }
 
-// Larger column blocks never pass for fewer words.
+// Larger column blocks never move fewer words.
 TEST(SkippedTiles, Algorithm9TakesTheColumnBlocksOfFewestWords) {
   for_random_masks("backward/large", [](const Plan& plan, const PairTable& live, Index, Index) {
     const Index Br = plan.blocks["phase2.Br"];

@@ -1,5 +1,5 @@
 #pragma once
-// Random sparse problems: every kind of pattern that a schedule may trip over.
+// Random sparse problems, with every kind of pattern that may break a schedule.
 
 #include <algorithm>
 #include <random>
@@ -21,8 +21,8 @@ class SparseCases {
     return std::uniform_int_distribution<Index>(least, most)(random_);
   }
 
-  // Erdos-Renyi, banded, of a power law, clustered, with empty rows and columns, with one dense
-  // row, fully stored, the identity, or with no entry.
+  // Returns an Erdos-Renyi, banded, power-law or clustered pattern, or one with empty rows and
+  // columns, with one dense row, fully stored, the identity, or without entries.
   [[nodiscard]] BlockPattern pattern(Index rows, Index cols) {
     const Index kind = any(0, 9);
     const double density = std::uniform_real_distribution<>(0, 0.7)(random_);
@@ -56,7 +56,7 @@ class SparseCases {
     return {rows, cols, 1, 1, std::vector<Index>(static_cast<std::size_t>(rows) + 1), {}};
   }
 
-  // Of at most so many queries and keys.
+  // Returns a problem of at most `most` queries and keys.
   [[nodiscard]] Problem problem(Index most) {
     const Index n = any(0, 6) == 0 ? 1 : any(1, most);
     const Index m = any(0, 6) == 0 ? 1 : any(1, most);
@@ -64,7 +64,7 @@ class SparseCases {
     return Problem(n, m, d).with_sparsity({pattern(n, d), pattern(d, d), pattern(m, d)});
   }
 
-  // Some of them 0.
+  // Returns random words, some of them 0.
   [[nodiscard]] DenseWords words(Index count) {
     DenseWords all(static_cast<std::size_t>(count));
     std::uniform_real_distribution<float> values(-1, 1);

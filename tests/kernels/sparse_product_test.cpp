@@ -1,5 +1,5 @@
-// Products of sparse matrices: their words against a second writing of the formulas, what a machine
-// moves and holds against both, and their values against a sum in double precision.
+// Products of sparse matrices. Their words match a second version of the formulas, and a machine's
+// moves and peak match both. Their values match a sum in double precision.
 
 #include <algorithm>
 #include <cmath>
@@ -30,10 +30,11 @@ struct ExpectedProduct {
   Index reads = 0, peak = 0;
 };
 
-// B stays: w(A) + w(B), peak w(B) + cols + 3. Else chunks of rows of A whose words, with those of
-// their sums, min(cols, 2 entries) each, are at most `chunk`: w(A) + a sum of needed rows of B +
-// runs of these + 2 of their entries, peak 2 entries + b + sums + 4; where no row or piece has two
-// words less there.
+// If B stays, w(A) + w(B) words are read. The peak is w(B), cols + 1, and the largest piece of a
+// row of A or C, with 2 words for each entry. Otherwise rows of A come in chunks. The words of a
+// chunk and of its sums, min(cols, 2 entries) for each row, are at most `chunk`. Each chunk reads
+// its rows, and the needed rows of B with 2 words for each entry. It also reads a word for each
+// needed row and for each run of needed rows. Its peak includes the largest piece of a row of B.
 ExpectedProduct expected(const Sparsity& of, const Blocks& blocks) {
   const BlockPattern &A = of.A1(), &B = of.X(), &C = of.S();
   const Index piece = blocks["entries"];
@@ -115,7 +116,7 @@ void expect_product(const Kernel& kernel, const Problem& problem, const Plan& pl
   DenseWords c(static_cast<std::size_t>(problem.shape.S_stored));
   HostAccess::get(C, c);
   for (Index i = 0; i < problem.shape.n; ++i) {
-    std::map<Index, std::pair<double, double>> row;  // the sum, and that of absolute terms
+    std::map<Index, std::pair<double, double>> row;  // the sum, and the sum of absolute terms
     for (Index e = of.A1().offsets[i]; e < of.A1().offsets[i + 1]; ++e) {
       const Index k = of.A1().columns[e];
       for (Index f = of.X().offsets[k]; f < of.X().offsets[k + 1]; ++f) {

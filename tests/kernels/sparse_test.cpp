@@ -1,5 +1,5 @@
-// Attention of sparse operands: the words of a second writing of the formulas against plans and
-// runs, what is held, and results against double precision, on thousands of small problems.
+// Attention of sparse operands, on thousands of small problems. The words of a second version of
+// the formulas match plans and runs, and so do peaks. Results match double precision.
 
 #include <algorithm>
 #include <array>
@@ -33,7 +33,7 @@ std::set<Index> columns_of_row(const BlockPattern& of, Index row) {
   return {columns.begin(), columns.end()};
 }
 
-// Which pairs are live, by a loop over all entries.
+// Returns which pairs are live, by a loop over all entries.
 using LivePairs = std::vector<std::vector<bool>>;
 LivePairs live_pairs(const Sparsity& of) {
   LivePairs live(static_cast<std::size_t>(of.A1().rows),
@@ -57,18 +57,19 @@ struct ExpectedRows {
   Index reads = 0, writes = 0, peak = 0;  // without the phase S
 };
 
-// e words a row beside its entries: 2 for L, d + 2 for O, 2d + 2 for g. A chunk reads its entries;
-// of the keys that it meets their entries and rows of A3; the indices of all keys, or three words
-// for each run of keys that it meets and their indices.
+// Each row takes e words and its entries: e is 2 for L, d + 2 for O and 2d + 2 for g. A chunk reads
+// its entries. For the keys that it meets, it reads their entries and rows of A3. It reads the
+// indices of all keys, or else three words for each run of met keys and the indices of the met
+// keys.
 ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
   const Sparsity& of = problem.sparsity;
   const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
   const BlockPattern &A1 = of.A1(), &A2 = of.A2(), &rows = X_stays ? of.A1() : of.S();
   const bool backward = plan.pass == Pass::backward, dense = plan.pass != Pass::logsumexp;
   const bool softmax = problem.normalised();
-  const Index one_word = softmax ? 1 : 0;  // of L and the like
+  const Index one_word = softmax ? 1 : 0;  // for L and similar words
   const Index e = (backward ? 2 * d : dense ? d : 0) + 2 * one_word;
-  // Columns of O, or G, at a time: whole panels, or a power of two.
+  // Columns of O, or G, in one piece: whole panels, or a power of two.
   Index w = dense ? std::min(plan.blocks["Bw"], d) : 0;
   while (w % 16 != 0 && w > 8 ? w != 16 : (w & (w - 1)) != 0) {
     --w;
@@ -76,7 +77,7 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
   const LivePairs live = live_pairs(of);
   const Index X = X_stays ? sparse_words(of.X()) : 0;
   const Index stays = X + (backward && !X_stays ? 2 : 1);
-  // Of keys that pass together: the tiles of scores, and of gradients or of factors.
+  // The number of keys that pass together, which need tiles of scores and of gradients or factors.
   const Index together =
       plan.blocks.contains("keys") ? std::min({plan.blocks["keys"], Index{64}, m}) : 0;
   const auto scores_of = [&](Index keys) { return backward ? 2 * keys : keys + one_word; };
@@ -139,7 +140,7 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
       const Index found = std::ssize(touched) - before, again = std::ssize(columns) - found;
       sum.reads += again * d;
       sum.writes += std::ssize(columns) * d;
-      // A row of A1_I^T W_I, and one of g that it is added to.
+      // A row of A1_I^T W_I, and the row of g that it is added to.
       const Index rows_of_g = again > 0 ? 2 * d : columns.empty() ? 0 : d;
       weights = std::max(one_word * r + 2 * r * d + w * d, r * d + 2 * A1_entries + r + rows_of_g);
     } else if (dense) {
@@ -153,8 +154,8 @@ ExpectedRows expected(const Problem& problem, const Plan& plan, bool X_stays) {
 
 // ---- results -----------------------------------------------------------------------------------
 
-// All in double precision, of A1, X and A2 as dense matrices and the live pairs as a mask; and
-// beside each what it would be of absolute terms, by which rounding is bounded.
+// All in double precision, with A1, X and A2 as dense matrices and the live pairs as a mask. `size`
+// is the same expression with absolute terms, which bounds the rounding.
 struct Sized {
   double value = 0, size = 0;
 };
@@ -201,7 +202,7 @@ SizedMatrix times(const SizedMatrix& a, const SizedMatrix& b) {
   return c;
 }
 
-// phi(s) and its slope, whose own slopes are at most 1.1 where there is one.
+// phi(s) and its slope. Both change by at most 1.1 times the change of s, apart from relu's jump.
 struct OfScore {
   double value, slope;
 };
@@ -216,8 +217,8 @@ struct SparseReference {
   SizedMatrix O, L, g;
 };
 
-// A score is off by u (d + z) times its size, u = 2^-24 and so on: each word by at most
-// `roundings` u times what it is of absolute terms, where f counts (1 + the scores' size).
+// With u = 2^-24, a score is off by u (d + z) times its size, and other words similarly. Each word
+// is off by at most `roundings` u times its size, where f counts (1 + the scores' size).
 SparseReference reference(const Problem& problem, const std::map<std::string, DenseWords>& words) {
   const Sparsity& of = problem.sparsity;
   const auto [n, m, d] = problem.shape;
@@ -275,7 +276,7 @@ SparseReference reference(const Problem& problem, const std::map<std::string, De
       if (!problem.normalised()) {
         const Sized& score = s[i][j];
         const double slope = live[i][j] ? of_score(problem.activation, score.value).slope : 0;
-        // Rounding may take a score to the other side of the edge of relu, and p with it to 0 or q.
+        // Rounding may move a score across the edge of relu, and p becomes 0 or q.
         const bool at_edge =
             problem.activation == Activation::relu && std::abs(score.value) < 1e-5 * score.size;
         p[i][j].value = slope * q[i][j].value;
@@ -326,7 +327,7 @@ class SparseRun {
       }
     }
   }
-  // Fast memory is a word too small.
+  // Fast memory is one word too small.
   void expect_refused(const Kernel& kernel, const Plan& plan) {
     std::vector<SlowMatrix> matrices;
     const Operands io = operands_of(kernel, matrices);
@@ -360,7 +361,7 @@ class SparseRun {
   }
 
  private:
-  // The operands of a kernel, and its results after them.
+  // Returns the operands of a kernel, followed by its results.
   Operands operands_of(const Kernel& kernel, std::vector<SlowMatrix>& matrices) {
     const auto all = [&](const std::vector<Signature>& signatures, bool given) {
       for (const Signature& of : signatures) {
@@ -397,7 +398,7 @@ class SparseRun {
     EXPECT_EQ(cost.peak, Words(words.peak));
     std::map<std::string, IoCount> of_loops;
     for (const NestLine& line : kernel.formula.nest(problem_, plan.blocks)) {
-      // The product S may have no phase but its own.
+      // The product S may have only its own phase.
       of_loops[line.phase] += {line.reads.value(), line.writes.value()};
     }
     std::map<std::string, PhaseCounts> found;
@@ -447,7 +448,7 @@ TEST(SparseAttention, MovesTheWordsOfItsFormulas) {
   EXPECT_GT(runs, chunks / 4);
 }
 
-// Blocks of a caller's choice, and all rows in one chunk.
+// Blocks chosen by a caller, and all rows in one chunk.
 TEST(SparseAttention, TakesAnyBlocks) {
   SparseCases random(4);
   for (int trial = 0; trial < 200 && !testing::Test::HasFailure(); ++trial) {
@@ -469,7 +470,7 @@ TEST(SparseAttention, TakesAnyBlocks) {
       constexpr std::array<Index, 6> kKeys = {1, 2, 7, 13, 64, 1000};
       blocks.add("keys", kKeys[static_cast<std::size_t>(random.any(0, 5))]);
       run.expect_right(kernel, kernel.plan(problem, 100000, blocks));
-      // With these blocks no word more is needed than the formula says, and no word less.
+      // These blocks need exactly the formula's words, and one word less is refused.
       const Index least = total(kernel.plan(problem, 100000, blocks).phases).peak.value();
       run.expect_right(kernel, kernel.plan(problem, least, blocks));
       run.expect_refused(kernel, kernel.plan(problem, least - 1, blocks));
@@ -477,8 +478,7 @@ TEST(SparseAttention, TakesAnyBlocks) {
   }
 }
 
-// Of another activation there are no L, v, maxima and sums; live pairs alone count, one after the
-// other and together.
+// Other activations have no L, v, maxima and sums. Only live pairs count, one by one and together.
 TEST(SparseAttention, TakesOtherActivations) {
   SparseCases random(6);
   constexpr std::array kOthers = {Activation::relu, Activation::sigmoid, Activation::silu};
@@ -507,7 +507,7 @@ TEST(SparseAttention, TakesOtherActivations) {
   }
 }
 
-// A row without a live pair gives nothing to g, whatever its words are.
+// A row without a live pair adds 0 to g, whatever its words are.
 TEST(SparseAttention, OfARowWithoutKeysNothingIsUsed) {
   SparseCases random(5);
   const BlockPattern A1{3, 2, 1, 1, {0, 1, 2, 3}, {0, 1, 0}};
@@ -537,7 +537,7 @@ BlockPattern identity(Index n) {
   return found;
 }
 
-// Where rows of A1 are longer than rows of S the phase g decides how many rows a chunk may have.
+// If rows of A1 are longer than rows of S, the phase g limits the rows of a chunk.
 TEST(SparseAttention, FitsInEveryMFromTheLeastOn) {
   constexpr Index n = 24, d = 24;
   BlockPattern one_key = SparseCases::empty(n, d), one_entry = SparseCases::empty(d, d);
@@ -565,8 +565,9 @@ TEST(SparseAttention, FitsInEveryMFromTheLeastOn) {
 }
 
 // Theorem 4.5 with constant 1 claims that the scores of A1 = A2 = X = I take 2 n^(3/2) / sqrt(M)
-// words: 8,192, 65,536 and 524,288 here. Given S, chunks of 11 rows take 7 words a row and 3 a
-// chunk for the run of keys that it meets; S takes 9 more a row, and one or two a chunk.
+// words: 8,192, 65,536 and 524,288 here. Given S, chunks of 11 rows take 7 words for each row, and
+// 3 for each chunk for the run of keys that it meets. S takes 9 more words for each row, and one or
+// two for each chunk.
 TEST(SparseAttention, MovesLessThanTheTheoremClaims) {
   const Kernel& kernel = find_kernel("logsumexp/sparse-rows");
   const Index M = 64;

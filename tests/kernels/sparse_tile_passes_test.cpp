@@ -1,5 +1,5 @@
-// forward/sparse-tiles and backward/sparse-tiles: the words of a second writing against plans and
-// runs, and results against double precision.
+// forward/sparse-tiles and backward/sparse-tiles. Their words in plans and runs match a second
+// version of the formulas, and their results match double precision.
 
 #include <cmath>
 #include <limits>
@@ -28,10 +28,10 @@ class TilePassRun {
  public:
   TilePassRun(const Problem& problem, SparseCases& random)
       : problem_(problem), words_(drawn(problem, random)), exact_(problem_, words_) {}
-  // A NaN where a pair that is not live would meet it.
+  // Sets a word, such as a NaN that only a dead pair would meet.
   void change(const char* name, Index at, float to) { words_.at(name).at(at) = to; }
 
-  // Whether queries are kept as bits.
+  // Returns whether queries are kept as bits.
   bool expect_right(const Kernel& kernel, const Plan& plan) {
     SCOPED_TRACE(to_string(plan));
     EXPECT_LE(total(plan.phases).peak, Words(plan.M));
@@ -160,7 +160,7 @@ TEST(SparseTilePasses, MoveTheWordsOfTheirFormulas) {
   EXPECT_LT(bits, runs - runs / 10);
 }
 
-// Blocks of a caller's choice, also larger than what they are blocks of.
+// Blocks chosen by a caller, including blocks larger than their extents.
 TEST(SparseTilePasses, TakeAnyBlocks) {
   SparseCases random(22);
   for (int trial = 0; trial < 200 && !testing::Test::HasFailure(); ++trial) {
@@ -179,8 +179,8 @@ TEST(SparseTilePasses, TakeAnyBlocks) {
   }
 }
 
-// Of a query without keys nothing reaches g, whatever its words are, nor does a key that no query
-// meets; where no pair is live, O and g are 0.
+// A query without keys, or a key without queries, adds 0 to g, whatever its words are. If no pair
+// is live, O and g are 0.
 TEST(SparseTilePasses, OfWhatIsNotLiveNothingIsUsed) {
   SparseCases random(23);
   const BlockPattern A1{3, 2, 1, 1, {0, 1, 2, 3}, {0, 1, 0}};
@@ -201,8 +201,9 @@ TEST(SparseTilePasses, OfWhatIsNotLiveNothingIsUsed) {
   }
 }
 
-// Rows of width d need not fit: with d = 512 and some ten entries a row, both run in 64 words,
-// where the others are refused; and move fewer words than these where these barely fit.
+// Rows of width d need not fit. With d = 512 and about ten entries in a row, both kernels run in 64
+// words, where the other kernels are refused. At an M where the others barely fit, both move fewer
+// words.
 TEST(SparseTilePasses, RunWhereNoRowFits) {
   SparseCases random(24);
   const Index n = 48, d = 512;

@@ -1,5 +1,6 @@
 #pragma once
-// Attention of sparse operands in double precision, by its definition, with each number's error.
+// Attention of sparse operands in double precision, from its definition, with an error bound for
+// each number.
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,7 @@
 
 namespace redblue {
 
-// A number in double precision, and how far off one may be that was rounded on its way.
+// A number in double precision, and the largest error of its rounded version.
 struct Rounded {
   double value = 0, error = 0;
 };
@@ -52,7 +53,7 @@ Matrix turned(const Matrix& a, Index cols) {
   return t;
 }
 
-// Everything of a problem by its definition.
+// All results of a problem, from the definition.
 class TileReference {
  public:
   TileReference(const Problem& problem, std::map<std::string, DenseWords>& words)
@@ -132,7 +133,7 @@ class TileReference {
     }
     return c;
   }
-  // f; and what p has beside q - v.
+  // Makes f, and the factor by which p multiplies q - v.
   void make_f(const RoundedMatrix& s) {
     const Index m = problem_.shape.m;
     L.assign(s.size(), std::vector<Rounded>(1));
@@ -162,7 +163,8 @@ class TileReference {
       }
     }
   }
-  // Slopes are at most 1.1, and change by at most half as much as s; that of relu jumps at 0.
+  // Slopes are at most 1.1, and change by at most half the change of s. The slope of relu jumps at
+  // 0.
   void activate(Rounded s, Rounded& f, Rounded& slope) const {
     const double x = s.value, sigma = 1 / (1 + std::exp(-x));
     const double off = 1.1 * s.error + unit_ * (1 + std::abs(x));

@@ -1,6 +1,6 @@
 #pragma once
-// The words of forward/sparse-tiles and backward/sparse-tiles written down a second time, by loops
-// over blocks, keys and entries.
+// A second version of the words of forward/sparse-tiles and backward/sparse-tiles, by loops over
+// blocks, keys and entries.
 
 #include <algorithm>
 #include <map>
@@ -131,7 +131,7 @@ class LiteralTiles {
     return sum;
   }
 
-  // W, and with it g.
+  // Returns the words of W and of g.
   [[nodiscard]] std::pair<LiteralPhase, LiteralPhase> gradients() const {
     const Index d = shape().d, w = std::min(plan_.blocks["w"], d);
     const Sparsity& of = plan_.problem.sparsity;

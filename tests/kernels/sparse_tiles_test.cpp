@@ -1,5 +1,5 @@
-// logsumexp by tiles of scores: its words against a second writing of the formulas, by loops over
-// tiles and their entries, against what a machine moves and holds; and L against double precision.
+// logsumexp by tiles of scores. Its words match a second version of the formulas, with loops over
+// tiles and their entries, and a machine's moves and peak. L matches double precision.
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@
 namespace redblue {
 namespace {
 
-// Of each row the columns of its entries, with what they hold and the same of absolute terms.
+// The entries of each row by column: the value, and its size computed from absolute terms.
 struct Term {
   double value = 0, size = 0;
 };
@@ -116,7 +116,7 @@ class TilesRun {
       : problem_(problem),
         words_{random.words(problem.shape.A1_stored), random.words(problem.shape.X_stored),
                random.words(problem.shape.A2_stored)} {}
-  // Of A1, X or A2.
+  // Changes a word of A1, X or A2.
   void change(std::size_t operand, Index at, float to) { words_[operand].at(at) = to; }
 
   void expect_right(const Plan& plan) const {
@@ -168,7 +168,7 @@ class TilesRun {
       EXPECT_EQ(ran.indices, (IoCount{phase.index_reads.value(), phase.index_writes.value()}));
       EXPECT_EQ(Words(ran.peak), phase.peak);
       EXPECT_EQ(Words(ran.operations.flops), phase.flops);
-      if (phase.path != "S") {  // whose words tests of the product hold
+      if (phase.path != "S") {  // the tests of the product cover S
         const ExpectedPhase& words = expected.at(phase.path);
         EXPECT_EQ(ran.io, words.io);
         EXPECT_EQ(ran.indices, words.indices);
@@ -177,7 +177,7 @@ class TilesRun {
     }
   }
 
-  // u (2 d + 4) times a score's size at most, u = 2^-24; and as much of sums of m terms.
+  // Allows u (2 d + 4) times a score's size, with u = 2^-24, and as much for the sums of m terms.
   void expect_L(const SlowMatrix& L, const SparseTerms& S, const SparseTerms& A2) const {
     DenseWords words(S.size());
     HostAccess::get(L, words);
@@ -224,7 +224,7 @@ TEST(SparseTiles, MovesTheWordsOfItsFormulas) {
   }
 }
 
-// Tiles of a caller's choice, also larger than all scores.
+// Tiles chosen by a caller, including tiles larger than all scores.
 TEST(SparseTiles, TakesAnyBlocks) {
   SparseCases random(7);
   for (int trial = 0; trial < 600 && !testing::Test::HasFailure(); ++trial) {
@@ -237,8 +237,8 @@ TEST(SparseTiles, TakesAnyBlocks) {
   }
 }
 
-// A row without a live pair has L = -infinity, whatever its words are; a pair is live whose score
-// is 0. Where no pair is, tiles read nothing.
+// A row without a live pair has L = -infinity, whatever its words are. A pair with score 0 is live.
+// Without a live pair, tiles read no words.
 TEST(SparseTiles, ARowWithoutKeysIsMinusInfinity) {
   SparseCases random(8);
   const BlockPattern A1{3, 2, 1, 1, {0, 1, 2, 3}, {0, 1, 0}};
@@ -258,8 +258,8 @@ TEST(SparseTiles, ARowWithoutKeysIsMinusInfinity) {
   TilesRun(dead, random).expect_right(plan);
 }
 
-// Of fully stored operands all groups are whole: with n = m = T b and r = c = b, T^2 tiles of
-// 1 + 4 d + 4 b d words each.
+// With fully stored operands all groups are whole. With n = m = T b and r = c = b, there are T^2
+// tiles of 1 + 4 d + 4 b d words each.
 TEST(SparseTiles, OfFullOperands) {
   const auto full = [](Index rows, Index cols) {
     BlockPattern all{rows, cols, 1, 1, {0}, {}};
@@ -282,8 +282,9 @@ TEST(SparseTiles, OfFullOperands) {
   EXPECT_EQ(plan.phases.back().peak, Words(2 * b + b * b + 5 + 2 * b + 2));
 }
 
-// With s random columns of d = 256 in each row of A1 and A2, and X = I, n = 1024 rows: of the
-// powers of sqrt 2, sparse-rows moves fewer words than tiles from M = 362 and 1024 on, near s^2.
+// A1 and A2 have n = 1024 rows with s random columns of d = 256 each, and X = I. Among M that are
+// powers of sqrt 2, sparse-rows moves fewer words than tiles from M = 362 (s = 16) or M = 1024 (s =
+// 32) on, near s^2.
 TEST(SparseTiles, AreForASmallFastMemory) {
   SparseCases random(9);
   const Index n = 1024, d = 256;

@@ -1,4 +1,4 @@
-// What is live is structural: pairs, keys and S = A1 X of stored entries, against a triple loop.
+// Live pairs are structural: the pairs, keys and S = A1 X of stored entries match a triple loop.
 
 #include "kernels/sparsity.hpp"
 
@@ -17,7 +17,7 @@ std::set<Index> set_of(std::span<const Index> columns) {
   return {columns.begin(), columns.end()};
 }
 
-// However many keys there are, and however large their numbers.
+// Sums over keys are right for any number of keys and any size of numbers.
 TEST(Sparsity, NumbersOfKeysAreSummedUp) {
   std::mt19937_64 random(5);
   for (const Index keys : {1, 63, 64, 65, 300}) {

@@ -1,5 +1,5 @@
-// Stacked heads of queries: query i of head h is query h n + i of the stack, and meets the keys
-// that query i meets in a problem of one head.
+// Stacked heads of queries. Query i of head h is query h n + i of the stack. It meets the keys that
+// query i meets in a problem of one head.
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ TEST(Stacked, EachHeadHasTheMaskOfOne) {
     EXPECT_EQ(all.one_head().mask.full(), one.mask.full());
     if (!one.mask.full()) {
       EXPECT_EQ(all.one_head().mask.fingerprint(), one.mask.fingerprint());
-      // As few runs as the same pairs have however they are written.
+      // The mask has the same runs as the same pairs written row by row.
       std::vector<MaskRun> rows;
       for (Index i = 0; i < all.shape.n; ++i) {
         MaskRun& row = rows.emplace_back();

@@ -1,5 +1,5 @@
-// What listeners hear of arithmetic is what is computed: a second evaluation, in double precision,
-// of nothing but what is told arrives at the words that every kernel writes.
+// Listeners hear all arithmetic. A second evaluation in double precision, from the reported
+// operations alone, gives the words that every kernel writes.
 
 #include <cmath>
 #include <functional>
@@ -33,7 +33,7 @@ double silu_slope(double s) {
   return sigmoid(s) * (1 + s * (1 - sigmoid(s)));
 }
 
-// Of the old word, where it is taken, of the operands, and of the constant.
+// The arguments are the old word if it is used, the operands, and the constant.
 const std::map<std::string_view, Function>& functions() {
   static const std::map<std::string_view, Function> all = {
       {"add", [](const Doubles& x) { return x[0] + x[1]; }},
@@ -123,7 +123,7 @@ class Shadow final : public Follower {
     const Range rows = event.block->row_range();
     const Range all = event.block->column_range();
     for (Index row = rows.begin; row < rows.end; ++row) {
-      // Doubles that the store does not keep are read, as 0, and not written.
+      // Words that the store does not keep are read as 0, and are not written.
       const std::vector<Range> moved =
           event.kind == Event::Kind::read ? std::vector<Range>{all} : event.block->stored(row);
       for (const Range columns : moved) {
@@ -201,7 +201,7 @@ TEST_P(TellingOf, OperationsMakeTheWordsThatAreWritten) {
       shadow.check();
       EXPECT_EQ(shadow.unknown(), "");
       EXPECT_GT(shadow.compared(), 0);
-      // A rounding error is far below, another term far above.
+      // A rounding error is far below this bound, and a wrong term far above.
       EXPECT_LT(shadow.farthest(), 1e-4) << said(request);
     };
     run(request, Topology(), {.kernel = evaluated, .peak_gflops = false});

@@ -1,7 +1,7 @@
-// Kernels that split, done in parts where sums weigh two words: each part has consecutive units of
-// a stage and another machine, which moves and holds the words of the part's formula. So do
-// those that add up partial sums of g. Together they return the bits of the whole, whose formulas
-// hold, too, whatever is wanted of its results.
+// Kernels that split, run in parts, with sums that weigh two words. Each part has consecutive units
+// of a stage and a separate machine, which moves and holds the words of the part's formula. The
+// same holds for parts that add up partial sums of g. Together the parts return the bits of the
+// whole, which also matches its formulas, for any wanted results.
 
 #include <algorithm>
 #include <deque>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr Index kSumWords = 2;
 
-// Under a mask a formula's peak is the most that may live.
+// Under a mask, a formula's peak is an upper bound.
 void expect_cost(const std::vector<PhaseCounts>& counted, const std::vector<PhaseCost>& costs,
                  bool exact_peaks) {
   std::map<std::string, PhaseCounts> found, formulas;
@@ -90,7 +90,7 @@ class InWideParts {
     }
   }
   [[nodiscard]] const Buffers& returned() const { return returned_; }
-  // Cuts before and after these units, not at random.
+  // Cuts before and after these units, instead of at random.
   void cut_at(Range units) { at_ = units; }
 
  private:
@@ -102,7 +102,7 @@ class InWideParts {
                                              std::make_unique<BorrowedBacking>(words, cols))
                                       .holding(operand.holds));
   }
-  // In at most three parts.
+  // Cuts into at most three parts.
   std::vector<Range> cut(Index all) {
     std::vector<Range> parts;
     if (at_) {
@@ -126,7 +126,7 @@ class InWideParts {
     Machine machine(plan_.M);
     machine.weigh(Holds::sums, kSumWords);
     code(machine);
-    // Groups of row blocks have the peak of the largest.
+    // Groups of row blocks have the peak of the largest group.
     const bool exact = plan_.problem.mask.full() && !plan_.blocks.contains("sum.Bc");
     expect_cost(leaves(machine.phases()), costs, exact);
     EXPECT_EQ(machine.live(), 0);
@@ -141,7 +141,7 @@ class InWideParts {
   Operands io_;
 };
 
-// Some of its results, where it may return some.
+// Wants only some of the optional results, if the kernel has optional results.
 void want_fewer(TestedKernel& kernel, RandomMasks& random) {
   Wanted some;
   for (const std::string_view name : kernel.kernel->optional_results) {
@@ -199,7 +199,7 @@ TEST_P(WideParts, MoveAndHoldWhatTheirFormulasSay) {
     const TestProblem problem = make_problem(kernel, shape, 1 + static_cast<std::uint64_t>(k), 2);
     const Result whole = run_kernel(kernel, plan, problem);
     expect_cost(whole.phases, plan.phases, plan.problem.mask.full());
-    if (plan.problem.mask.full()) {  // words in the slow store weigh nothing
+    if (plan.problem.mask.full()) {  // slow words have no weight
       EXPECT_EQ(whole.workspace_peak, kernel.kernel->intermediates(plan).value());
     }
     InWideParts parts(kernel, plan, problem, random);
@@ -208,7 +208,7 @@ TEST_P(WideParts, MoveAndHoldWhatTheirFormulasSay) {
   }
 }
 
-// 17 rows are no whole blocks of rows, and 8 keys are not 5 equal groups.
+// 17 rows are not whole row blocks, and 8 keys are not 5 equal groups.
 TEST_P(WideParts, OfAnyRangeOfUnits) {
   TestedKernel kernel = tested_kernel(GetParam());
   kernel.sum_words = kSumWords;

@@ -1,10 +1,10 @@
-// Every kernel of dense operands with sums of two words, at thousands of random problems, under
+// Every kernel of dense operands with sums of two words, on thousands of random problems, under
 // masks, with activations and in groups of keys:
 //
 //   - It moves and holds the words of its formulas, phase by phase, and never more than M. It runs
-//   at its least M and is refused one below.
-//   - It moves as many words more than with sums of one word, in the same blocks, as are moved of
-//   sums there; and returns the same bits, for the arithmetic is the same.
+//     at its least M and is refused one below.
+//   - Compared with sums of one word and the same blocks, the extra words moved equal the words of
+//     sums moved there. It returns the same bits, because the arithmetic is the same.
 
 #include <algorithm>
 #include <map>
@@ -50,7 +50,7 @@ void expect_formulas(const Result& result, const Plan& plan) {
   EXPECT_EQ(result.workspace_live, 0);
 }
 
-// Against the same blocks with sums of one word.
+// Compares with the same blocks and sums of one word.
 void expect_only_sums_are_wider(TestedKernel kernel, const Plan& plan, const TestProblem& problem,
                                 const Result& wide) {
   kernel.sum_words = 1;

@@ -1,5 +1,6 @@
-// The windows that a kernel names for its operands, by which a store lays them out, are those in
-// which a run moves most of their words. Intermediates with such windows are read in them.
+// A kernel names a window for each operand, and a store lays the operand out in such windows. A run
+// moves most words of the operand in these windows. Intermediates with such windows are read in
+// them.
 
 #include <algorithm>
 #include <functional>
@@ -21,7 +22,7 @@
 namespace redblue {
 namespace {
 
-// Moves of one matrix: the windows, and their words.
+// The moves of one matrix, as windows.
 struct Move {
   Range rows, columns;
   [[nodiscard]] Index words() const { return rows.size() * columns.size(); }
@@ -56,7 +57,8 @@ class RecordingBacking final : public Backing {
   Moves& moves_;
 };
 
-// Of an extent cut into pieces of `piece`, the last one as short as it is.
+// Returns whether a range is a piece of an extent cut into pieces of `piece`. The last piece may be
+// shorter.
 bool is_piece(Range range, Index extent, Index piece) {
   return range.begin % piece == 0 && range.end == std::min(extent, range.begin + piece);
 }
@@ -65,7 +67,7 @@ struct Share {
   Index named = 0, all = 0;
 };
 
-// Adds the words that move in a window of those that cut a rows x cols matrix; and all.
+// Adds to `share` the words moved in windows that cut a rows x cols matrix, and all words moved.
 void count(const std::vector<Move>& moves, Index rows, Index cols, Window window, Share& share) {
   for (const Move& move : moves) {
     share.all += move.words();
@@ -80,7 +82,8 @@ std::vector<Shape> some_shapes() {
                     : std::vector<Shape>{{96, 96, 16}, {96, 192, 8}, {130, 17, 33}};
 }
 
-// At least half of the words: what moves in two ways once each may be laid out for either.
+// At least half of the words. A matrix that moves once in each of two ways may be laid out for
+// either.
 TEST(Windows, OfOperandsAreThoseInWhichMostWordsMove) {
   int narrow = 0;
   for (const TestedKernel& kernel : tested_kernels()) {

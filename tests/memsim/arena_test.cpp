@@ -1,5 +1,5 @@
-// The arena holds any set of tiles of at most M words in sum, in whatever order they came and went:
-// contents survive, tiles never overlap, and addresses stay within M + M / 8 + 16384 words.
+// The arena holds any set of tiles of at most M words in total, whatever tiles came and went
+// before. Contents survive, tiles never overlap, and addresses stay within M + M / 8 + 16384 words.
 
 #include "memsim/arena.hpp"
 
@@ -14,7 +14,7 @@
 namespace redblue {
 namespace {
 
-// An arena, and what should be in it.
+// An arena, with a copy of its expected content.
 class Watched {
  public:
   explicit Watched(Index M) : M_(M), arena_(M) {}
@@ -48,7 +48,8 @@ class Watched {
     arena_.release(slot);
   }
 
-  // No overlap, every tile where the arena says, large ones on a cache line, span bounded.
+  // Checks that no tiles overlap, that every tile is where the arena says, that large tiles start
+  // on a cache line, and that the span is bounded.
   [[nodiscard]] testing::AssertionResult sound() const {
     if (arena_.living().size() != slots_.size()) {
       return testing::AssertionFailure() << "living() has not the living";
@@ -93,12 +94,12 @@ class Watched {
   Arena arena_;
   Index live_ = 0;
   std::vector<Arena::Slot*> slots_;
-  std::set<std::uint64_t> ids_;  // of the living
+  std::set<std::uint64_t> ids_;  // ids of the live tiles
   std::uint64_t next_id_ = 0;
 };
 
-// Releases at random, then fills up to the last word with tiles of all lengths, again and
-// again. M is large enough that the slack alone could not hide fragmentation.
+// Releases tiles at random, then fills the arena to the last word with tiles of all lengths. M is
+// so large that the slack alone could not hide fragmentation.
 TEST(Arena, HoldsTilesAtFullOccupancyWhateverCameBefore) {
   std::mt19937_64 random(2);
   for (const Index M : {Index{70001}, Index{150000}}) {
@@ -138,8 +139,8 @@ TEST(Arena, OfTinyMHoldsMTilesOfOneWord) {
   }
 }
 
-// Every second tile dies: half of M is free, in holes of 64 words. A tile of that half fits
-// no hole, nor behind the last tile within the span.
+// Releasing every second tile leaves half of M free, in holes of 64 words. A tile of M / 2 words
+// fits no hole, and does not fit behind the last tile within the span either.
 TEST(Arena, SlidesTilesTogetherWhereNoHoleIsLargeEnough) {
   constexpr Index kSide = 64;
   constexpr Index kTiles = 2048;
@@ -149,7 +150,7 @@ TEST(Arena, SlidesTilesTogetherWhereNoHoleIsLargeEnough) {
   for (Index i = 0; i < kTiles; ++i) {
     arena.place(kSide);
   }
-  // From behind, for release() puts the last tile in the place of the one that goes.
+  // Backwards, because release() moves the last tile to the released index.
   for (std::size_t i = kTiles; i > 0; i -= 2) {
     arena.release(i - 2);
   }
@@ -162,8 +163,8 @@ TEST(Arena, SlidesTilesTogetherWhereNoHoleIsLargeEnough) {
   EXPECT_TRUE(arena.intact());
 }
 
-// The classical pattern against first fit: fill with tiles of size s, free all but one in
-// two, ask for s + 1, double s.
+// The classical pattern against first fit: fill with tiles of size s, free every second tile, ask
+// for s + 1, double s.
 TEST(Arena, SurvivesDoublingSizes) {
   constexpr Index kM = 1 << 17;
   Watched arena(kM);
@@ -183,7 +184,7 @@ TEST(Arena, SurvivesDoublingSizes) {
   EXPECT_TRUE(arena.intact());
 }
 
-// The worst that alignment can cost: 15 words before each tile of 128, at full occupancy.
+// The worst cost of alignment: 15 words of padding before each tile of 128, with M full.
 TEST(Arena, KeepsItsSpanWhereEveryTileNeedsPadding) {
   constexpr Index kPairs = 2000;
   constexpr Index kM = kPairs * 129;
@@ -193,7 +194,7 @@ TEST(Arena, KeepsItsSpanWhereEveryTileNeedsPadding) {
     arena.place(1);
   }
   EXPECT_TRUE(arena.sound());
-  // All small ones go and come back as one; all large ones go and come back one longer.
+  // All small tiles are replaced by tiles of 129 words.
   for (std::size_t i = arena.count(); i-- > 0;) {
     if (i % 2 == 1) {
       arena.release(i);

@@ -1,4 +1,4 @@
-// What a tile holds: words that move, and that live, are counted kind by kind.
+// Words moved and words live are counted by kind: the kind that a tile holds.
 
 #include "memsim/holds.hpp"
 
@@ -23,8 +23,8 @@ TEST(Holds, KindsHaveNames) {
   EXPECT_EQ(names, (std::set<std::string_view>{"operands", "scores", "sums", "indices"}));
 }
 
-// A tile that is read is what its matrix holds; one that is initialized holds sums, or what is
-// said. Moves are of the matrix's kind.
+// A tile that is read has the kind of its matrix. An initialized tile holds sums, unless another
+// kind is given. A move counts for the kind of the matrix.
 TEST(Holds, MovesAndPeaksAreCountedByKind) {
   Machine machine(100);
   SlowMatrix A("A", 4, 5);
@@ -48,7 +48,7 @@ TEST(Holds, MovesAndPeaksAreCountedByKind) {
 
   const Tile a = machine.read(A.row_block({0, 3}));
   {
-    const Phase phase(machine, "second");  // what lives already lives in it
+    const Phase phase(machine, "second");  // tiles that already live count here too
     const Tile l = machine.read(L.whole());
   }
   EXPECT_EQ(machine.phases().children[1]->kinds[Holds::operands].peak, 15);
@@ -57,7 +57,8 @@ TEST(Holds, MovesAndPeaksAreCountedByKind) {
   EXPECT_EQ(all[Holds::sums], (KindCounts{{4, 4}, 4}));
 }
 
-// A stream's tiles too, those ahead among them; and a tile that is moved keeps its kind.
+// Tiles of a stream count as their matrix's kind, including tiles read ahead. A moved tile keeps
+// its kind.
 TEST(Holds, StreamsAreOfTheirMatrix) {
   Machine machine(100);
   const SlowMatrix f = SlowMatrix("f", 6, 2).holding(Holds::scores);
@@ -72,8 +73,8 @@ TEST(Holds, StreamsAreOfTheirMatrix) {
   EXPECT_EQ(total_by_kind(machine.phases())[Holds::operands].peak, 9);
 }
 
-// A word of a kind weighs what is said, in M and on its way; others weigh one. What does not fit by
-// weight is refused, with weights in the message, and nothing changes.
+// A word of a kind has the weight that was set, in M and when it moves. Other words weigh one. A
+// request that is too heavy is refused with weights in the message, and the state is unchanged.
 TEST(Holds, KindsWeighWhatIsSaid) {
   Machine machine(30);
   machine.weigh(Holds::sums, 2);
@@ -92,7 +93,7 @@ TEST(Holds, KindsWeighWhatIsSaid) {
     EXPECT_THROW(static_cast<void>(machine.initialize("more", 2)), FastMemoryOverflow);
     const Tile rest = machine.initialize("rest", 1);
     EXPECT_EQ(machine.live(), 30);
-    EXPECT_THROW(machine.weigh(Holds::scores, 2), ShapeMismatch);  // it has worked
+    EXPECT_THROW(machine.weigh(Holds::scores, 2), ShapeMismatch);  // too late: it has moved words
   }
   const ByKind<KindCounts> all = total_by_kind(machine.phases());
   EXPECT_EQ(all[Holds::sums], (KindCounts{{0, 8}, 10}));
@@ -101,7 +102,7 @@ TEST(Holds, KindsWeighWhatIsSaid) {
   EXPECT_EQ(machine.live(), 0);
 }
 
-// Partial results are sums on their way to a matrix of another kind, and back.
+// Partial results are sums, even when they go to a matrix of another kind and come back.
 TEST(Holds, ABlockMayHoldAnotherKindThanItsMatrix) {
   Machine machine(30);
   machine.weigh(Holds::sums, 2);
@@ -120,7 +121,7 @@ TEST(Holds, ABlockMayHoldAnotherKindThanItsMatrix) {
   EXPECT_EQ(all[Holds::operands], (KindCounts{{0, 6}, 0}));
 }
 
-// Words of inner levels weigh one each.
+// Words of inner levels weigh one each, so levels refuse weights.
 TEST(Holds, LevelsTakeNoWeights) {
   Machine machine(30, {10});
   EXPECT_THROW(machine.weigh(Holds::sums, 2), ShapeMismatch);

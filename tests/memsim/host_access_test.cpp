@@ -1,4 +1,4 @@
-// The host's access: whole matrices or ranges of rows, in buffers of exactly their size.
+// The host reads and writes whole matrices or ranges of rows, in buffers of exactly their size.
 
 #include "memsim/host_access.hpp"
 

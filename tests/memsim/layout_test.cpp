@@ -1,6 +1,6 @@
-// The places of a tile's words, and the copies of blocks to and from them. With W = kPanel = 16:
-// panel p of an r x c tile begins at word p W r and is w = min(W, c - p W) wide, so that word
-// (i, j) is at (j / W) W r + i w + j mod W. Each word has one place, without gaps.
+// Where the words of a tile lie, and how blocks are copied to and from them. With W = kPanel = 16:
+// panel p of an r x c tile begins at word p W r and is w = min(W, c - p W) wide, so that word (i,
+// j) is at (j / W) W r + i w + j mod W. Each word has one place, without gaps.
 
 #include "memsim/layout.hpp"
 
@@ -29,7 +29,7 @@
 namespace redblue {
 namespace {
 
-// Ragged for panels in either direction.
+// Sizes that fill panels only partly, in either direction.
 const std::pair<Index, Index> kShapes[] = {{1, 1},   {1, 16},  {16, 1},  {3, 15},  {15, 3},
                                            {5, 16},  {16, 16}, {17, 17}, {16, 33}, {33, 16},
                                            {31, 47}, {48, 5},  {61, 35}, {2, 100}, {100, 2}};
@@ -43,7 +43,7 @@ Index place_of(Index rows, Index cols, Index i, Index j) {
 TEST(Layout, IsPanelsOfRowsWithoutGaps) {
   for (const auto& [rows, cols] : kShapes) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
-    Machine machine(rows * cols);  // and no word of padding
+    Machine machine(rows * cols);  // without room for padding
     Tile tile = machine.initialize("t", rows, cols);
     const View all = tile;
     ASSERT_EQ(all.rows(), rows);
@@ -131,8 +131,8 @@ TEST(Layout, PartsBeginWithAPanelOrLieWithinOne) {
   EXPECT_THROW(static_cast<void>(none.part({0, 1}, {0, 1})), ShapeMismatch);
 }
 
-// Rows, columns and panels of a part are its own: what lies beside it is of the tile, or of
-// another.
+// A part has its own rows, columns and panels. An index beyond them would reach another word of the
+// tile, or another tile.
 TEST(Layout, AViewChecksEveryIndex) {
   Machine machine(20 * 40 + 4);
   Tile tile = machine.initialize("t", 20, 40);
@@ -169,8 +169,9 @@ TEST(Layout, AViewChecksEveryIndex) {
             "column 2 leaves a view of beside, which is 2 x 2");
 }
 
-// A new tile may have the arena slide the others together, and a view keeps an address. So a view
-// is valid until the next tile is made, however it is made; with assertions on a later use throws.
+// A new tile may make the arena slide the others together, and a view keeps an address. So a view
+// is valid only until the next tile is made, in whatever way. With assertions on, a later use
+// throws.
 TEST(Layout, AViewIsValidUntilTheNextTileIsMade) {
 #ifdef NDEBUG
   GTEST_SKIP() << "views are checked for their age with assertions alone";
@@ -210,8 +211,8 @@ TEST(Layout, AViewIsValidUntilTheNextTileIsMade) {
 #endif
 }
 
-// What a view is protected from: these words do move. And what ends no view: a request that is
-// refused, a write, the end of another tile.
+// A new tile does move these words, which is why views expire. A refused request, a write and the
+// end of another tile leave views valid.
 TEST(Layout, OnlyANewTileMovesWords) {
   constexpr Index M = 100000;
   Machine machine(M);
@@ -232,7 +233,7 @@ TEST(Layout, OnlyANewTileMovesWords) {
 
 // ------------------------------------------------------------------------- there and back
 
-// Has read and write alone, and counts: tiles go through the defaults.
+// Implements only read and write, and counts them. Tiles use the default functions.
 class PlainBacking final : public Backing {
  public:
   struct Tally {
@@ -263,7 +264,7 @@ class PlainBacking final : public Backing {
   RamBacking words_;
 };
 
-// A window in the middle of a matrix whose words are numbered.
+// A window in the middle of a matrix of numbered words.
 struct Windows {
   Index rows, cols;
   [[nodiscard]] Range I() const { return {2, 2 + rows}; }
@@ -275,7 +276,7 @@ struct Windows {
   }
 };
 
-// t = B, and t = B^T: read from all stores, of every shape, a word counted for each word.
+// t = B and t = B^T: read from all stores, in every shape, with each word counted once.
 TEST(Layout, ReadsBlocksAsTheyAreAndTransposed) {
   for (const auto& [rows, cols] : kShapes) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
@@ -311,7 +312,7 @@ TEST(Layout, ReadsBlocksAsTheyAreAndTransposed) {
   }
 }
 
-// B = t, and B = t^T: the words around the block stay.
+// B = t and B = t^T: the words around the block do not change.
 TEST(Layout, WritesBlocksAsTheyAreAndTransposed) {
   for (const auto& [rows, cols] : kShapes) {
     SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(cols));
@@ -361,7 +362,7 @@ TEST(Layout, WritesBlocksAsTheyAreAndTransposed) {
   }
 }
 
-// (B^T)^T = B, to the bit: NaNs with payloads and both zeros, too.
+// (B^T)^T = B, to the bit, including NaNs with payloads and both zeros.
 TEST(Layout, TransposingTwiceKeepsEveryBit) {
   for (const auto& [rows, cols] : kShapes) {
     Buffer words(static_cast<std::size_t>(rows * cols));
@@ -392,7 +393,7 @@ TEST(Layout, ATransposedWriteNeedsTheTransposedShape) {
   EXPECT_THROW(machine.write(tile, transposed(A.block({0, 2}, {0, 2}))), ShapeMismatch);
   EXPECT_EQ(total(machine.phases()).io, IoCount{});
   machine.write(tile, transposed(A.block({0, 3}, {0, 2})));
-  // A read that does not fit is refused as any other.
+  // A read that does not fit is refused, as without transposing.
   EXPECT_THROW(static_cast<void>(machine.read(transposed(A.whole()))), FastMemoryOverflow);
   EXPECT_EQ(total(machine.phases()).io, (IoCount{0, 6}));
   EXPECT_EQ(machine.live(), 6);

@@ -126,8 +126,8 @@ TEST(Listener, IsOneOfSeveralUntilItIsSilenced) {
   EXPECT_EQ(second.lines(), (std::vector<std::string>{b[0], b[1], c[0], c[1]}));
 }
 
-// Called after the move is counted: the machine's own figures agree with the event, where words
-// weigh more than one, too.
+// A listener is called after the move is counted: the machine's counters agree with the event. This
+// also holds when words weigh more than one.
 TEST(Listener, SeesTheCountersOfItsOwnMove) {
   class Checker final : public Listener {
    public:
@@ -169,11 +169,11 @@ TEST(Listener, SeesTheCountersOfItsOwnMove) {
   machine.silence(checker);
 }
 
-// A level tells what is borrowed, made anew, written and given back, with the words that then live
-// in it, until nobody listens; and its machine tells none of that.
+// A level reports loans, new tiles, writes and returns, with the words then live in it, until the
+// listener is silenced. Its machine does not report them.
 TEST(Listener, HearsALevel) {
   SlowMatrix A("A", 4, 4);
-  Transcript of_machine, of_level;  // which hear the end of the tile
+  Transcript of_machine, of_level;  // both hear the end of the tile
   Machine machine(100, {20});
   Level& level = machine.inner().front();
   const Tile a = machine.read(A.block({0, 4}, {0, 4}));

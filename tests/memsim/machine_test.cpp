@@ -1,4 +1,4 @@
-// The four moves: their counts, and that a refused request changes nothing.
+// The four moves: their counts, and that a refused request changes no state.
 
 #include "memsim/machine.hpp"
 
@@ -19,7 +19,7 @@
 namespace redblue {
 namespace {
 
-// All that a machine tells about its past.
+// Everything that a machine reports about its past.
 struct Snapshot {
   std::vector<PhaseCounts> leaves;
   PhaseCounts all;
@@ -43,7 +43,7 @@ struct Snapshot {
   }
 };
 
-// A store that fails when told to.
+// A store that fails on request.
 class FailingBacking final : public Backing {
  public:
   struct Switch {
@@ -102,7 +102,7 @@ TEST(Machine, InitializesAColumnOfZeroesByDefault) {
   }
 }
 
-// live and peak are those of any tile of as many words; nothing is moved.
+// An unset tile counts in live and peak like any other tile of its size. No word moves.
 TEST(Machine, ChargesATileThatIsNotSet) {
   Machine machine(12);
   {
@@ -175,7 +175,7 @@ TEST(Machine, RefusesBeforeItCharges) {
   EXPECT_THROW(static_cast<void>(machine.initialize("c", Index{1} << 62)), FastMemoryOverflow);
   EXPECT_EQ(Snapshot(machine), before);
 
-  const Tile c = machine.initialize("c", 50);  // what is free can still be had
+  const Tile c = machine.initialize("c", 50);  // the rest of M can still be used
   EXPECT_EQ(machine.live(), 100);
 }
 
@@ -215,7 +215,7 @@ TEST(Machine, NamesTheMatrixThatARefusedReadAskedFor) {
   }
 }
 
-// M + missing passes, M + missing - 1 does not.
+// A machine of M + missing words suffices, and M + missing - 1 does not.
 TEST(Machine, KnowsExactlyHowMuchIsMissing) {
   const auto needs = [](Index M) -> Index {
     Machine machine(M);
@@ -259,7 +259,7 @@ TEST(Machine, CountsNothingWhenTheStoreFails) {
   EXPECT_EQ(Snapshot(machine), before);
   EXPECT_EQ(before.live, 16);
 
-  try {  // the words of the failed read are free again, and it is not among the living
+  try {  // the words of the failed read are free again, and its tile is not listed as live
     static_cast<void>(machine.initialize("b", 17));
     FAIL() << "16 + 17 > 32";
   } catch (const FastMemoryOverflow& error) {
@@ -281,7 +281,7 @@ TEST(Machine, KeepsContentsWhenARequestIsRefused) {
   }
 }
 
-// Tiles slide together when M is fragmented; their contents do not notice.
+// Tiles slide together when M is fragmented, and their contents survive.
 TEST(Machine, NeverFailsALegalRequestForFragmentation) {
   constexpr Index kSide = 100;
   constexpr Index kTiles = 1000;
@@ -306,7 +306,8 @@ TEST(Machine, NeverFailsALegalRequestForFragmentation) {
   EXPECT_LE(machine.span(), machine.capacity() * 9 / 8 + 16384);
 }
 
-// Reads, writes and reads of a stream happen only where nobody asks for the end before.
+// The hook runs before each read, write and read of a stream. If it throws, the move does not
+// happen.
 TEST(Machine, AsksBeforeEachMove) {
   RamWorkspace workspace;
   SlowMatrix A = workspace.matrix("A", 4, 4);

@@ -1,5 +1,6 @@
-// What events and operations say beyond names: how a block lies in its tile, whether a tile begins
-// with values, which words of the store a row is, and which rectangle of a tile a view shows.
+// Details of events and operations beyond names. They give the orientation of a block in its tile,
+// and whether a tile begins with values. They also give the stored words of a row, and the part of
+// a tile that a view shows.
 
 #include <set>
 #include <string>

@@ -1,5 +1,5 @@
-// A matrix that keeps some words of each row: what is written there comes back, other words are 0
-// and are not counted, for any windows, laid out straight and transposed.
+// A matrix that keeps some words of each row. Words written there come back. Other words are 0 and
+// are not counted. This holds for any windows, straight and transposed.
 
 #include "memsim/partial.hpp"
 
@@ -15,7 +15,7 @@
 namespace redblue {
 namespace {
 
-// Ranges of [0, extent), perhaps none.
+// Returns disjoint ranges in [0, extent), possibly none.
 std::vector<Range> some_ranges(Random& random, Index extent) {
   std::vector<Range> ranges;
   if (between(random, 0, 4) > 0) {
@@ -50,7 +50,7 @@ TEST(Partial, KeepsWhatItSaysAndCountsIt) {
     SlowMatrix s = partial("s", SlowMatrix("s", 1, kept.words()), kept);
     EXPECT_EQ(s.rows(), rows);
     EXPECT_EQ(s.cols(), columns);
-    // Word (i, j) is 1000 i + j, or its negative where it is written again in some window.
+    // Word (i, j) is 1000 i + j. Rewriting it in a window negates it.
     const auto fill = [&](View tile, Range I, Range J, bool transposed, float sign) {
       for (Index i = I.begin; i < I.end; ++i) {
         for (Index j = J.begin; j < J.end; ++j) {
@@ -99,8 +99,9 @@ TEST(Partial, NeedsAWordForEachThatIsKept) {
   EXPECT_THROW(static_cast<void>(partial("s", SlowMatrix("s", 2, 1), kept)), ShapeMismatch);
 }
 
-// Some rows of a matrix, of one that keeps some words, too: each where it is in the whole. Others
-// are as asked when they are read, and neither written nor counted.
+// A selection of rows of a matrix, which may itself keep only some words. Each selected row is
+// where it is in the whole matrix. Other rows read as the requested value, and are neither written
+// nor counted.
 TEST(Partial, OnlySomeRowsComeAndGo) {
   Random random{6};
   for (int k = 0; k < 500; ++k) {

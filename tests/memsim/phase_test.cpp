@@ -54,7 +54,7 @@ TEST(Phase, EnteredAgainAccumulates) {
   EXPECT_EQ(leaves(machine.phases()), expected);
 }
 
-// The same name under two parents is two phases; and again at the root.
+// The same name under two parents, and at the root, makes three phases.
 TEST(Phase, IsKnownByItsPath) {
   Machine machine(10);
   for (const char* outer : {"a", "b"}) {
@@ -102,7 +102,7 @@ TEST(Phase, PeakIsAllThatIsLiveWhileInIt) {
   Machine machine(100);
   const Tile before = machine.initialize("before", 10);
   {
-    const Phase idle(machine, "idle");  // makes nothing: what was there is its peak
+    const Phase idle(machine, "idle");  // makes no tile: its peak is the words already live
   }
   {
     const Phase first(machine, "first");
@@ -122,7 +122,7 @@ TEST(Phase, PeakIsAllThatIsLiveWhileInIt) {
   EXPECT_EQ(total(machine.phases()).peak, 60);
 }
 
-// A tile made in an inner phase that outlives it is live in the outer one.
+// A tile made in an inner phase that outlives it is live in the outer phase.
 TEST(Phase, PeakCountsWhatAPhaseWithinLeftBehind) {
   SlowMatrix A("A", 10, 1);
   Machine machine(100);
@@ -142,7 +142,7 @@ TEST(Phase, PeakCountsWhatAPhaseWithinLeftBehind) {
   EXPECT_EQ(leaves(machine.phases()), expected);
 }
 
-// The end of a phase whose machine is gone is booked nowhere, in whatever order phases end.
+// A phase that outlives its machine ends without being booked, in whatever order phases end.
 TEST(Phase, ThatOutlivesItsMachineEndsWithoutIt) {
   auto machine = std::make_unique<Machine>(10);
   auto outer = std::make_unique<Phase>(*machine, "outer");

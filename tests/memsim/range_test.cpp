@@ -1,4 +1,4 @@
-// blocks(n, B) cuts [0, n) into consecutive ranges of B; the last range is the rest.
+// blocks(n, B) cuts [0, n) into consecutive ranges of B. The last range is the rest.
 
 #include "memsim/range.hpp"
 
@@ -44,7 +44,7 @@ TEST(Blocks, CutTheExtentIntoConsecutiveRanges) {
   }
 }
 
-// Whatever the step, no sum of a begin and a step leaves 63 bits.
+// A begin plus a step never exceeds 63 bits, whatever the step.
 TEST(Blocks, WalkExtentsNearTheLargestIndex) {
   const Index half = kMost / 2 + 1;  // 2^62
   const std::vector<Range> halves{{0, half}, {half, kMost}};

@@ -1,5 +1,5 @@
-// A slow matrix: NaN until written, blocks only within its extents, and buffers of the caller used
-// in place, to the bit.
+// A slow matrix is NaN until written, and has blocks only within its extents. It can use buffers of
+// the caller directly, to the bit.
 
 #include "memsim/slow_matrix.hpp"
 
@@ -33,7 +33,7 @@ bool same_bits(const Buffer& a, const Buffer& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-// Every kind of float: both zeros, infinities, subnormals, quiet and signalling NaNs with
+// Returns every kind of float: both zeros, infinities, subnormals, quiet and signalling NaNs with
 // payloads.
 Buffer strange_words(std::size_t count) {
   const std::uint32_t patterns[] = {0x00000000, 0x80000000, 0x7f800000, 0xff800000, 0x7fc00000,
@@ -107,7 +107,7 @@ TEST(SlowMatrix, BlocksKnowTheirRanges) {
   EXPECT_EQ(A.whole().row_range(), (Range{0, 4}));
 }
 
-// A block is the rows' pieces in order, in both directions, and nothing around it is touched.
+// A block is the pieces of its rows, in order, for reads and writes. Words around it do not change.
 TEST(SlowMatrix, MovesExactlyTheWindow) {
   Buffer words(24);
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -166,7 +166,7 @@ TEST(Borrow, UsesTheCallersWordsInPlace) {
 
 TEST(Borrow, ForReadingAloneRefusesWrites) {
   const Buffer words(6, 1.5F);
-  SlowMatrix A = borrow("A", words.data(), 2, 3);  // elision takes the const away
+  SlowMatrix A = borrow("A", words.data(), 2, 3);  // copy elision drops the const
   Machine machine(6);
   const Tile tile = machine.initialize("t", 2, 3, 9);
   EXPECT_THROW(machine.write(tile, A.whole()), std::logic_error);
@@ -176,8 +176,8 @@ TEST(Borrow, ForReadingAloneRefusesWrites) {
       std::is_same_v<decltype(borrow("A", std::declval<const float*>(), 1, 1)), const SlowMatrix>);
 }
 
-// Row k of a selection is the k-th row of its ranges, in their order, in tiles of any rows and
-// columns and of both orientations; a write reaches these rows alone.
+// Row k of a selection is the k-th row of its ranges, in their order. Tiles may have any size and
+// orientation. A write reaches only these rows.
 TEST(SelectedRows, AreRowsInAnyOrder) {
   const Index rows = 60, cols = 37;
   const Buffer words = strange_words(static_cast<std::size_t>(rows * cols));

@@ -138,12 +138,12 @@ TEST(Stream, HoldsAtLeastOneBlock) {
   EXPECT_THROW(static_cast<void>(machine.stream(A.row_blocks(1), -1)), ShapeMismatch);
 }
 
-// ---- Reads that go on while their caller computes -----------------------------------------
+// ---- Reads during the caller's computation -----------------------------------------------
 
 using Log = std::vector<std::string>;
 
-// A store whose reads ahead arrive when somebody waits for them, at the place where they were
-// asked to; the one that begins with row `fails` does not arrive.
+// A store with reads ahead that arrive only when they are awaited, at their original address. The
+// read that begins with row `fails` does not arrive.
 class LateBacking : public Backing {
  public:
   LateBacking(Index rows, Index cols, Log& log, Index fails = -1)
@@ -201,7 +201,7 @@ class LateBacking : public Backing {
   Index fails_;
 };
 
-// One whose reads ahead are made by another thread.
+// A store that reads ahead in another thread.
 class ThreadBacking final : public RamBacking {
  public:
   using RamBacking::RamBacking;
@@ -286,7 +286,7 @@ TEST(Stream, ChargesATileWhenItsReadBeginsAndCountsItsWordsWhenItEnds) {
   }
 }
 
-// Hears a tile only once its words are there, and of every tile that came that it goes.
+// Hears a tile only once its words have arrived, and hears the end of each such tile.
 class Witness final : public Listener {
  public:
   explicit Witness(Log& log) : log_(log) {}
@@ -314,7 +314,7 @@ TEST(Stream, TellsOfAReadWhenTheWordsAreThere) {
                       "gone #2 live 0"}));
 }
 
-// The same tiles and counts, whoever reads, at whatever depth, straight and transposed.
+// Tiles and counts are the same for every store, depth and orientation.
 TEST(Stream, GivesTheSameFromAnyStore) {
   Log log;
   for (const Index rows : {1, 2, 5, 19}) {
@@ -370,7 +370,7 @@ TEST(Stream, LeftEarlyWaitsForWhatGoesOnAndCountsIt) {
   EXPECT_EQ(machine.live(), 0);
 }
 
-// The reads that go on have ended before the words that they fill are gone, and count nowhere.
+// Running reads end before the words that they fill are freed, and are not counted.
 TEST(Stream, ThatOutlivesItsMachineReadsNoMore) {
   Log log;
   const SlowMatrix A = late(4, 2, log);
@@ -389,7 +389,8 @@ TEST(Stream, ThatOutlivesItsMachineReadsNoMore) {
   }
 }
 
-// What arrived is counted, and stays until the stream goes; what did not is given back unheard of.
+// Blocks that arrived are counted, and stay until the stream ends. Other blocks are freed without
+// an event.
 TEST(Stream, LeftByAReadThatFailedLeavesTheMachineAsItWas) {
   Log log;
   const SlowMatrix A = late(6, 2, log, 2);
@@ -438,8 +439,8 @@ TEST(Stream, WaitsForWhatGoesOnWhereTheNextBlockDoesNotFit) {
   EXPECT_EQ(machine.live(), 0);
 }
 
-// A tile that fits nowhere unless the others move: the words on their way arrive where they were
-// asked to, and move with their tile. Where there is a place, nobody waits.
+// A tile that fits only if the others move. Words on their way arrive at their original address,
+// and then move with their tile. If there is a free place, no read is awaited.
 TEST(Stream, IsWaitedForBeforeTilesSlideTogether) {
   constexpr Index kM = 1 << 17;
   constexpr Index kCols = 64;
@@ -469,7 +470,7 @@ TEST(Stream, IsWaitedForBeforeTilesSlideTogether) {
   EXPECT_EQ(reads(machine), 3 * kCols);
 }
 
-// Two streams side by side: every read begins before one is waited for.
+// Two streams in parallel: both begin all their reads before either waits.
 TEST(Stream, GoesBesideAnotherStepByStep) {
   Log log;
   const SlowMatrix A = late(2, 2, log);

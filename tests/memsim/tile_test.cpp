@@ -1,4 +1,4 @@
-// A tile owns its words: a move hands them on, and its end gives them back once.
+// A tile owns its words: a move passes them on, and its end returns them once.
 
 #include "memsim/tile.hpp"
 
@@ -97,7 +97,7 @@ TEST(Tile, MayMoveBetweenMachinesOwners) {
   EXPECT_EQ(&tile.machine(), &two);
 }
 
-// An index of a word beside the tile would be a word of another tile.
+// An index outside the tile would reach a word of another tile.
 TEST(Tile, ChecksEveryIndex) {
   Machine machine(200);
   Tile a = machine.initialize("a", 2, 2);
@@ -151,7 +151,7 @@ TEST(Tile, ThatHoldsNothingHasNoWord) {
   EXPECT_EQ(thrown<ShapeMismatch>([&] { static_cast<void>(never.machine()); }), kNothing);
 }
 
-// Wherever a tile was moved to, it is the one that its machine leaves without words.
+// When the machine ends, every tile is left without words, wherever it was moved.
 TEST(Tile, ThatOutlivesItsMachineHoldsNothing) {
   Tile kept;
   Tile assigned;
@@ -175,7 +175,7 @@ TEST(Tile, ThatOutlivesItsMachineHoldsNothing) {
     EXPECT_EQ(thrown<ShapeMismatch>([&] { static_cast<void>(View(*tile)); }), kNothing);
     EXPECT_EQ(thrown<ShapeMismatch>([&] { static_cast<void>(tile->machine()); }), kNothing);
   }
-  // It may be used again, and moved, as any other that holds nothing.
+  // Such a tile can be reused and moved like any other empty tile.
   Tile on = std::move(kept);
   EXPECT_EQ(on.words(), 0);
   Machine another(4);
@@ -185,7 +185,7 @@ TEST(Tile, ThatOutlivesItsMachineHoldsNothing) {
   EXPECT_EQ(another.live(), 4);
 }
 
-// A slot that is used again belongs to the tile that has it now.
+// A reused slot belongs only to its new tile.
 TEST(Tile, ThatDiedBeforeItsMachineIsLeftAlone) {
   std::optional<Machine> machine(4);
   Tile old = machine->initialize("old", 4);

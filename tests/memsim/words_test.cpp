@@ -1,4 +1,4 @@
-// Words is exact up to 2^63 - 1; beyond, it knows that it is not.
+// Words is exact up to 2^63 - 1. Beyond that, it records the overflow.
 
 #include "memsim/words.hpp"
 
@@ -45,7 +45,8 @@ TEST(Words, OverflowOneBeyond) {
   }
 }
 
-// Counts are not negative, so what once was too large stays too large, but for a factor 0.
+// Counts are not negative, so a count that was once too large stays too large. Only a factor of 0
+// makes it exact again.
 TEST(Words, StayOverflowed) {
   const Words over = Words(kMost) + 1;
   for (const Index with : {Index{0}, Index{1}, Index{2}, kMost}) {
@@ -66,8 +67,8 @@ TEST(Words, AreOrderedWithOverflowAboveAll) {
   EXPECT_EQ(Words(kMost) + 1, Words(kMost) * 2);
 }
 
-// A count of words is not negative: -2 is no 2^64 - 2, which would pass for a count too large to
-// say. A difference that is too small is found where it is made.
+// A count of words is not negative. Without this check, -2 would become 2^64 - 2, an overflowed
+// count. A negative difference is found where it is made.
 TEST(Words, AreNotNegative) {
   for (const Index n : {Index{-1}, Index{-2}, -kMost, std::numeric_limits<Index>::min()}) {
     EXPECT_EQ(thrown<ShapeMismatch>([&] { static_cast<void>(Words(n)); }),

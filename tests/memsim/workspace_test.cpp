@@ -1,4 +1,4 @@
-// A workspace knows the words that its matrices take now, and the most that they took.
+// A workspace knows the words that its matrices take now, and the maximum so far.
 
 #include "memsim/workspace.hpp"
 
@@ -26,7 +26,7 @@ TEST(RamWorkspace, MetersItsMatricesInWhateverOrderTheyDie) {
   EXPECT_EQ(workspace.live(), 31);
   EXPECT_EQ(workspace.peak(), 37);
   {
-    const SlowMatrix moved = std::move(*f);  // as a kernel hands a matrix on
+    const SlowMatrix moved = std::move(*f);  // a kernel passes a matrix on like this
     f.reset();
     EXPECT_EQ(workspace.live(), 31);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Arguments from a list, for tests of gates.
+// Makes the arguments of a gated subject from a list, for tests of gates.
 
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
 #pragma once
-// A problem of attention or its gradients in a caller's buffers, for one call of attention.hpp.
+// Attention problems, or their gradients, in buffers of the caller, for one call of attention.hpp.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace redblue {
 
 inline constexpr float kUntouched = 7;
 
-// A problem with operands from a seed, and results that nobody has touched.
+// A problem with operands drawn from a seed. Every word of its results is still `kUntouched`.
 struct Called {
   explicit Called(AttentionProblem of, bool backward = false, std::uint64_t seed = 3)
       : problem(std::move(of)) {

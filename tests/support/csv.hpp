@@ -1,6 +1,6 @@
 #pragma once
-// A strict reader of CSV (RFC 4180): a header, the same number of fields in each row, quotes only
-// around whole fields, a newline at the very end.
+// A strict reader of CSV (RFC 4180). It requires a header, the same number of fields in each row,
+// quotes only around whole fields, and a newline at the very end.
 
 #include <cstddef>
 #include <map>

@@ -1,6 +1,6 @@
 #pragma once
-// Requests of which one goes wrong, as a disk's may: it fails, or reports success falsely. The test
-// chooses the request and the fault; random choices come from a seed, so that a run can be
+// A queue of disk requests in which one request goes wrong: it fails, or falsely reports success.
+// The test chooses the request and the fault. Random choices come from a seed, so that a run can be
 // repeated.
 //
 //   Faults faults({.kind = Fault::torn, .which = 17, .seed = 1});
@@ -31,15 +31,15 @@ struct Fault {
     eintr,
     short_read,
     short_write,
-    torn,           // only some of its first sectors reach the file, but all are reported
+    torn,           // only some of the first sectors reach the file, but all are reported
     flipped_read,   // a bit of the result flips
-    flipped_write,  // a bit of what reaches the file flips
+    flipped_write,  // a bit of the bytes written to the file flips
     stale           // success is reported, but nothing happened
   };
   enum class Of { reads, writes, both };
 
   Kind kind = eio;
-  Index which = -1;  // of the requests that the fault may strike, from 0; -1: none
+  Index which = -1;  // index among the requests that the fault may strike, from 0; -1: no fault
   std::uint64_t seed = 0;
   Of of = Of::both;  // for eio and eintr; the other kinds imply it
 
@@ -69,12 +69,12 @@ inline const char* to_string(Fault::Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-// Shared by the queues of all threads; it must outlive them.
+// Shared by the queues of all threads. REQUIRES: it outlives them.
 class Faults {
  public:
   explicit Faults(Fault fault = {}) : fault_(fault), random_(fault.seed) {}
 
-  // The requests that the fault may strike; and the number that it struck: 0 or 1.
+  // The number of requests so far that the fault may strike, and the number that it struck: 0 or 1.
   [[nodiscard]] Index requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
@@ -83,7 +83,7 @@ class Faults {
     const std::lock_guard lock(mutex_);
     return injected_;
   }
-  // "EIO: write of 4096 bytes at offset 8192", or empty.
+  // Returns the request that was struck, such as "EIO: write of 4096 bytes at offset 8192", or "".
   [[nodiscard]] std::string text() const {
     const std::lock_guard lock(mutex_);
     return text_;
@@ -99,7 +99,7 @@ class Faults {
   struct Request : Transfer {
     Transfer* asked = nullptr;
     bool struck = false;
-    std::size_t part = 0;  // the bytes that it is cut to, or the bit that flips
+    std::size_t part = 0;  // the number of bytes that are left of it, or the bit that flips
   };
 
   class Queue final : public TransferQueue {
@@ -138,10 +138,10 @@ class Faults {
     Faults& faults_;
     std::unique_ptr<TransferQueue> inner_;
     std::list<Request> requests_;
-    std::deque<Request*> ended_;  // without having begun
+    std::deque<Request*> ended_;  // failed before they reached the inner queue
   };
 
-  // Whether the fault strikes this request.
+  // Returns whether the fault strikes this request.
   bool next(Request& request) {
     const std::lock_guard lock(mutex_);
     if (!fault_.strikes(request.kind) || requests_++ != fault_.which) {
@@ -174,7 +174,7 @@ class Faults {
   }
   std::size_t below(std::size_t limit) { return limit == 0 ? 0 : random_() % limit; }
 
-  // Whether the file is asked at all.
+  // Returns whether the request reaches the file at all.
   [[nodiscard]] bool begin(Request& request) const {
     switch (fault_.kind) {
       case Fault::eio:
@@ -240,7 +240,7 @@ class Faults {
   }
 
   Fault fault_;
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   std::mt19937_64 random_;
   Index requests_ = 0;
   Index injected_ = 0;

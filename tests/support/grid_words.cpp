@@ -12,7 +12,7 @@ Index units_of(const GridTask& task) {
   return ceil_div(task.problem.shape.n, task.unit_rows);
 }
 
-// The grid rows that have units.
+// Returns the number of grid rows that have units.
 Index working_rows(const GridTask& task) {
   return std::min(units_of(task), task.grid.rows);
 }
@@ -30,8 +30,8 @@ void check(const GridTask& task) {
           "a grid has no more columns than key groups, and no more of these than keys");
 }
 
-// The ranks and key groups that the running sum passes: in each key group each working rank of a
-// column adds a part. Where only one grid row works, all key groups of a rank follow each other.
+// How many times a rank receives and sends the running sum. In each key group, each working rank of
+// a column adds a part. With one working grid row, a rank adds all its key groups in one stop.
 struct Hops {
   Index in, out;
 };

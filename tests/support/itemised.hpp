@@ -1,5 +1,5 @@
 #pragma once
-// Bytes that a store moved, as a report itemises them.
+// Checks how a report itemises the bytes that a store moved.
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 namespace redblue {
 
-// moved = words + whole granules + padding + checksums + headers + repeated - at hand, for each
-// purpose, read and written. Returns the bytes of them all.
+// Expects moved = words + whole granules + padding + checksums + headers + repeated - `at_hand`,
+// for each purpose and direction. Returns the sum of all bytes moved.
 inline Index expect_itemised(const Json& store) {
   Index all = 0;
   for (const auto& [purpose, both] : store["bytes"].items()) {

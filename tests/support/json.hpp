@@ -1,5 +1,5 @@
 #pragma once
-// The JSON that the command prints, and its keys.
+// Reads the JSON that the command prints.
 
 #include <set>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace redblue {
 
-// Tests read what redblue writes with the library's own type, not with redblue::Json.
+// Tests read redblue's output with the library's own type, not with redblue::Json.
 namespace {
 using Json = nlohmann::json;
 }
@@ -22,7 +22,7 @@ inline Keys keys(const nlohmann::json& object) {
   return found;
 }
 
-// "Br=64,Bc=8": the blocks of a report as --blocks takes them.
+// Returns the blocks of a report in the form that --blocks takes: "Br=64,Bc=8".
 inline std::string blocks_of(const nlohmann::json& report) {
   std::string text;
   for (const auto& [name, size] : report["blocks"].items()) {

@@ -1,5 +1,5 @@
 #pragma once
-// Runs of every kernel, for tests of what follows them.
+// Run requests for every kernel, for tests that follow the runs.
 
 #include <functional>
 #include <ostream>
@@ -15,8 +15,8 @@
 
 namespace redblue {
 
-// Of a kernel of dense operands: from its least M on; under masks and with the other activations,
-// where it takes these.
+// Returns requests for a kernel of dense operands: with its least M and more. Masks and other
+// activations are included if the kernel takes them.
 inline std::vector<Request> requests_of(const TestedKernel& kernel, const Shape& shape) {
   const Index least = kernel.least_M(shape);
   std::vector<Request> all;
@@ -48,8 +48,8 @@ inline std::string said(const Request& request) {
          " activation=" + std::string(to_string(request.activation));
 }
 
-// Of a kernel of sparse operands, with entries by the same rule in all of these: from its least M
-// on, with keys that pass together, and with other activations.
+// Returns requests for a kernel of sparse operands. All operands of a request have entries by the
+// same rule. The requests use the least M and more, keys that pass together, and other activations.
 inline std::vector<Request> sparse_requests(const Kernel& kernel, const Shape& shape) {
   std::vector<Request> all;
   for (const char* const rule : {"random:2", "banded:3", "density:1/4"}) {
@@ -83,7 +83,7 @@ inline std::vector<Request> sparse_requests(const Kernel& kernel, const Shape& s
   return all;
 }
 
-// A kernel and what is asked of it, of a shape.
+// A kernel, and the function that returns its requests for a shape.
 struct FollowedKernel {
   std::string name;
   const Kernel* kernel;

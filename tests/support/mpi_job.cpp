@@ -38,7 +38,7 @@ std::string why_no_mpi_jobs() {
 Process mpi_job(const std::vector<MpiRanks>& of, const std::filesystem::path& directory,
                 bool quiet) {
   Process job{
-      // mpirun may wait for ever where a rank was killed (a lock of PMIx, as it ends).
+      // mpirun may hang when a rank was killed, on a lock of PMIx while it ends.
       .words = {"/usr/bin/timeout", "-s", "KILL", "60", "/usr/bin/mpirun", "--oversubscribe",
                 "--allow-run-as-root", "--bind-to", "none"},
       .environment = {"PATH=/usr/bin:/bin", "HOME=" + directory.string(),

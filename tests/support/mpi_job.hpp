@@ -1,5 +1,5 @@
 #pragma once
-// Jobs of mpirun, in the directory of a test.
+// Runs mpirun jobs in a test's directory.
 
 #include <filesystem>
 #include <string>
@@ -10,19 +10,20 @@
 
 namespace redblue {
 
-// So many ranks that run these words, the program first.
+// A number of ranks and the command that each one runs, program first.
 struct MpiRanks {
   Index ranks;
   std::vector<std::string> words;
 };
 
-// Empty, or the reason why this build or this machine runs no jobs.
+// Returns the reason why this build or machine cannot run MPI jobs, or "" if it can.
 std::string why_no_mpi_jobs();
-// The ranks of each, one after the other. mpirun is quiet, or says which rank ended the job.
+// Returns a job with the ranks of each entry of `of`, in order. If not quiet, mpirun names the rank
+// that ended the job.
 Process mpi_job(const std::vector<MpiRanks>& of, const std::filesystem::path& directory,
                 bool quiet = true);
-// The processes that work in this directory; and those that are left, after those that are ending
-// have had some seconds.
+// Returns the processes that work in this directory. `left_running_in` first gives ending processes
+// some seconds.
 std::vector<int> running_in(const std::filesystem::path& directory);
 std::vector<int> left_running_in(const std::filesystem::path& directory);
 

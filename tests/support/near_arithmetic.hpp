@@ -1,5 +1,5 @@
 #pragma once
-// Whether all arithmetic is on words that the innermost level of a machine has.
+// Checks that all arithmetic is on words in the innermost level of a machine.
 
 #include <string>
 
@@ -9,7 +9,7 @@ namespace redblue {
 
 class NearArithmetic final : public Listener {
  public:
-  // Listens while it lives, where the machine has inner levels.
+  // Listens during its lifetime, if the machine has inner levels.
   explicit NearArithmetic(Machine& machine) : machine_(machine) {
     if (!machine_.inner().empty()) {
       machine_.listen(*this, Hears::moves_and_arithmetic);
@@ -17,7 +17,8 @@ class NearArithmetic final : public Listener {
   }
   ~NearArithmetic() override { machine_.silence(*this); }
 
-  // The first operation of which some words are elsewhere; empty if there is none.
+  // Returns the first operation with a word outside the innermost level, or "" if no such operation
+  // was heard.
   [[nodiscard]] const std::string& far() const { return far_; }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// .npy files made by hand, good and bad, independently of runtime/system/npy.
+// Builds valid and invalid .npy files, independently of runtime/system/npy.
 
 #include <bit>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace redblue {
 
-// Format 1.0 around any header dictionary and any data.
+// Returns a file of format 1.0 with any header dictionary and any data.
 inline std::string npy_file(std::string dictionary, const std::string& data) {
   dictionary.append(63 - (10 + dictionary.size()) % 64, ' ');
   dictionary += '\n';
@@ -31,7 +31,7 @@ struct NpyForm {
   bool fortran = false;
 };
 
-// Numbers in C order as an array of this shape.
+// Returns an array of this shape. `values` are in C order.
 inline std::string npy_bytes(const std::vector<Index>& shape, const std::vector<float>& values,
                              NpyForm form = {}) {
   std::string data;
@@ -71,7 +71,7 @@ inline std::string npy_bytes(const std::vector<Index>& shape, const std::vector<
   return npy_file(npy_header(form.float64 ? "<f8" : "<f4", form.fortran, "(" + text + ")"), data);
 }
 
-// rows x cols; cols 0 for a 1-D array.
+// Returns an array of rows x cols, or a 1-D array if cols is 0.
 inline std::string npy_bytes(Index rows, Index cols, const std::vector<float>& values,
                              NpyForm form = {}) {
   return npy_bytes(cols == 0 ? std::vector{rows} : std::vector{rows, cols}, values, form);

@@ -1,5 +1,5 @@
 #pragma once
-// Runs of kernels as games of pebbles, and judgements of games.
+// Plays runs of kernels as pebble games, and judges games.
 
 #include <algorithm>
 #include <functional>
@@ -15,10 +15,10 @@ namespace redblue {
 struct Pebbled {
   Pebbling pebbling;
   PhaseCounts counted;
-  Index peak = 0;  // the most words but indices, which have no pebbles
+  Index peak = 0;  // the most words live, not counting indices, which have no pebbles
 };
 
-// The most words that live at a time, but indices.
+// Records the most words that are live at once, not counting indices.
 class PeakBesideIndices final : public Listener {
  public:
   void on(const Event& event) noexcept override {
@@ -50,7 +50,7 @@ inline Pebbled pebbled(const Request& request, ProductPebbles products) {
   return all;
 }
 
-// What was played, or which rule is broken by which move.
+// The game played, or the rule that a move breaks.
 struct Judged {
   Played played;
   std::string broken;

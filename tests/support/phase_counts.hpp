@@ -1,5 +1,5 @@
 #pragma once
-// Counts as recordings have them: words and peaks.
+// Builds the words and peaks of phases in the form that recordings have.
 
 #include <string>
 #include <utility>
@@ -16,7 +16,7 @@ inline PhaseCounts phase_counts(std::string path, Index reads, Index writes, Ind
           .peak = peak};
 }
 
-// With their sum as the total.
+// Returns these phases, with their sum as the total.
 inline RunCounts run_counts(std::vector<PhaseCounts> phases) {
   RunCounts counts{.phases = std::move(phases), .total = {}};
   for (const PhaseCounts& phase : counts.phases) {

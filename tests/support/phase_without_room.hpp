@@ -1,6 +1,6 @@
 #pragma once
-// A phase whose name no string has room for, so that a listener which copies it fails, as one that
-// gets no memory does.
+// A phase name that is too long for any string. A listener that copies it fails, as it would
+// without memory.
 
 #include <cstddef>
 #include <limits>

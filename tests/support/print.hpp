@@ -1,5 +1,5 @@
 #pragma once
-// The form in which a failing test shows the values of memsim.
+// Prints values of memsim when a test fails.
 
 #include <ostream>
 

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kCannotStart = 127;
 constexpr unsigned kNobody = 65534;
-// The beginnings of variables that the command, or a library of it, reads.
+// Prefixes of the variables that the command or its libraries read.
 constexpr std::array kVariables = {"REDBLUE_", "HWLOC_", "PAPI_",  "XDG_",
                                    "HOME=",    "PATH=",  "TMPDIR="};
 
@@ -52,7 +52,7 @@ std::string content(std::FILE* file) {
   return text;
 }
 
-// A terminal: bytes written to one end are read from the other, unchanged.
+// A terminal: bytes written to one end arrive unchanged at the other.
 struct Terminal {
   Descriptor ours, theirs;
 };
@@ -75,7 +75,7 @@ Terminal open_terminal() {
   return terminal;
 }
 
-// Reads until every descriptor of the other end is closed.
+// Reads until the other end has no open descriptor.
 std::string content(const Descriptor& terminal) {
   std::string text;
   std::array<char, 4096> buffer{};
@@ -89,7 +89,7 @@ std::string content(const Descriptor& terminal) {
   }
 }
 
-// Runs in the child, where only functions that are safe in a signal handler may be called.
+// Runs in the child, which may only call functions that are safe in a signal handler.
 void become(const Process& process, char* const* words, char* const* environment, int out,
             int err) {
   bool ok = ::chdir(process.directory.c_str()) == 0;
@@ -104,12 +104,12 @@ void become(const Process& process, char* const* words, char* const* environment
     const rlimit limit{bytes, bytes};
     ok = ok && ::setrlimit(RLIMIT_FSIZE, &limit) == 0;
   }
-  // Opened as root: nobody may not enter root's folders.
+  // Opened as root, because `nobody` may not enter root's folders.
   const int program = ::open(words[0], O_PATH | O_CLOEXEC);
   if (process.without_root && ::geteuid() == 0) {
     ok = ok && ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0;
   }
-  if (process.most_threads) {  // only now: a user with too many processes may not exec after setuid
+  if (process.most_threads) {  // after setuid: a user with too many processes may not exec
     const rlimit limit{*process.most_threads, *process.most_threads};
     ok = ok && ::setrlimit(RLIMIT_NPROC, &limit) == 0;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Runs a program as a person would: with its streams, its environment and its directory.
+// Runs a program with chosen arguments, environment and directory, and captures its output.
 
 #include <filesystem>
 #include <optional>
@@ -8,8 +8,8 @@
 
 namespace redblue {
 
-// The OpenMP runtime of clang maps a file at the start of a program, which ends by SIGBUS if files
-// may not grow that far: `largest_file` is for other builds.
+// clang's OpenMP runtime maps a file at program start. The program ends by SIGBUS if files may not
+// grow that far, so `largest_file` is for other builds.
 #if defined(__clang__)
 inline constexpr bool kFilesAreLimited = false;
 #else
@@ -28,19 +28,19 @@ struct Process {
   std::vector<std::string> words;        // the program first
   std::vector<std::string> environment;  // NAME=VALUE; the whole environment
   std::filesystem::path directory = ".";
-  std::string standard_output = {};  // a file in place of a capture, such as /dev/full
+  std::string standard_output = {};  // a file for the output, such as /dev/full
   std::optional<long> largest_file = {};
-  bool without_root = false;  // as nobody, if the test is root
-  // Of all processes of its user, and so none that root has; for the user `nobody`.
+  bool without_root = false;  // runs as `nobody` if the test is root
+  // Limit on all processes of the program's user. It does not bind root: set `without_root` too.
   std::optional<unsigned> most_threads = {};
-  bool terminal = false;  // standard error is one, which changes no byte
+  bool terminal = false;  // standard error is a terminal that changes no byte
 
   // Waits for the program's end. Throws: std::system_error if it cannot be started.
   [[nodiscard]] Outcome run() const;
 };
 
-// "REDBLUE_SIMD=SSE4 run backward/small --d ''" in parts: words between spaces, '' for an empty
-// word, assignments at the front. Nothing else of a shell.
+// The parts of a line such as "REDBLUE_SIMD=SSE4 run backward/small --d ''". Spaces separate words,
+// '' is an empty word, and assignments come first. Other shell syntax is not supported.
 struct CommandLine {
   std::vector<std::string> words;
   std::vector<std::string> assignments;

@@ -1,6 +1,6 @@
 #pragma once
-// Masks from random expressions of the primitives, each with the table of its pairs by definition,
-// and with what of files is in it.
+// Random mask expressions. Each comes with a table of its live pairs by definition, and with the
+// patterns, layouts and documents that it uses.
 
 #include <algorithm>
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace redblue {
 
-// One pair after another.
+// The live pairs of n queries and m keys, row by row.
 struct PairTable {
   Index n, m;
   std::vector<bool> live;
@@ -59,16 +59,17 @@ struct PairTable {
   }
 };
 
-// A pattern; or layouts and documents, each there once.
+// The index data that a mask keeps: a pattern, or layouts and documents, each stored once.
 struct KeptAs {
   struct List {
     std::vector<Index> file;
-    // The block row, block column or document of each; and the words of that: two, and its blocks.
+    // `of_queries` and `of_keys`: the block row, block column or document of each query and key.
+    // `row_words` and `column_words`: the index words of each, two and one per block.
     std::vector<Index> of_queries = {}, of_keys = {};
     std::map<Index, Index> row_words = {}, column_words = {};
   };
   bool pattern = false;
-  std::map<std::vector<Index>, List> lists = {};  // by their files
+  std::map<std::vector<Index>, List> lists = {};  // keyed by their file content
 
   [[nodiscard]] bool formula() const { return !pattern && lists.empty(); }
   [[nodiscard]] Index live() const { return pattern ? 2 : std::ssize(lists); }
@@ -79,7 +80,7 @@ struct TabledMask {
   PairTable table;
   KeptAs kept = {};
 
-  // The words that say which keys some queries meet, counted one by one.
+  // Returns the index words that say which keys these queries meet, counted one by one.
   [[nodiscard]] Index index_words(const std::vector<Index>& queries) const {
     Index words = 0;
     if (kept.pattern) {
@@ -104,7 +105,7 @@ struct TabledMask {
     }
     return words;
   }
-  // Keys for queries.
+  // Exchanges queries and keys.
   [[nodiscard]] TabledMask transposed() const {
     TabledMask result{mask.transposed(),
                       PairTable(table.m, table.n, [&](Index j, Index i) { return table.at(i, j); }),
@@ -115,8 +116,8 @@ struct TabledMask {
     }
     return result;
   }
-  // Of so many heads of queries, one below the other, which share what is kept. Requires: some pair
-  // is dead.
+  // Returns the mask of `heads` heads of queries, stacked, which share the index data. Requires:
+  // some pair is dead.
   [[nodiscard]] TabledMask stacked(Index heads) const {
     Problem problem(table.n, table.m, 1);
     problem.mask = mask.called("some");
@@ -180,7 +181,8 @@ class RandomMasks {
         return {Mask::all(n, m), PairTable(n, m, [](Index, Index) { return true; })};
     }
   }
-  // As a file has it: blocks, each there or not; or of a few forms. A layout, or a pattern.
+  // Returns blocks as a file has them, either random or in one of a few fixed forms, as a layout or
+  // as a pattern.
   TabledMask blocks(Index n, Index m, bool layout) {
     const auto side_of = [this](Index extent) {  // a divisor
       Index side = any(1, extent);
@@ -238,7 +240,7 @@ class RandomMasks {
                       }),
             kept};
   }
-  // Some may be empty.
+  // Returns random documents, some possibly empty.
   TabledMask documents(Index n, Index m) {
     std::vector<Index> queries = {0, n}, keys = {0, m};
     for (Index more = any(0, 5); more > 0; --more) {
@@ -250,7 +252,7 @@ class RandomMasks {
     const auto in = [](const std::vector<Index>& offsets, std::size_t k, Index at) {
       return offsets[k] <= at && at < offsets[k + 1];
     };
-    KeptAs::List list{.file = {-1}};  // no layout's
+    KeptAs::List list{.file = {-1}};  // differs from every layout's file
     list.file.insert(list.file.end(), queries.begin(), queries.end());
     list.file.insert(list.file.end(), keys.begin(), keys.end());
     for (std::size_t k = 0; k + 1 < queries.size(); ++k) {

@@ -1,5 +1,5 @@
 #pragma once
-// Patterns of stored entries for tests.
+// Random patterns of stored entries.
 
 #include <random>
 
@@ -7,7 +7,7 @@
 
 namespace redblue {
 
-// Each entry is there with this probability.
+// Returns a pattern in which each entry is stored with probability `density`.
 inline BlockPattern random_pattern(std::mt19937_64& random, Index rows, Index cols,
                                    double density) {
   BlockPattern found{rows, cols, 1, 1, {0}, {}};

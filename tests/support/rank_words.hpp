@@ -1,11 +1,11 @@
 #pragma once
-// What a report of ranks says of words.
+// Extracts the words from a report of ranks.
 
 #include "tests/support/json.hpp"
 
 namespace redblue {
 
-// The words of all ranks, without the times of a run.
+// Returns the words of all ranks, without the times of the run.
 inline Json words_of_ranks(const Json& report) {
   Json all = {{"grid", report["grid"]}, {"path", report["path"]}};
   for (Json rank : report["ranks"]) {

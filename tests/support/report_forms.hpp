@@ -1,5 +1,5 @@
 #pragma once
-// The forms of reports, for tests whose Json is not redblue's.
+// Renders reports as text, for tests with a Json type other than redblue's.
 
 #include <string>
 

@@ -31,7 +31,7 @@ AttentionInput attention(const TestProblem& problem) {
   return {.shape = problem.shape,
           .A1 = find(given, plain ? "Q" : "A1"),
           .A2 = find(given, keys),
-          .A3 = find(given, given.contains(own_values) ? own_values : keys),  // else they are one
+          .A3 = find(given, given.contains(own_values) ? own_values : keys),  // else one operand
           .X = find(given, "X"),
           .Y = find(given, "Y"),
           .dO = find(given, "dO"),
@@ -106,7 +106,7 @@ Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProble
   const NearArithmetic near(machine);
   RamWorkspace in_ram;
   {
-    std::deque<SlowMatrix> matrices;  // a deque, whose elements stay in place
+    std::deque<SlowMatrix> matrices;  // a deque keeps its elements in place
     Operands io;
     const auto stored = [&](const Signature& operand, auto* words) -> SlowMatrix& {
       const Index cols = operand.cols_of(plan.problem.shape);

@@ -1,5 +1,5 @@
 #pragma once
-// Problems in a caller's buffers, and runs of any kernel of the registry on them.
+// Problems in buffers of the caller, and runs of any registered kernel on them.
 
 #include <cstdint>
 #include <functional>
@@ -30,13 +30,13 @@ struct TestProblem {
 
 bool takes(const TestedKernel& kernel, std::string_view operand);
 
-// The operands of the kernel, from a seed.
+// Draws the kernel's operands from a seed.
 TestProblem make_problem(const TestedKernel& kernel, const Shape& shape, std::uint64_t seed,
                          double scale = 1);
-// Adds O and L, rounded from their double-precision evaluation.
+// Adds O and L, evaluated in double precision and rounded.
 void add_forward(TestProblem& problem);
 
-// NaN for every word that the kernel returns.
+// Returns result buffers filled with NaN.
 Buffers fresh_results(const TestedKernel& kernel, const Shape& shape);
 bool same_bits(const Buffers& a, const Buffers& b);
 
@@ -46,7 +46,7 @@ struct Result {
   PhaseCounts all;
   ByKind<KindCounts> kinds;
   Index span = 0;
-  std::vector<RunCounts::Level> inner = {};  // levels
+  std::vector<RunCounts::Level> inner = {};
   std::string far = {};  // the first arithmetic on words that are not in the innermost level
   Index live = 0;        // after the run, in all levels
   Index workspace_live = 0;
@@ -54,24 +54,24 @@ struct Result {
 };
 
 // Runs on a machine of plan.M words with the inner levels of the plan. Every matrix is borrowed
-// from a buffer, or is in a store around it; intermediates are in main memory, or in the caller's
-// workspace.
+// from a buffer, or lies in the store that `store` makes around that buffer. Intermediates are in
+// main memory, or in the caller's workspace.
 using InStore = std::function<std::unique_ptr<Backing>(std::string_view operand,
                                                        std::unique_ptr<Backing> borrowed)>;
 Result run_kernel(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,
                   const InStore& store = {}, Workspace* workspace = nullptr);
 
-// The formulas as a run of the plan counts them; and counts without the operations that have no
-// formula.
+// Returns the formulas in the form in which a run of the plan counts. `without_elementwise` sets
+// operations without a formula to zero.
 std::vector<PhaseCounts> as_counted(const std::vector<PhaseCost>& costs);
 std::vector<PhaseCounts> without_elementwise(std::vector<PhaseCounts> phases);
 
-// The double-precision evaluation of what the kernel returns.
+// Returns the kernel's results, evaluated in double precision.
 ExpectedResults expected_results(const TestedKernel& kernel, const Plan& plan,
                                  const TestProblem& problem);
 
-// Whether no word that is returned is further from that than is allowed; and the largest part of
-// what is allowed.
+// `ok`: every returned word is within its tolerance of the expected result. `part`: the largest
+// error as a part of its tolerance.
 struct Verified {
   bool ok = true;
   double part = 0;
@@ -80,10 +80,10 @@ struct Verified {
 Verified verify(const TestedKernel& kernel, const Plan& plan, const TestProblem& problem,
                 const Buffers& returned);
 
-// The same blocks with the default prefetch.
+// Returns the same blocks with the default prefetch.
 Blocks without_prefetch(const Blocks& blocks);
 
-// A kernel's name without the characters that GoogleTest refuses: backward_rows_onepass.
+// Returns the kernel's name without characters that GoogleTest refuses: backward_rows_onepass.
 std::string test_name(std::string kernel);
 
 }  // namespace redblue

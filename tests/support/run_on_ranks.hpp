@@ -1,6 +1,6 @@
 #pragma once
-// Kernels on ranks that are threads: their results and all that they moved, and whether these are
-// the bits of one machine and the words of the formulas.
+// Runs kernels on ranks that are threads. Checks that the results have the bits of one machine, and
+// that the words moved match the formulas.
 
 #include <string>
 #include <vector>
@@ -35,8 +35,8 @@ struct RunOfRanks {
   std::vector<Words> homes;
 };
 
-// Calls visit(words of the whole, number of the first word of the home) for each range of rows, of
-// which the first lies at `first` there.
+// Calls visit(words of the whole matrix, their first word in the rank's home) for each range of
+// rows. The home stores the ranges in order, from row `first` on.
 template <class Visit>
 void each_range(Buffer& whole, const Ranges& rows, Index cols, Index first, const Visit& visit) {
   for (const Range range : rows) {
@@ -87,8 +87,8 @@ inline RunOfRanks run_on_ranks(const GridPlan& of, const TestedKernel& kernel,
   return all;
 }
 
-// Words of each phase; without a mask peaks and flops, too. Under one, tiles with a live pair may
-// be larger than what lives of them, and fast memory may be less full.
+// Expects the formula's words for each phase, and without a mask its peaks and flops too. Under a
+// mask, tiles with a live pair may be larger than their live part, and the peak may be lower.
 inline void expect_formulas(const RunCounts& counts, const std::vector<PhaseCost>& formula,
                             bool all_live) {
   std::vector<PhaseCounts> counted = without_elementwise(counts.phases);

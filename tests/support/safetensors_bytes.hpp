@@ -1,12 +1,12 @@
 #pragma once
-// .safetensors files made by hand, good and bad, independently of runtime/run/safetensors.
+// Builds valid and invalid .safetensors files, independently of runtime/run/safetensors.
 
 #include <cstddef>
 #include <string>
 
 namespace redblue {
 
-// Any header, of any stated length, before any data.
+// Returns a file with any header, any stated header length and any data.
 inline std::string safetensors_file(const std::string& header, const std::string& data,
                                     std::size_t stated) {
   std::string file;
@@ -19,7 +19,7 @@ inline std::string safetensors_file(const std::string& header, const std::string
   return safetensors_file(header, data, header.size());
 }
 
-// "NAME":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]}
+// Returns an entry such as "NAME":{"dtype":"F32","shape":[3,2],"data_offsets":[0,24]}.
 inline std::string tensor_entry(const std::string& name, const std::string& dtype,
                                 const std::string& shape, std::size_t begin, std::size_t end) {
   return '"' + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[" +

@@ -1,5 +1,5 @@
-// REDBLUE_SIMD=SSE4 ctest --preset dev: all tests in that instruction set, including those of the
-// command (tests/support/cli.hpp passes it on).
+// `REDBLUE_SIMD=SSE4 ctest --preset dev` runs all tests in that instruction set.
+// tests/support/cli.hpp passes it on to the command.
 
 #include <cstdlib>
 #include <string>

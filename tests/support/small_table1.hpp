@@ -1,5 +1,5 @@
 #pragma once
-// The laws of sparse operands of `redblue table1`, each on a grid that takes no time.
+// The laws of sparse operands of `redblue table1`, each on a grid that is fast to run.
 
 #include <vector>
 
@@ -14,7 +14,7 @@ inline std::vector<SparseLaw> small_sparse_laws() {
     law.grid.s = {4, 8, 12};
     if (law.grid.M_in_squares) {
       law.grid.family->d = 32;
-      law.grid.M = {3, 5};  // even those that are small in the table: so many need S = A1 X
+      law.grid.M = {3, 5};  // also in laws for small M, because S = A1 X needs this much
     } else {
       law.grid.M = {10, 12};
     }

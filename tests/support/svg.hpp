@@ -1,5 +1,5 @@
 #pragma once
-// The texts of a picture as a person reads them: raised ones after a ^, as in "10^9".
+// Reads the texts of a picture. Superscripts follow a ^, as in "10^9".
 
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ inline void add_texts(const XmlElement& element, std::vector<std::string>& texts
   }
 }
 
-// Throws: std::runtime_error if it is no XML.
+// Throws: std::runtime_error if `svg` is not XML.
 inline std::vector<std::string> svg_texts(const std::string& svg) {
   std::vector<std::string> texts;
   add_texts(XmlReader::read(svg), texts);

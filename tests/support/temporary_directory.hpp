@@ -1,7 +1,7 @@
 #pragma once
 // A fresh directory for one test, removed with its content.
 //
-// A test that forces many small files to disk may have it in memory: in_memory().
+// A test that forces many small files to disk can use `in_memory()`.
 
 #include <cerrno>
 #include <cstdlib>
@@ -25,7 +25,7 @@ class TemporaryDirectory {
     }
     path_ = name;
   }
-  // A directory in a file system in memory; without one, the usual temporary directory.
+  // Returns a directory in an in-memory file system, or the usual temporary directory without one.
   static std::filesystem::path in_memory() {
     const char* const kMemory = "/dev/shm";
     return ::access(kMemory, W_OK) == 0 ? kMemory : ::testing::TempDir();

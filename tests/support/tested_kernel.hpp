@@ -1,5 +1,5 @@
 #pragma once
-// Each kernel under each of its names, so that a test needs only a shape.
+// Every kernel under each of its names, so that a test needs only a shape.
 
 #include <algorithm>
 #include <optional>
@@ -33,7 +33,7 @@ struct TestedKernel {
   Wanted wanted = {};
   Index sum_words = 1;
 
-  // Of its results, these alone. Requires: it can.
+  // Restricts the results to `some`. Requires: the kernel can compute them alone.
   void want(const Wanted& some) {
     wanted = some;
     Problem of_some;
@@ -53,7 +53,7 @@ struct TestedKernel {
     problem.activation = activation;
     return kernel->with_inputs(problem);
   }
-  // Whether values may have a width of their own.
+  // Returns whether values may have a width other than the keys' width.
   [[nodiscard]] bool takes_dv() const {
     return inputs_of(kernel->pass) == Inputs::plain && sharing == Sharing::none;
   }
@@ -74,8 +74,9 @@ struct TestedKernel {
   [[nodiscard]] std::vector<PhaseCost> cost(const Shape& shape, const Blocks& blocks) const {
     return kernel->formula.cost(problem(shape), blocks);
   }
-  // Takes keys in groups, as forward/rows and backward/rows do; and queries, too, as
-  // gradients/rows-keys does. And the plan with so many of these, and the M that this takes.
+  // `groups_keys`: the kernel takes keys in groups, as forward/rows and backward/rows do.
+  // `groups_queries`: it also takes queries in groups, as gradients/rows-keys does. `in_groups`:
+  // the plan with this number of groups, and the M that it needs.
   [[nodiscard]] bool groups_keys() const { return takes(kKeyGroups); }
   [[nodiscard]] bool groups_queries() const { return takes(kQueryGroups); }
   [[nodiscard]] Plan in_groups(const Plan& plan, Index groups) const {
@@ -105,7 +106,7 @@ struct TestedKernel {
 inline std::vector<TestedKernel> tested_kernels() {
   return {kernel_names().begin(), kernel_names().end()};
 }
-// For tests in which each kernel takes long: in a build with a sanitizer, every fifth of them.
+// For tests that are slow for each kernel. A build with a sanitizer tests every fifth kernel.
 inline std::vector<TestedKernel> some_tested_kernels() {
   std::vector<TestedKernel> some;
   for (std::size_t k = 0; k < kernel_names().size(); k += kSanitized ? 5 : 1) {
@@ -113,7 +114,7 @@ inline std::vector<TestedKernel> some_tested_kernels() {
   }
   return some;
 }
-// Those that take this activation.
+// Returns the kernels that take this activation.
 inline std::vector<TestedKernel> tested_kernels_of(Activation activation) {
   std::vector<TestedKernel> all;
   for (KernelName name : kernel_names()) {

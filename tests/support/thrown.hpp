@@ -1,5 +1,5 @@
 #pragma once
-// The type and the message of what a call throws.
+// Returns the message of an exception, and checks its type.
 
 #include <exception>
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace redblue {
 
-// The message of what `call` throws, which must be an Exception and of no derived class.
+// Returns the message that `call` throws. Expects exactly the type `Exception`, not a derived
+// class.
 template <class Exception, class Call>
 std::string thrown(const Call& call) {
   try {

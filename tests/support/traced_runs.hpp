@@ -22,14 +22,14 @@ inline Request request(const std::string& kernel, const Shape& shape, Index M, I
   return request;
 }
 
-// A word of sums weighs two.
+// Makes a word of sums weigh two words.
 inline Request with_wide_sums(Request request) {
   request.word_bytes = 2;
   request.sum_bytes = 4;
   return request;
 }
 
-// Sizes that no block divides.
+// Sizes that no block size divides.
 inline std::vector<Request> requests() {
   return {request("backward/small", {37, 29, 11}, 100),
           request("backward/small", {7, 5, 3}, 20),
@@ -44,7 +44,7 @@ inline std::vector<Request> requests() {
           with_wide_sums(request("forward/columns", {50, 41, 7}, 500))};
 }
 
-// A run that is followed into a file: the part of its kernel, and the text of the file.
+// Traces a run into a file. Returns the kernel's part of the run, and the text of the file.
 template <class Follow>
 std::pair<Part, std::string> followed(const Request& request, const Follow& follow) {
   const TemporaryDirectory directory(TemporaryDirectory::in_memory());

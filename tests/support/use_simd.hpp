@@ -1,5 +1,5 @@
 #pragma once
-// The instruction set in use within a scope, which restores the one before it.
+// Uses an instruction set within a scope, and restores the previous one at its end.
 
 #include <string>
 
@@ -9,7 +9,7 @@ namespace redblue {
 
 class UseSimd {
  public:
-  UseSimd() = default;  // for changes within the scope
+  UseSimd() = default;  // for later changes within the scope
   explicit UseSimd(const std::string& target) : known_(use_simd_target(target)) {}
   UseSimd(const UseSimd&) = delete;
   UseSimd& operator=(const UseSimd&) = delete;

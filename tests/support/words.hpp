@@ -19,7 +19,7 @@ inline constexpr Index kWord = sizeof(float);
 inline constexpr Index kSector = StoreLayout::kSector;
 inline constexpr Index kSectorWords = kSector / kWord;
 
-// From least to most, both included.
+// Returns a random number in [least, most].
 inline Index between(Random& random, Index least, Index most) {
   return least + static_cast<Index>(random() % static_cast<std::uint64_t>(most - least + 1));
 }
@@ -29,7 +29,7 @@ inline Range draw_range(Random& random, Index extent) {
   return {begin, between(random, begin + 1, extent)};
 }
 
-// Arbitrary bits.
+// Returns words of arbitrary bits.
 inline Buffer draw_words(Random& random, Index count) {
   Buffer words(static_cast<std::size_t>(count));
   for (float& word : words) {
@@ -38,7 +38,7 @@ inline Buffer draw_words(Random& random, Index count) {
   return words;
 }
 
-// first, first + 1, ...
+// Returns first, first + 1, ...
 inline Buffer numbered(Index count, Index first = 0) {
   Buffer words(static_cast<std::size_t>(count));
   for (Index k = 0; k < count; ++k) {

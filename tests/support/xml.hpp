@@ -1,6 +1,6 @@
 #pragma once
-// A strict reader of the XML in reports and pictures: elements, attributes, text, the five named
-// entities and a declaration at the start; no comments, no CDATA, nothing after the root.
+// A strict reader of the XML in reports and pictures. It takes elements, attributes, text, the five
+// named entities and an initial declaration. It refuses comments, CDATA and content after the root.
 
 #include <algorithm>
 #include <cctype>
@@ -16,7 +16,7 @@ namespace redblue {
 struct XmlElement {
   std::string name;
   std::map<std::string, std::string> attributes;
-  std::string text;  // outside of its children
+  std::string text;  // text directly in this element, not in its children
   std::vector<XmlElement> children;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// .zip files made by hand, good and bad, independently of runtime/patterns/zip: members as they
-// are.
+// Builds valid and invalid .zip files, independently of runtime/patterns/zip. Members are stored
+// without compression.
 
 #include <cstdint>
 #include <string>
@@ -32,9 +32,9 @@ inline std::uint32_t checksum_of(const std::string& text) {
 }
 
 struct ZipForm {
-  bool zip64 = false;  // whatever fits elsewhere
+  bool zip64 = false;  // sizes and offsets are in the zip64 records
   std::string comment = {};
-  unsigned method = 0, flags = 0;  // as they are said to be
+  unsigned method = 0, flags = 0;  // as the file states them
 };
 
 inline std::string zip_bytes(const std::vector<std::pair<std::string, std::string>>& members,

@@ -1,4 +1,4 @@
-// All threads or none: where the system refuses one, nobody begins and nobody is left.
+// All threads start, or none: if the system refuses one, no task begins and no thread remains.
 
 #include "memsim/ranks/together.hpp"
 
@@ -38,8 +38,8 @@ TEST(Together, EachHasAThreadAndAllWorkAtTheSameTime) {
   EXPECT_TRUE(threads.contains(std::this_thread::get_id()));
 }
 
-// In a process of its own, which may have so many threads: what is thrown, on standard error. The
-// limit does not hold for root.
+// Runs in its own process, with a limit on threads. Prints the exception on standard error. The
+// limit does not bind root.
 template <class Start>
 [[noreturn]] void start_limited(rlim_t most, const Start& start) {
   constexpr unsigned kNobody = 65534;
@@ -62,7 +62,7 @@ constexpr const char* kRefused =
     "no thread can be started for rank [0-9]+ of 1000: ask for fewer, or raise the limit of "
     "processes \\(ulimit -u\\): Resource temporarily unavailable";
 
-// With 0 the first thread is refused; with 20 some start before one is refused.
+// With 0 the first thread is refused. With 20 some start before one is refused.
 TEST(Together, AThreadThatIsRefusedIsAnErrorAndNobodyBegins) {
   for (const rlim_t most : {0U, 20U}) {
     EXPECT_EXIT(start_limited(most,

@@ -1,5 +1,5 @@
-// Messages between ranks: every word arrives, each is counted once, and what came otherwise than it
-// was sent is refused.
+// Messages between ranks: every word arrives and is counted once. A message that arrives otherwise
+// than it was sent is refused.
 
 #include "memsim/ranks/transport.hpp"
 
@@ -24,7 +24,7 @@ std::vector<float> words_from(Index words, float first) {
   return all;
 }
 
-// Each rank sends to all others, all at once, in two phases.
+// Each rank sends to all others at the same time, in two phases.
 TEST(Transport, BringsEveryWordAndCountsItOnce) {
   for (const Index ranks : {1, 2, 3, 7}) {
     run_ranks(ranks, [&](Transport& transport) {
@@ -70,7 +70,8 @@ TEST(Transport, BringsEveryWordAndCountsItOnce) {
   }
 }
 
-// A long message is several; one of no words is none; one without a phase is not counted.
+// A long message is sent as several. A message of no words is not sent. A message without a phase
+// is not counted.
 TEST(Transport, CountsMessages) {
   const Index most = kMostWordsOfMessage;
   run_ranks(2, [&](Transport& transport) {
@@ -105,9 +106,9 @@ TEST(Transport, GathersWhatEachRankSays) {
   });
 }
 
-// ---- what goes wrong ---------------------------------------------------------------------
+// ---- faults ------------------------------------------------------------------------------
 
-// Rank 0 sends four messages of 8 words to rank 1, of which the third has this fate.
+// Rank 0 sends four messages of 8 words to rank 1. The third suffers `fate`.
 std::string failure_of(Fate fate) {
   LocalOptions options;
   options.fate = [&](Index, Index, std::uint64_t number) {
@@ -135,7 +136,7 @@ std::string failure_of(Fate fate) {
   return "";
 }
 
-// A message that is cut, changed, sent twice or lost is a TransportError, which names both ends.
+// A message that is cut, changed, sent twice or lost causes a TransportError that names both ends.
 TEST(Transport, RefusesWhatCameOtherwise) {
   EXPECT_EQ(failure_of(Fate::arrives), "");
   EXPECT_EQ(failure_of(Fate::is_cut),
@@ -175,7 +176,7 @@ TEST(Transport, RefusesOtherPhasesWordsAndRuns) {
             "rank 1 received from rank 0, message 0 (A2): 8 words of it, expected 7");
 }
 
-// The others wait for a rank that ended, and end, too; the first reason is the caller's.
+// The others wait for a rank that failed, and then fail too. The caller gets the first failure.
 TEST(Transport, EndsAllWhenOneEnds) {
   try {
     run_ranks(4, [](Transport& transport) {
@@ -192,7 +193,7 @@ TEST(Transport, EndsAllWhenOneEnds) {
 }
 
 // The words of a message belong to the sender until they are taken. A sender that gives up while a
-// message is on its way takes them with it: here it overwrites them, as one that frees them may.
+// message is on its way withdraws them. Here it then overwrites them, as freeing them might.
 TEST(Transport, TakesNoWordsOfASenderThatGaveUp) {
   LocalOptions options;
   options.seconds_a_message = 0.3;
@@ -242,7 +243,7 @@ TEST(Transport, GivesUpOnARankThatSaysNothing) {
   }
 }
 
-// Where all say something, those that do not are named.
+// When all ranks must take part in an exchange, the error names the ranks that are missing.
 TEST(Transport, NamesTheRanksThatDoNotSayAnything) {
   const auto failure = [](Index ranks, Index speakers) {
     try {
@@ -262,13 +263,12 @@ TEST(Transport, NamesTheRanksThatDoNotSayAnything) {
   EXPECT_EQ(failure(4, 1), "rank 0 waits for what ranks 1, 2 and 3 say: nothing came in 100 ms");
 }
 
-// Links that take their time: three messages one after the other, while the receiver does
-// something else.
+// Links that take time: three messages follow each other while the receiver does other work.
 TEST(Transport, TakesTheTimeOfItsLinks) {
   LocalOptions options;
   options.seconds_a_message = 0.01;
   options.seconds_a_word = 0.001;
-  const auto start = std::chrono::steady_clock::now();  // before either rank's
+  const auto start = std::chrono::steady_clock::now();  // before the start time of either rank
   run_ranks(
       2,
       [start](Transport& transport) {

@@ -1,5 +1,5 @@
-// A channel whose queue itself fails, as a ring of the kernel may: nothing is thrown where the
-// channel may not throw, and the next request says what happened.
+// A channel with a queue that itself fails, as a ring of the kernel may. Functions that may not
+// throw do not throw, and the next request reports the failure.
 
 #include "memsim/store/channel.hpp"
 
@@ -17,10 +17,10 @@
 namespace redblue {
 namespace {
 
-// Where requests of a broken queue may still move words, as a kernel knows it: so a lost channel
-// leaves that memory alone, and no sanitizer calls it lost.
+// The memory that requests of a broken queue may still write. A lost channel leaves it alone.
+// Keeping the pointers here stops a sanitizer from reporting a leak.
 std::vector<std::byte*>& still_moving() {
-  static auto& all = *new std::vector<std::byte*>;  // to the end of the process
+  static auto& all = *new std::vector<std::byte*>;  // lives until the process ends
   return all;
 }
 
@@ -51,7 +51,7 @@ TEST(Channel, SaysLaterThatItsQueueFailedWhileItWasAbandoned) {
   EXPECT_EQ(error_of_next(channel), ENXIO);
 }
 
-// finish() abandons the channel when a request fails: its own failure is the caller's.
+// finish() abandons the channel when a request fails, and passes the failure to the caller.
 TEST(Channel, FinishesWithTheFailureOfItsQueue) {
   Ledger ledger;
   const std::filesystem::path path = "A.rb";

@@ -1,4 +1,4 @@
-// Layouts of a stored matrix against brute force: every word has one place, a window meets only the
+// Layouts of a stored matrix against brute force. Every word has one place, a window meets only the
 // granules that it shares a word with, and blocks do not overlap.
 
 #include "memsim/store/layout.hpp"
@@ -30,7 +30,8 @@ Cut draw_cut(Random& random) {
   return cut;
 }
 
-// What the files' own functions make of blocks and sizes, or any cuts at all.
+// Returns a layout that the files' own functions make from blocks and sizes, or one with random
+// cuts.
 StoreLayout draw_layout(Random& random) {
   const Index rows = between(random, 1, 40);
   const Index cols = between(random, 1, 40);
@@ -68,7 +69,7 @@ bool meets(const Granule& granule, Range rows, Range columns) {
   return common(granule.rows, rows).size() > 0 && common(granule.columns, columns).size() > 0;
 }
 
-// The granules that the words of a window lie in.
+// Returns the granules that contain the words of a window.
 std::set<Index> numbers(const StoreLayout& layout, Range rows, Range columns) {
   std::set<Index> all;
   for (const Granule& granule : granules_of(layout, rows, columns)) {
@@ -128,8 +129,8 @@ TEST(StoreLayout, AWindowMeetsTheGranulesThatShareAWordWithItAndNoOther) {
   }
 }
 
-// A block's granules are all of it and of nothing else, and lie in the file one behind the other,
-// so that it is one request where a buffer is large enough; blocks of rows follow each other.
+// The granules of a block contain exactly the block, and lie next to each other in the file. So the
+// block is one request if the buffer is large enough. Blocks of rows follow each other.
 TEST(StoreLayout, TheSlotsOfABlockFollowEachOther) {
   Random random(3);
   for (int k = 0; k < kLayouts; ++k) {
@@ -169,7 +170,7 @@ TEST(StoreLayout, GranulesAreOfTheSizeThatWasAskedForAndSlotsOfWholeSectors) {
     SCOPED_TRACE(text(layout) + " asked for " + std::to_string(asked));
     const Index words = layout.rows.piece * layout.columns.piece;
     EXPECT_LE(words, asked);
-    // Even pieces may be half as large in each direction, but for what the block has not.
+    // Even pieces may be half as large in each direction, unless the block itself is smaller.
     EXPECT_GT(4 * words, std::min(asked, layout.rows.block * layout.columns.block));
     if (layout.columns.block <= asked) {
       EXPECT_EQ(layout.columns.piece, layout.columns.block) << "as wide as the block";
@@ -187,7 +188,8 @@ TEST(StoreLayout, GranulesAreOfTheSizeThatWasAskedForAndSlotsOfWholeSectors) {
   }
 }
 
-// No word of a block comes because a word of another one does. Smaller blocks share, whole.
+// A block of a sector or more shares no granule with other blocks. Smaller blocks share whole
+// granules.
 TEST(StoreLayout, ABlockOfASectorOrMoreSharesNoGranule) {
   Random random(5);
   int large = 0;
@@ -223,8 +225,9 @@ TEST(StoreLayout, ABlockOfASectorOrMoreSharesNoGranule) {
   EXPECT_GT(std::min(large, small), kLayouts / 10);
 }
 
-// What takes whole rows is read one after the other, and a granule at hand serves several: so small
-// windows share. Where some are fetched at the same time, the granule would come for each of them.
+// Windows of whole rows are read one after the other, and a cached granule serves several. So small
+// windows share granules. Windows that are fetched at the same time do not, because each of them
+// would read the granule.
 TEST(StoreLayout, WindowsOfWholeRowsShareGranulesUnlessTheyAreReadAhead) {
   const TemporaryDirectory directory;
   const Store store(directory / "store");  // granules of 64 KiB
@@ -259,7 +262,7 @@ TEST(StoreLayout, IsOfAWordOrMore) {
   EXPECT_THROW(static_cast<void>(StoreLayout::for_blocks(-1, 5, {1, 1}, 4096)), ShapeMismatch);
   EXPECT_THROW(static_cast<void>(StoreLayout::row_major(Index{1} << 32, Index{1} << 31, 4096)),
                CountOverflow);
-  // A window without a word may be the first that a matrix is written in.
+  // The first window that is written to a matrix may be empty.
   EXPECT_EQ(StoreLayout::for_blocks(7, 5, {0, 5}, 4096).granules(), 1);
 }
 

@@ -1,6 +1,5 @@
-// A store on disk returns the words that were written, to the bit, or reports that it cannot:
-// whatever the windows, the engine, the granules and the buffers. Its ledger accounts for every
-// byte.
+// A store on disk returns the words that were written, to the bit, or reports that it cannot. This
+// holds for all windows, engines, granules and buffers. Its ledger accounts for every byte.
 
 #include "memsim/store/store.hpp"
 
@@ -51,7 +50,7 @@ namespace fs = std::filesystem;
 using Expect = StoredMatrix::Expect;
 using Life = StoreFile::Life;
 
-constexpr Index kChecksums = 511;  // of a table
+constexpr Index kChecksums = 511;  // in one table
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
@@ -109,7 +108,7 @@ Buffer row_of(StoredMatrix& matrix, Index row) {
   return words;
 }
 
-// What lies in a file, behind the store's back.
+// Reads the bytes of a file directly, without the store.
 std::string bytes_at(const fs::path& path, Index offset, Index size) {
   std::string bytes(static_cast<std::size_t>(size), '\0');
   std::ifstream in(path, std::ios::binary);
@@ -132,7 +131,7 @@ void flip(const fs::path& path, Index offset, int bit = 0) {
   set_bytes(path, offset, byte);
 }
 
-// header, then groups of a table and its granules
+// The file's layout: a header, then groups of a table and its granules.
 Index table_offset(const StoreLayout& layout, Index table) {
   return kSector + table * (kSector + kChecksums * layout.slot_bytes());
 }
@@ -141,12 +140,12 @@ Index granule_offset(const StoreLayout& layout, Index granule) {
          granule % kChecksums * layout.slot_bytes();
 }
 
-// Rows of a sector, each of them a granule.
+// Rows of one sector each. Each row is a granule.
 StoreLayout sector_rows(Index rows) {
   return StoreLayout::row_major(rows, kSectorWords, kSector);
 }
 
-// A closed file of such rows, row i beginning with the word 1024 i.
+// Makes a closed file of such rows. Row i begins with the word 1024 i.
 fs::path make_closed(const TemporaryDirectory& directory, Index rows) {
   Store store(directory / "store", {.direct = false});
   const auto file = store.create("A.rb", sector_rows(rows), Life::lasting);
@@ -199,7 +198,7 @@ StoreLayout draw_layout(Random& random, Index granule_bytes) {
                                  granule_bytes, between(random, 0, 1) == 0 ? 1 : kSectorWords);
 }
 
-// The words of a window in any order, from what is in memory.
+// Returns the words of a window in any order, read from a matrix in memory.
 Buffer expected(const Backing& model, Range rows, Range columns, WordOrder order) {
   Buffer words(static_cast<std::size_t>(rows.size() * columns.size()));
   switch (order) {
@@ -277,7 +276,7 @@ TEST_P(AnyStore, RandomWindowsInAllOrdersAreThoseOfAMatrixInMemory) {
   expect_balanced(store);
 }
 
-// What a machine or a host does with a matrix of a store is what it does with one in memory.
+// A machine and a host can use a matrix of a store exactly like one in memory.
 TEST_P(AnyStore, WordsPassToAndFromSlowMatrices) {
   constexpr Index kRows = 150;
   constexpr Index kCols = 70;
@@ -356,7 +355,7 @@ TEST(Store, BelongsToOneAtATime) {
   const Store after(path);
 }
 
-// Ends a child without running what its parent would.
+// Ends a child process without running the parent's cleanup.
 [[noreturn]] void leave(bool well) {
   ::_exit(well ? 0 : 1);
 }
@@ -367,7 +366,7 @@ bool ended_well(pid_t child) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Does its part in another process, which then waits for its end.
+// Runs `part` in a child process, which then waits to be killed.
 template <class Part>
 pid_t begin_child(const Part& part) {
   int ready[2];
@@ -412,7 +411,7 @@ TEST(Store, BelongsToOneProcess) {
     }
     EXPECT_TRUE(ended_well(child)) << "two processes have it";
   }
-  std::unique_ptr<Store> others;  // dies with the process
+  std::unique_ptr<Store> others;  // destroyed when the process ends
   const pid_t child = begin_child([&] { others = std::make_unique<Store>(path); });
   EXPECT_THROW(const Store store(path), StoreError);
   kill_child(child);
@@ -439,7 +438,7 @@ TEST(Store, FilesLiveAsLongAsTheyAreToldTo) {
   EXPECT_FALSE(fs::exists(store.path("f.rb")));
   EXPECT_FALSE(fs::exists(store.path("p.run.rb")));
   EXPECT_EQ(store.names(), (std::vector<std::string>{"l", "p"}));
-  {  // who is opened stays; so does the other where the rename is refused
+  {  // an opened file stays, and so does the target of a refused rename
     const auto opened = store.open("l.rb");
     fs::create_directory(store.path("taken.rb"));
     const auto promoted = store.create("q.run.rb", layout, Life::temporary);
@@ -452,7 +451,7 @@ TEST(Store, FilesLiveAsLongAsTheyAreToldTo) {
   EXPECT_FALSE(fs::exists(store.path("q.run.rb"))) << "temporary, as it does not stay";
 }
 
-// A fresh one in the place of another has none of its words.
+// A new file that replaces another does not contain its words.
 TEST(Store, FilesTakeThePlaceOfOthers) {
   const TemporaryDirectory directory;
   Store store(directory / "store");
@@ -475,7 +474,7 @@ TEST(Store, HasTwoBuffersOfWholeSectorsOrMore) {
   EXPECT_THROW(const Store store(path, {.granule_bytes = 0}), ShapeMismatch);
   EXPECT_THROW(const Store store(path, {.granule_bytes = 5000}), ShapeMismatch);
   EXPECT_THROW(const Store store(path, {.granule_bytes = -4096}), ShapeMismatch);
-  // Buffers of at least a granule, whatever was asked for.
+  // A buffer holds at least a granule, whatever size was requested.
   for (const Index buffer_bytes : {Index{0}, Index{1}, Index{4097}, Index{70000}}) {
     Store store(path, {.granule_bytes = 8192, .depth = 2, .buffer_bytes = buffer_bytes});
     const auto file = store.create("A.rb", StoreLayout::row_major(6, 2048, 8192), Life::temporary);
@@ -508,7 +507,7 @@ TEST(Store, IntermediatesAreRemovedOrKeptAndClosed) {
   StoreWorkspace workspace(store);
   use(workspace);
   EXPECT_FALSE(fs::exists(running)) << "removed when it dies";
-  use(workspace);  // by the same name again
+  use(workspace);  // with the same name again
   workspace.finish();
   EXPECT_TRUE(fs::is_empty(store.directory()));
   {
@@ -575,7 +574,7 @@ TEST(Store, RemovesWhatAKilledRunLeft) {
   EXPECT_EQ(store.open("A.rb")->rows(), 2);
 }
 
-// The bytes of files in the directory that have no name, which this process has open.
+// Returns the bytes of nameless files in the directory that this process has open.
 Index nameless_bytes(const fs::path& directory) {
   Index bytes = 0;
   const std::string inside = fs::canonical(directory).string() + "/";
@@ -602,7 +601,7 @@ TEST(Store, SaysHowMuchRoomIsMissing) {
     EXPECT_EQ(error.code(), std::errc::no_space_on_device);
     const std::string message = error.what();
     expect_parts(message, {store.directory().string(), " bytes free", " more for this run"});
-    // It says both numbers; others use the disk, too.
+    // The message gives both numbers. The tolerance allows for other users of the disk.
     const auto number_after = [&](const std::string& text) {
       return std::stod(message.substr(message.find(text) + text.size()));
     };
@@ -616,7 +615,7 @@ TEST(Store, SaysHowMuchRoomIsMissing) {
   EXPECT_EQ(nameless_bytes(store.directory()), 0);
 }
 
-// What is reserved is taken at once, and each file that comes takes its part of it.
+// Reserved room is taken at once, and each new file takes its part from it.
 TEST(Store, FilesTakeTheirPartOfTheRoomThatWasReserved) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "store";
@@ -633,7 +632,7 @@ TEST(Store, FilesTakeTheirPartOfTheRoomThatWasReserved) {
     const auto first = store.create("1.rb", layout, Life::temporary);
     EXPECT_EQ(static_cast<Index>(fs::file_size(store.path("1.rb"))), bytes);
     EXPECT_EQ(nameless_bytes(path), 2 * bytes);
-    store.reserve(bytes);  // in place of the former
+    store.reserve(bytes);  // replaces the earlier reservation
     EXPECT_EQ(nameless_bytes(path), bytes);
     const auto second = store.create("2.rb", layout, Life::temporary);
     const auto third = store.create("3.rb", layout, Life::temporary);  // more than was reserved
@@ -675,7 +674,7 @@ TEST(Store, SaysWhyItsRequestsAreOtherThanTheyMightBe) {
   }
 }
 
-// Holds one read back when it has ended, and lets it go when told to.
+// Holds a read back when it has ended, and releases it on request.
 class Gate {
  public:
   [[nodiscard]] MakeQueue around(MakeQueue make) {
@@ -731,11 +730,11 @@ class Gate {
   State state_ = State::open;
 };
 
-// Each of them has some rows of a shared matrix, in granules of their own, and reads others that
-// nobody writes; what is at hand changes between them all the time.
+// Each thread has some rows of a shared matrix, in separate granules. It also reads other rows that
+// do not change. The cached granules change between the threads all the time.
 TEST(Store, ServesSeveralThreads) {
   constexpr Index kThreads = 4;
-  constexpr Index kRows = 24;  // of each
+  constexpr Index kRows = 24;  // of each thread
   constexpr Index kCols = 200;
   constexpr int kMoves = kSanitized ? 40 : 120;
   const TemporaryDirectory directory;
@@ -778,7 +777,7 @@ TEST(Store, ServesSeveralThreads) {
     shared->seal();
     expect_balanced(store);
   }
-  // A granule that is read in part, while another thread writes it, is never at hand as it was.
+  // A granule read in part while another thread writes it is never cached with its old words.
   for (const bool whole : {false, true}) {
     Gate gate;
     Store store(directory / "store",
@@ -804,8 +803,8 @@ TEST(Store, ServesSeveralThreads) {
   }
 }
 
-// Whichever of many requests in flight fails: it is told once, the others end, and what was not
-// written is never taken for what should have been.
+// Any of many requests in flight may fail. The failure is reported once, and the other requests
+// end. Words that were not written are never taken for the new words.
 TEST(Store, GoesOnAfterARequestThatFailed) {
   constexpr Index kRows = 20;
   const TemporaryDirectory directory;
@@ -814,7 +813,7 @@ TEST(Store, GoesOnAfterARequestThatFailed) {
   for (Index k = 0; k < kRows; ++k) {
     for (const bool reads : {true, false}) {
       Faults faults({.kind = Fault::eio,
-                     .which = reads ? k : 1 + kRows + k,  // the header and the old words before
+                     .which = reads ? k : 1 + kRows + k,  // header and old words first
                      .of = reads ? Fault::Of::reads : Fault::Of::writes});
       Store store(directory / "store", {.direct = false,
                                         .granule_bytes = kSector,
@@ -938,7 +937,7 @@ StoreBytes operator-(StoreBytes a, const StoreBytes& b) {
   return a += minus;
 }
 
-// Whole blocks move as they are, each in as few requests as its buffers allow.
+// Whole blocks move without extra bytes, each in the fewest requests that the buffers allow.
 TEST(StoreLedger, WholeBlocksMoveOnceAndOnlyThey) {
   constexpr Index kGranule = 8192;
   const TemporaryDirectory directory;
@@ -991,7 +990,8 @@ TEST(StoreLedger, WholeBlocksMoveOnceAndOnlyThey) {
   }
 }
 
-// A part of a granule brings all of it, once while it is at hand; what was never written, nothing.
+// Reading a part of a granule reads all of it, once while it is cached. A granule that was never
+// written needs no read.
 TEST(StoreLedger, PartsOfGranulesAreItemised) {
   const TemporaryDirectory directory;
   Store store(directory / "store", {.granule_bytes = kSector});
@@ -1023,11 +1023,11 @@ TEST(StoreLedger, PartsOfGranulesAreItemised) {
   EXPECT_EQ(bytes.moved, 0);
 
   before = now();
-  for (const Index i : {3, 2, 3}) {  // all in memory
+  for (const Index i : {3, 2, 3}) {  // all cached
     matrix.write({i, i + 1}, {0, 500}, WordOrder::rows, numbered(500));
   }
   EXPECT_EQ((now().written - before.written).moved, 0);
-  matrix.write({4, 5}, {0, 500}, WordOrder::rows, numbered(500));  // another: out with it
+  matrix.write({4, 5}, {0, 500}, WordOrder::rows, numbered(500));  // writes out rows 2 and 3
   bytes = now().written - before.written;
   EXPECT_EQ(bytes.words, 4 * 2000);
   EXPECT_EQ(bytes.at_hand, 4 * 2000);
@@ -1037,7 +1037,7 @@ TEST(StoreLedger, PartsOfGranulesAreItemised) {
   EXPECT_EQ((now().read - before.read).moved, kSector);
   expect_balanced(store);
 
-  // A matrix that has no file yet is read as one that has.
+  // A matrix without a file is counted like one with a file.
   before = now();
   const SlowMatrix F = store.matrix("F", store.fresh("F.rb", 3, 4, Life::temporary));
   Buffer fresh(12);
@@ -1047,7 +1047,7 @@ TEST(StoreLedger, PartsOfGranulesAreItemised) {
   EXPECT_EQ(bytes.at_hand, 12 * kWord);
 }
 
-// What was cut short goes on where it was cut, and what moved twice is said.
+// A request that was cut short resumes where it was cut, and bytes that moved twice are reported.
 TEST(StoreLedger, SaysWhatMovedTwice) {
   constexpr Index kGranules = 16;
   const TemporaryDirectory directory;
@@ -1077,8 +1077,8 @@ TEST(StoreLedger, SaysWhatMovedTwice) {
 
 // ---- Files -------------------------------------------------------------------------------
 
-// Opening it, or reading all of it back, finds any bit that is not as it was; and the one that has
-// to do with granules says where.
+// Opening a file, or reading all of it, finds any changed bit. A message about granules gives the
+// offset.
 TEST(StoredFile, AFlippedByteIsFoundWhereverItIs) {
   constexpr Index kRows = 3;
   const TemporaryDirectory directory;
@@ -1096,7 +1096,7 @@ TEST(StoredFile, AFlippedByteIsFoundWhereverItIs) {
   ASSERT_EQ(size, (1 + 1 + kRows) * kSector);
   std::set<Index> places;
   for (Index byte = 0; byte < 100; ++byte) {
-    places.insert(byte);                    // the header, and some of what is behind it
+    places.insert(byte);                    // the header, and some of the bytes behind it
     places.insert(kSector + byte);          // the checksums of granules
     places.insert(2 * kSector - 1 - byte);  // and of the table
   }
@@ -1125,7 +1125,7 @@ TEST(StoredFile, AFlippedByteIsFoundWhereverItIs) {
   EXPECT_EQ(store.open("A.rb")->matrix()->verify().granules, kRows) << "all is back";
 }
 
-// A table as it once was agrees with itself, and is not what the header or the memory knows.
+// An old copy of a table is consistent in itself, but differs from the header or from memory.
 TEST(StoredFile, AnOutdatedTableIsFound) {
   constexpr Index kRows = 4;
   const TemporaryDirectory directory;
@@ -1138,7 +1138,7 @@ TEST(StoredFile, AnOutdatedTableIsFound) {
     const auto file = store.open("A.rb");
     file->matrix()->write({1, 2}, {0, kSectorWords}, WordOrder::rows, numbered(kSectorWords));
     file->matrix()->close();
-    // While it is open: what is in memory is not believed.
+    // While the file is open, verify() does not rely on the copy in memory.
     const std::string table = bytes_at(path, kSector, kSector);
     set_bytes(path, kSector, old.substr(kSector, kSector));
     expect_parts(message_of<StoreError>([&] { file->matrix()->verify(); }),
@@ -1147,7 +1147,7 @@ TEST(StoredFile, AnOutdatedTableIsFound) {
     EXPECT_EQ(file->matrix()->verify().granules, kRows);
   }
   const std::string now = everything();
-  // The table alone, and with the granule that it is of.
+  // The table alone, and the table together with its granule.
   for (const bool with_granule : {false, true}) {
     set_bytes(path, 0, now);
     set_bytes(path, kSector, old.substr(kSector, kSector));
@@ -1162,7 +1162,7 @@ TEST(StoredFile, AnOutdatedTableIsFound) {
   EXPECT_NO_THROW(store.open("A.rb")->matrix()->verify());
 }
 
-// A checksum is of a granule's place, too, and of its words as they are now.
+// A checksum covers the granule's place and its present words.
 TEST(StoredFile, ExchangedAndOutdatedGranulesAreFound) {
   constexpr Index kRows = 4;
   const TemporaryDirectory directory;
@@ -1191,7 +1191,7 @@ TEST(StoredFile, ExchangedAndOutdatedGranulesAreFound) {
     set(2, third);
     EXPECT_EQ(file->matrix()->verify().granules, kRows);
   }
-  // Also where two have the same words: each is of its own place.
+  // Two granules with equal words also have different checksums, because their places differ.
   {
     const auto file = store.open("A.rb");
     put(*file->matrix(), Buffer(kRows * kSectorWords, 1.5F));
@@ -1212,7 +1212,8 @@ TEST(StoredFile, ExchangedAndOutdatedGranulesAreFound) {
   }
 }
 
-// The same words in the same layout have one fingerprint, however they came; others have another.
+// Equal words in the same layout have one fingerprint, however they were written. Other words have
+// another fingerprint.
 TEST(StoredFile, FingerprintsAreOfTheWords) {
   Random random(3);
   const TemporaryDirectory directory;
@@ -1232,7 +1233,7 @@ TEST(StoredFile, FingerprintsAreOfTheWords) {
   RamBacking model(60, 90);
   model.write({0, 60}, {0, 90}, words);
   const std::uint64_t in_parts = fingerprint_of([&](StoredMatrix& matrix) {
-    put(matrix, draw_words(random, 60 * 90));  // what was there before does not count
+    put(matrix, draw_words(random, 60 * 90));  // earlier words do not count
     for (const Range J : blocks(90, 7)) {
       for (const Range I : blocks(60, 11)) {
         matrix.write(I, J, WordOrder::tile, expected(model, I, J, WordOrder::tile));
@@ -1240,7 +1241,7 @@ TEST(StoredFile, FingerprintsAreOfTheWords) {
     }
   });
   EXPECT_EQ(in_parts, whole);
-  // Nor does what else went through the buffers.
+  // Other words that went through the buffers do not count either.
   put(*store.create("B.rb", sector_rows(1024), Life::temporary)->matrix(),
       draw_words(random, 1024 * kSectorWords));
   EXPECT_EQ(fingerprint_of([&](StoredMatrix& matrix) { put(matrix, words); }), whole);
@@ -1274,7 +1275,8 @@ TEST(StoredFile, GranulesLargerThanTheBuffersAreRefused) {
   EXPECT_FALSE(fs::exists(path / "B.rb"));
 }
 
-// After a run that was killed, what was flushed is there, and what was not is never taken for it.
+// After a run was killed, flushed words can be read, and unflushed words are never taken for
+// written ones.
 TEST(StoredFile, LeftOpenIsOpenedByWhoAsksForIt) {
   constexpr Index kRows = 6;
   const TemporaryDirectory directory;
@@ -1346,7 +1348,7 @@ TEST(StoredFile, TruncatedForeignAndNewerFilesAreRefused) {
   EXPECT_EQ(row_of(*store.open("A.rb")->matrix(), 2)[0], 2 * kSectorWords);
 }
 
-// It reads all that is in the file, and believes nothing that is in memory.
+// verify() reads everything in the file, and does not rely on memory.
 TEST(StoredFile, VerifyFindsWhatNobodyReads) {
   constexpr Index kRows = 4;
   const TemporaryDirectory directory;
@@ -1360,7 +1362,7 @@ TEST(StoredFile, VerifyFindsWhatNobodyReads) {
     closed ? matrix.close() : matrix.flush();
     for (const Index offset : {Index{0}, Index{80}, kSector - 1, kSector, kSector + 24,
                                2 * kSector - 1, 2 * kSector, 5 * kSector + 7, 6 * kSector - 1}) {
-      static_cast<void>(row_of(matrix, 6));  // the last granule is at hand
+      static_cast<void>(row_of(matrix, 6));  // caches the last granule
       flip(path, offset);
       const std::string message = message_of<StoreError>([&] { matrix.verify(); });
       expect_parts(message, {path.string(),
@@ -1372,7 +1374,7 @@ TEST(StoredFile, VerifyFindsWhatNobodyReads) {
   }
 }
 
-// Bytes that came from disks for this process.
+// Returns the bytes that were read from disks for this process.
 Index bytes_from_disks() {
   std::ifstream io("/proc/self/io");
   std::string what;
@@ -1384,7 +1386,8 @@ Index bytes_from_disks() {
   return 0;
 }
 
-// Also where requests go through the system's cache, which has it all when it was just written.
+// Words are read back from the disk, even if requests go through the system's cache, which holds
+// all words just after they were written.
 TEST(StoredFile, IsReadBackFromTheDisk) {
   constexpr Index kRows = 256;
   const TemporaryDirectory directory;
@@ -1392,7 +1395,7 @@ TEST(StoredFile, IsReadBackFromTheDisk) {
   const auto file = store.create("A.rb", sector_rows(kRows), Life::lasting);
   put(*file->matrix(), numbered(kRows * kSectorWords));
   file->matrix()->close();
-  // Whether this system tells.
+  // Checks whether this system reports reads.
   const Descriptor other(::open(store.path("A.rb").c_str(), O_RDONLY | O_CLOEXEC));
   ASSERT_EQ(::posix_fadvise(other.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
   Index before = bytes_from_disks();
@@ -1418,7 +1421,7 @@ TEST(StoredFile, WrittenAfterItWasClosedIsLeftOpen) {
     EXPECT_NE(file->matrix()->fingerprint(), 0U);
   }
   EXPECT_NO_THROW(static_cast<void>(store.open("A.rb"))) << "reading changes nothing";
-  for (const Index columns : {kSectorWords, Index{1}}) {  // a granule, or some of it
+  for (const Index columns : {kSectorWords, Index{1}}) {  // a whole granule, or a part of it
     {
       const auto file = store.open("A.rb");
       file->matrix()->write({1, 2}, {0, columns}, WordOrder::rows,
@@ -1436,8 +1439,8 @@ TEST(StoredFile, WrittenAfterItWasClosedIsLeftOpen) {
   EXPECT_EQ(row_of(*store.open("A.rb")->matrix(), 1)[0], -5);
 }
 
-// Each window in granules of its own: who is killed while it writes one harms no other. Windows
-// begin at multiples of the first one's rows; or anywhere, where rows are apart.
+// Each window has separate granules, so killing a process that writes one window harms no other.
+// Windows begin at multiples of the first window's rows, or anywhere if rows are apart.
 void harms_no_other(StoreFile::Use::Apart apart, Index first, Index granules) {
   const TemporaryDirectory directory;
   const fs::path path = directory / "store";
@@ -1473,8 +1476,8 @@ TEST(StoredFile, WindowsApartHarmNoOther) {
 
 // ---- Tables ------------------------------------------------------------------------------
 
-// Of more tables than are kept in memory each is what it was when it comes back; and one that
-// changes meanwhile is found.
+// The file has more tables than memory keeps. Each table returns unchanged, and a table that was
+// changed in the file meanwhile is found.
 TEST(StoredTables, MayLeaveMemory) {
   constexpr Index kTables = 11;
   constexpr Index kRows = (kTables - 1) * kChecksums + 100;
@@ -1508,7 +1511,7 @@ TEST(StoredTables, MayLeaveMemory) {
   };
   expect_all();
   expect_balanced(store);
-  // Table 0 is on disk alone by now: as it was before it changed, it is found.
+  // Table 0 is only on disk by now. An old copy of it is detected.
   const std::string old = bytes_at(store.path("A.rb"), table_offset(layout, 0), kSector);
   const auto touch = [&](Index table) {
     const Index row = table * kChecksums;
@@ -1533,7 +1536,7 @@ TEST(StoredTables, MayLeaveMemory) {
   expect_all();
 }
 
-// Granules on both sides of a table come apart; all others together.
+// Granules on both sides of a table need separate requests. All others are read together.
 TEST(StoredTables, CutRequests) {
   constexpr Index kRows = 2 * kChecksums + 10;
   const TemporaryDirectory directory;

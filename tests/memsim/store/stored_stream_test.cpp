@@ -1,4 +1,4 @@
-// Streams over matrices of a store, whose reads run in other threads: the same tiles, counts and
+// Streams over matrices of a store, with reads in other threads, give the same tiles, counts and
 // peak as over main memory. A stream that fails, or is left early, leaves no read running.
 
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace {
 
 constexpr Index kRow = kSectorWords;  // a row is a granule
 
-// A store with matrices whose words are their places.
+// A store with matrices in which each word is its own index.
 class Numbered {
  public:
   explicit Numbered(StoreOptions options = {.granule_bytes = kSector})
@@ -43,7 +43,7 @@ class Numbered {
     file->matrix()->flush();
     return made;
   }
-  // Makes a row of such a matrix, of a granule each, another than was written.
+  // Changes a byte of a row in the file. Each row must be one granule.
   void damage(const std::string& name, Index row) const {
     std::fstream file(store_.path(name + ".rb"), std::ios::binary | std::ios::in | std::ios::out);
     file.seekp((2 + row) * kSector);  // behind the header and a table
@@ -57,7 +57,7 @@ class Numbered {
   Store store_;
 };
 
-// What a walk over some of the blocks sees, and leaves.
+// The tiles, counts and peak of a walk over some of the blocks, and the words live after it.
 struct Walk {
   Buffer words;
   IoCount io;
@@ -122,7 +122,7 @@ TEST(StoredStream, IsThatOverMainMemoryAlsoWhereItIsLeftEarly) {
 
 constexpr Index kRows = 8;
 
-// The rows that it comes to; then what it throws.
+// Counts the rows until the error. Returns the message of the error.
 template <class Error>
 std::string walk_until_it_throws(Machine& machine, const SlowMatrix& A, Index depth, Index& rows) {
   rows = 0;
@@ -157,7 +157,7 @@ TEST(StoredStream, ThrowsWhenItComesToABlockThatFailed) {
   }
 }
 
-// They were moved, whether anybody used them or not; what failed was not.
+// Blocks that arrived were moved, whether or not they were used. The failed block was not.
 TEST(StoredStream, CountsWhatArrivedBehindABlockThatFailed) {
   constexpr Index kDamaged = 4;
   for (Index depth = 1; depth <= 6; ++depth) {
@@ -196,7 +196,7 @@ TEST(StoredStream, LeftBeforeABlockThatFailsNeedsItNot) {
   }
 }
 
-// Also reads that go on ahead ask first.
+// Reads ahead also call the hook before they begin.
 TEST(StoredStream, StopsBeforeAnyWindow) {
   struct Stopped : std::runtime_error {
     Stopped() : std::runtime_error("stopped") {}
@@ -224,7 +224,7 @@ TEST(StoredStream, StopsBeforeAnyWindow) {
   }
 }
 
-// Reads take their time to come back.
+// A queue with slow reads.
 class SlowReads final : public TransferQueue {
  public:
   explicit SlowReads(std::unique_ptr<TransferQueue> inner) : inner_(std::move(inner)) {}
@@ -241,8 +241,8 @@ class SlowReads final : public TransferQueue {
   std::unique_ptr<TransferQueue> inner_;
 };
 
-// Tiles come and go beside streams until memory is in pieces and they slide together: the words
-// that are on their way arrive where their tiles are then.
+// Other tiles come and go during two streams, until memory is fragmented and tiles slide together.
+// Words on their way arrive where their tiles are then.
 TEST(StoredStreams, ArriveWhereTheirTilesAreAlsoWhenThoseSlide) {
   constexpr Index kM = Index{1} << 17;
   constexpr Index kCols = 300;
@@ -264,7 +264,7 @@ TEST(StoredStreams, ArriveWhereTheirTilesAreAlsoWhenThoseSlide) {
       }
       while (b.begin_read()) {
       }
-      // Before they are waited for, and before they are used.
+      // First before the tiles are awaited, then before they are used.
       for (int k = 0; k < 12; ++k) {
         if (k == 6) {
           a.await();
@@ -299,7 +299,7 @@ TEST(StoredStreams, ArriveWhereTheirTilesAreAlsoWhenThoseSlide) {
           ASSERT_EQ(b.present()(j, i), word);
         }
       }
-      // Room for what comes next.
+      // Makes room for the next tiles.
       a.drop();
       b.drop();
       while (machine.capacity() - machine.live() < 6 * step * kCols) {

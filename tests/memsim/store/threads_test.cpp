@@ -1,5 +1,4 @@
-// Threads: tasks begin in order, as many at the same time as the limit permits, and none is left
-// undone.
+// Threads: tasks begin in order, up to the limit at the same time, and every task is done.
 
 #include "memsim/store/threads.hpp"
 
@@ -28,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Where so many have to meet; whoever waits for too long goes on alone.
+// A point where `members` threads meet. A thread that waits too long gives up.
 class Meeting {
  public:
   explicit Meeting(int members) : missing_(members) {}
@@ -74,22 +73,23 @@ TEST(Threads, DoAsMuchAtTheSameTimeAsThereIs) {
   }
 }
 
-// Also when some are idle and others busy: a task never waits for one that waits for it.
+// A task never waits for another task that waits for it, even if some threads are idle and others
+// busy.
 TEST(Threads, ThatAreIdleAreNotCountedOnTwice) {
   Threads threads;
   for (int round = 0; round < 200; ++round) {
-    const auto meeting = std::make_shared<Meeting>(4);  // three tasks, and who gives them
+    const auto meeting = std::make_shared<Meeting>(4);  // three tasks and their giver
     for (int k = 0; k < 3; ++k) {
       threads.give([meeting] { EXPECT_TRUE(meeting->join()); });
     }
     ASSERT_TRUE(meeting->join());
     if (round % 3 == 0) {
-      std::this_thread::sleep_for(100us);  // some of them idle
+      std::this_thread::sleep_for(100us);  // some threads are idle
     }
   }
 }
 
-// Whoever is idle and whoever just ends: what is given is done, without anything given after it.
+// Every task is done, even if no task follows it, whichever threads are idle or just ending.
 TEST(Threads, DoWhatTheyAreGivenAlsoWhereNothingFollows) {
   constexpr int kRounds = kSanitized ? 2000 : 10000;
   std::mutex mutex;
@@ -144,8 +144,8 @@ TEST(Threads, AreAtMostSoMany) {
   EXPECT_EQ(static_cast<int>(seen.size()), kThreads);
 }
 
-// Where the system has no more threads, those that there are do all the work; where there is none,
-// that is an error. In a process of its own, which may have no more threads than it has.
+// If the system refuses more threads, the existing ones do all the work. Without any thread, that
+// is an error. Runs in its own process, which may have no further threads.
 TEST(Threads, ThatCannotBeStartedAreDoneWithout) {
   const auto refuse_more = [] {
     constexpr unsigned kNobody = 65534;  // the limit does not hold for root
