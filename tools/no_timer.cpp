@@ -1,6 +1,6 @@
-// Highway's library, in the version of Debian 12, measures how fine the processor's timer is while
-// it is loaded: 5 of the 12 milliseconds of a start. That is for benchmarks, of which the command
-// has none, and this function replaces it.
+// Replaces a function of Highway, as packaged in Debian 12, that measures the resolution of the
+// processor's timer at load. The measurement takes 5 of the 12 milliseconds of a start. Only
+// benchmarks need it, and the command has none.
 
 #include <cstdint>
 

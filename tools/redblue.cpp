@@ -1,4 +1,4 @@
-// The redblue command. As a rank of an MPI job it becomes redblue-mpi, which is beside it.
+// The redblue command. As a rank of an MPI job it becomes redblue-mpi from the same directory.
 
 #include "tools/commands/redblue.hpp"
 
@@ -16,12 +16,13 @@
 
 namespace {
 
-// mpirun says so to each process that it starts.
+// mpirun sets this variable for each process that it starts.
 bool is_rank_of_a_job() {
   return redblue::variable("OMPI_COMM_WORLD_SIZE") != nullptr;
 }
 
-// What is printed without a run is the same on each rank: the first one prints it.
+// Returns whether all ranks would print the same text, because they run no kernel. Then only the
+// first rank prints it.
 bool is_printed_once(std::span<char* const> words) {
   constexpr std::array<std::string_view, 4> kSubcommands = {"list", "count", "bounds", "plan"};
   constexpr std::array<std::string_view, 3> kFlags = {"--help", "-h", "--version"};
@@ -39,7 +40,8 @@ bool is_first_rank() {
   return rank == nullptr || std::string_view(rank) == "0";
 }
 
-// Returns where it cannot become that program. Of the working directory it takes none.
+// Replaces this process by redblue-mpi. Returns only if that fails. Uses the directory of this
+// program, not the working directory.
 void become_rank(char** argv) {
   std::error_code error;
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);

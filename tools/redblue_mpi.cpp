@@ -15,7 +15,7 @@ namespace {
 bool all_failed_at_start(redblue::MpiJob& job) {
   try {
     return job.all_failed_at_start();
-  } catch (const std::exception&) {  // the failure before it is the one to say
+  } catch (const std::exception&) {  // the earlier failure is the one to report
     return false;
   }
 }
@@ -38,8 +38,8 @@ int main(int argc, char** argv) {
     }
     return code;
   }
-  // What several ranks find wrong the first of them says, and ends the others before they say it,
-  // too. On a busy machine that takes tenths of a second.
+  // Several ranks may find the same error. Rank 0 reports first and ends the job, before the others
+  // report. On a busy machine that takes tenths of a second, so higher ranks wait longer.
   constexpr redblue::Index kMost = 10;
   std::this_thread::sleep_for(std::chrono::milliseconds(400) * std::min(rank, kMost));
   const bool named = rank == 0 || failure->starts_with("rank ");

@@ -1,7 +1,6 @@
 #pragma once
-// A program that has commands as functions, such as an interpreter of Python. What a command prints
-// goes to the caller and not to the streams of the process; and the caller, not a signal, asks it
-// to end.
+// Lets a program, such as a Python interpreter, call commands as functions. Output goes to the
+// caller and not to the streams of the process. The caller, not a signal, asks a command to stop.
 
 #include <atomic>
 #include <functional>
@@ -11,16 +10,16 @@
 namespace redblue {
 
 struct Caller {
-  std::string data;                // what a person has on standard output
-  std::string table, csv;          // the other forms of a report whose JSON is in `data`
+  std::string data;                // the command's standard output
+  std::string table, csv;          // the same report in other formats, when `data` is JSON
   std::vector<std::string> words;  // the lines of standard error
-  std::atomic<bool> stop = false;  // set by any thread: what works throws Interrupted soon
-  // Between the two no thread of the program changes the environment of the process. Each may wait
-  // for the program.
+  std::atomic<bool> stop = false;  // set by any thread; the work then throws Interrupted
+  // hold_environment() stops all threads of the program from changing the environment of the
+  // process, until release_environment(). Both may wait for the program.
   std::function<void()> hold_environment, release_environment;
 };
 
-// While it lives, what this thread does is for the caller, which must outlive it.
+// While an object lives, commands on this thread work for `caller`, which must outlive the object.
 class CalledBy {
  public:
   explicit CalledBy(Caller& caller);
@@ -29,11 +28,11 @@ class CalledBy {
   ~CalledBy();
 };
 
-// The program that this thread works for; null: none, and a person typed the command.
+// Returns the program that this thread works for; null if the command was typed.
 Caller* caller();
 
-// While it lives, nobody changes the environment of the process, which libraries read. Not while
-// another one of this thread lives.
+// While an object lives, the calling program does not change the environment, so libraries can read
+// it safely. Without a caller it has no effect. Requires: this thread holds no other such object.
 class UnchangedEnvironment {
  public:
   UnchangedEnvironment();

@@ -25,7 +25,7 @@ TextOption::TextOption(CLI::App& app, const std::string& flags, const std::strin
                        const std::string& type, std::string_view group, bool repeats)
     : flag_(flags.substr(flags.find("--"))),
       option_(app.add_option(flags)->description(help)->type_name(type)) {
-  // All texts are kept in any case, for get() to count them.
+  // In both policies CLI11 keeps all texts, so that get() can count them.
   option_->expected(1)->multi_option_policy(repeats ? CLI::MultiOptionPolicy::TakeAll
                                                     : CLI::MultiOptionPolicy::TakeLast);
   if (!group.empty()) {

@@ -1,5 +1,5 @@
 #pragma once
-// The frame of the `redblue` command, shared by all subcommands.
+// Building blocks of the `redblue` command, shared by all subcommands.
 
 #include <functional>
 #include <map>
@@ -20,23 +20,23 @@ namespace redblue {
 class Transport;
 struct Arrays;
 
-// Adds a subcommand with the --help and --version of all commands.
+// Adds a subcommand, with the --help and --version that all commands have.
 CLI::App& add_subcommand(CLI::App& app, const std::string& name, const std::string& help);
 
-// An option of a subcommand. Options are taken as text and parsed by their subcommand, so that a
-// message can name the culprit.
+// An option with a value. The value is kept as text and parsed by the subcommand, so that a message
+// can name the option and its text.
 class TextOption {
  public:
-  // `flags` is "--out", or "-o,--out" with a short flag in front. Help shows options of one group
-  // together. One that repeats may be given several times.
+  // `flags` is "--out", or "-o,--out" with a short flag first. The help shows options by `group`.
+  // An option that `repeats` may be given several times.
   TextOption(CLI::App& app, const std::string& flags, const std::string& help,
              const std::string& type, std::string_view group = {}, bool repeats = false);
 
   [[nodiscard]] const std::string& flag() const { return flag_; }
-  // Throws: UsageError for a flag that is given several times.
+  // Throws: UsageError if the flag is given several times.
   [[nodiscard]] std::optional<Given> get() const;
   [[nodiscard]] std::vector<Given> all() const;
-  // The parts between commas, of all occurrences.
+  // Returns the comma-separated parts of all occurrences.
   [[nodiscard]] std::vector<Given> items() const;
 
  private:
@@ -50,14 +50,14 @@ class Switch {
   Switch(CLI::App& app, const std::string& flag, const std::string& help,
          std::string_view group = {});
   [[nodiscard]] bool get() const { return from().has_value(); }
-  // The flag, for messages; nothing if it is not set.
+  // Returns the flag, for messages; empty if it is not given.
   [[nodiscard]] std::optional<std::string> from() const;
 
  private:
   CLI::Option* option_;
 };
 
-// A word that a subcommand requires, without a flag: its kernel, its file.
+// A required positional argument, such as a kernel or a file.
 class Argument {
  public:
   Argument(CLI::App& app, const std::string& name, const std::string& help);
@@ -67,7 +67,7 @@ class Argument {
   CLI::Option* option_;
 };
 
-// Such a word that may be left out.
+// An optional positional argument.
 class OptionalArgument {
  public:
   OptionalArgument(CLI::App& app, const std::string& name, const std::string& help);
@@ -77,7 +77,7 @@ class OptionalArgument {
   CLI::Option* option_;
 };
 
-// Several such words: its directories, its files.
+// One or more positional arguments, such as directories or files.
 class ArgumentList {
  public:
   ArgumentList(CLI::App& app, const std::string& name, const std::string& help);
@@ -87,23 +87,23 @@ class ArgumentList {
   CLI::Option* option_;
 };
 
-// The words that ask for the same, from the subcommand's name on. A flag
-// that has a value, and is in `instead`, has the value there.
+// Returns the words of this command line, starting with the subcommand's name. Flags in `instead`
+// get the value given there.
 std::vector<std::string> command_words(const CLI::App& app,
                                        const std::map<std::string, std::string>& instead = {});
-// The same as a shell takes it, on one line, after the program's name: the command that made a
-// file.
+// Returns the whole command line on one line, quoted for a shell and starting with the program's
+// name. Files record it as the command that made them.
 std::string command_line(const CLI::App& app);
 
-// The name of the program that a subcommand is of.
+// Returns the name of the program that has this subcommand.
 std::string program_name(const CLI::App& app);
 
 enum class Format { table, json, csv };
 // Throws: UsageError.
 Format parse_format(const TextOption& option);
 
-// Each adds its subcommand to the application. The action runs once all is parsed, prints its data
-// on standard output and returns the exit code.
+// Each function adds its subcommand to the application. The returned action runs after parsing,
+// prints its data to standard output and returns the exit code.
 using Action = std::function<int()>;
 Action add_list(CLI::App& app);
 Action add_info(CLI::App& app);
@@ -112,8 +112,8 @@ Action add_plan(CLI::App& app);
 Action add_curve(CLI::App& app);
 Action add_history(CLI::App& app);
 Action add_count(CLI::App& app);
-// `transport`: of the job of which this process is a rank; null: of none. `arrays`: of a program
-// that calls; null: none.
+// `transport` belongs to the MPI job in which this process is a rank; null outside a job. `arrays`
+// belongs to a calling program; null without one.
 Action add_run(CLI::App& app, Transport* transport, Arrays* arrays);
 Action add_store(CLI::App& app);
 Action add_measure(CLI::App& app);

@@ -23,7 +23,7 @@
 namespace redblue {
 namespace {
 
-// Throws: UsageError for a word that is no subcommand of `app`, or of the subcommand before it.
+// Throws: UsageError if a word is not a subcommand of `app`, or of the subcommand before it.
 void check_subcommands(const CLI::App& app, std::span<char* const> words) {
   const std::vector<const CLI::App*> subcommands = app.get_subcommands(nullptr);
   if (subcommands.empty() || words.empty() || words.front()[0] == '-') {
@@ -45,8 +45,8 @@ void check_subcommands(const CLI::App& app, std::span<char* const> words) {
                                fmt::join(nearest(word, names), " or ")));
 }
 
-// The subcommands that these words may speak of: the one that the first word names, or all, of
-// which help and messages name each.
+// Returns the subcommand that the first word names. Otherwise returns all of them, for the help and
+// for messages.
 std::span<const Subcommand> spoken_of(std::span<char* const> words,
                                       std::span<const Subcommand> all) {
   const auto found =
@@ -54,7 +54,7 @@ std::span<const Subcommand> spoken_of(std::span<char* const> words,
   return found == all.end() ? all : all.subspan(static_cast<std::size_t>(found - all.begin()), 1);
 }
 
-// Which option a person may have meant by the first of these words.
+// Returns a hint with the option that is nearest to the first unknown word.
 std::string meant_by(const CLI::App& app, const std::vector<std::string>& extras) {
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) {
@@ -74,7 +74,8 @@ std::string meant_by(const CLI::App& app, const std::vector<std::string>& extras
   return meant.empty() ? "" : fmt::format(": did you mean {}{}?", kDashes, meant);
 }
 
-// "filesystem error: cannot create directories: Not a directory [x]" in the form of our messages.
+// Rewrites "filesystem error: cannot create directories: Not a directory [x]" in the style of
+// redblue's messages.
 std::string said_of(const std::filesystem::filesystem_error& error) {
   constexpr std::string_view kHead = "filesystem error: ";
   const std::string reason = error.code().message();
@@ -103,7 +104,7 @@ int execute_command(int argc, char** argv, const std::string& name, const std::s
   });
   const std::span<char* const> words(argv + std::min(argc, 1), argv + argc);
   Action action;
-  // A start takes milliseconds where it makes the options of each subcommand.
+  // Makes only the needed subcommands: making all options takes milliseconds at each start.
   const std::span<const Subcommand> spoken = spoken_of(words, subcommands);
   for (const Subcommand& subcommand : spoken) {
     CLI::App& command = add_subcommand(app, subcommand.name, subcommand.help);
@@ -142,7 +143,7 @@ Failure current_failure() {
     throw;
   } catch (const UsageError& error) {
     return {error.what(), 2};
-  } catch (const std::invalid_argument& error) {  // a request that cannot be met, M too small
+  } catch (const std::invalid_argument& error) {  // an impossible request: M too small
     return {error.what(), 2};
   } catch (const CountOverflow& error) {
     return {error.what(), 2};
@@ -159,9 +160,9 @@ Failure current_failure() {
 
 int run_command(int argc, char** argv, const std::string& name, const std::string& description,
                 const std::vector<Subcommand>& subcommands, const Complaint& complain) {
-  // A closed pipe is reported, as a full disk is, and does not end the process without a word.
+  // Without the signal a write to a closed pipe fails and is reported, like a full disk.
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // the write that is too long fails
+  std::signal(SIGXFSZ, SIG_IGN);  // a write over the file size limit then fails
   remove_files_when_ended();
   try {
     return execute_command(argc, argv, name, description, subcommands);

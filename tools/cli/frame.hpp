@@ -1,6 +1,5 @@
 #pragma once
-// The frame of all commands that have subcommands: their --help, their --version, and the messages
-// and exit codes of failures.
+// Runs a command that has subcommands: --help, --version, and messages and exit codes of failures.
 
 #include <functional>
 #include <string>
@@ -12,7 +11,7 @@
 
 namespace redblue {
 
-// The variables of the environment that commands read, and what each is for.
+// The environment variables that commands read, each with its purpose.
 inline constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
     {"REDBLUE_SIMD", "vector instructions to use; --simd overrides it"},
     {"XDG_CACHE_HOME", "directory of redblue/calibration.json (default: ~/.cache)"},
@@ -27,24 +26,25 @@ struct Subcommand {
   std::string group = "Subcommands";  // its heading in --help
 };
 
-// Says what went wrong: on standard error, where it is not one of several ranks that would all say
-// it.
+// Reports a failure. The default, say_it(), prints it to standard error. Ranks of a job replace it,
+// so that they do not all print the same message.
 using Complaint = std::function<void(const std::string& what)>;
 void say_it(const std::string& what);
 
-// Throws: whatever goes wrong. Returns the exit code.
+// Runs the command and returns its exit code. Throws: any exception of the command.
 int execute_command(int argc, char** argv, const std::string& name, const std::string& description,
                     const std::vector<Subcommand>& subcommands);
 
-// What an exception says to a person, and the exit code. Requires: one is being handled.
+// The message and the exit code of the current exception. Requires: an exception is being handled.
 struct Failure {
   std::string what;
   int code;
 };
 Failure current_failure();
 
-// Exit codes: 0 done; 1 failed: an input's content, a file, the memory, a verification; 2 usage:
-// the command line asks for something that does not exist; 3 a difference from a baseline.
+// Runs the command, reports failures to `complain` and returns the exit code. 0: done. 1: failed,
+// for example an input file, memory or a verification. 2: usage, when the command line asks for
+// something that does not exist. 3: a difference from a baseline.
 int run_command(int argc, char** argv, const std::string& name, const std::string& description,
                 const std::vector<Subcommand>& subcommands, const Complaint& complain = say_it);
 

@@ -1,5 +1,5 @@
 #pragma once
-// An output that would replace a file that the same command reads.
+// Stops an output from overwriting a file that the same command reads.
 
 #include <filesystem>
 
@@ -7,7 +7,7 @@
 
 namespace redblue {
 
-// Throws: UsageError if `out` is this input; standard input and output are no files.
+// Throws: UsageError if `out` and `input` are the same file. Standard streams are not files.
 void refuse_input(const Given& out, const std::filesystem::path& input);
 
 }  // namespace redblue

@@ -16,7 +16,7 @@
 namespace redblue {
 namespace {
 
-std::atomic<int> came = 0;  // set by the handler, seen by all threads
+std::atomic<int> came = 0;  // the signal that came; set by the handler, read by all threads
 std::atomic<std::time_t> at = 0;
 static_assert(std::atomic<int>::is_always_lock_free);
 static_assert(std::atomic<std::time_t>::is_always_lock_free);
@@ -27,21 +27,21 @@ std::time_t now() {
   return time.tv_sec;
 }
 
-std::atomic<bool> work_stops = false;  // a function that looks at `came` ends the work
-std::atomic<pid_t> owner = 0;          // a forked child has the handler, but not the files
+std::atomic<bool> work_stops = false;  // the work checks `came` and ends by itself
+std::atomic<pid_t> owner = 0;          // a forked child must not remove the files
 
 void end_by(int signal) {
   std::signal(signal, SIG_DFL);
-  std::raise(signal);  // comes when the handler returns
+  std::raise(signal);  // delivered when the handler returns
 }
 
-// A signal soon after the first does nothing: timeout(1) sends its signal to the process and again
-// to its group. A later one is an impatient person's.
+// Ignores a signal soon after the first, because timeout(1) signals the process and then its group.
+// A later signal means that the user wants to end at once.
 extern "C" void note(int signal) {
   if (::getpid() != owner) {
     return end_by(signal);
   }
-  const int error = errno;  // of the code that the signal interrupts
+  const int error = errno;  // errno of the interrupted code
   const bool impatient = came != 0 && now() > at + 1;
   if (came == 0) {
     at = now();
@@ -53,8 +53,8 @@ extern "C" void note(int signal) {
   errno = error;
 }
 
-// Signals that the process was told to ignore (nohup, or a script's job in the background) stay
-// ignored.
+// Installs the handler. Signals that the process was told to ignore stay ignored, for example under
+// nohup or in a script's background job.
 void note_signals() {
   constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
   owner = ::getpid();
@@ -67,7 +67,7 @@ void note_signals() {
     action.sa_handler = note;
     action.sa_flags = SA_RESTART;
     ::sigemptyset(&action.sa_mask);
-    for (const int other : kSignals) {  // remove_unfinished() needs them held back
+    for (const int other : kSignals) {  // remove_unfinished() requires that they are blocked
       ::sigaddset(&action.sa_mask, other);
     }
     sigaction(signal, &action, nullptr);

@@ -33,7 +33,7 @@ void print_to(const std::string& target, const std::string& text) {
 
 void say(std::string_view line) noexcept {
   try {
-    constexpr std::size_t kMost = 2000;  // however long the names of files in it are
+    constexpr std::size_t kMost = 2000;  // long file names must not make endless lines
     std::string text = shortened(line, kMost);
     if (caller() != nullptr) {
       caller()->words.push_back(std::move(text));

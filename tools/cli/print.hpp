@@ -1,6 +1,6 @@
 #pragma once
-// Data go to standard output, and only whole: a full disk or a closed pipe is a failure. Words go
-// to standard error. Or both go to the program that called (caller.hpp).
+// Prints data to standard output and messages to standard error, or passes both to the calling
+// program (caller.hpp). Output is complete or fails: a full disk or a closed pipe is an error.
 
 #include <cstdio>
 #include <string>
@@ -14,18 +14,20 @@
 
 namespace redblue {
 
-// Throws: std::system_error.
+// Prints `text` to `stream`. Throws: std::system_error.
 void print(std::string_view text, std::FILE* stream = stdout);
 
-// Writes a file, whole or not at all; where it is "-", prints. Throws: std::system_error.
+// Writes a file, completely or not at all. The target "-" is standard output. Throws:
+// std::system_error.
 void print_to(const std::string& target, const std::string& text);
 
-// The stream of a report: standard error if a file that was asked for goes to standard output.
+// Returns the stream for a report: standard error if an output file goes to standard output.
 inline std::FILE* beside(bool data_on_standard_output) {
   return data_on_standard_output ? stderr : stdout;
 }
 
-// One of three forms, each of which is made by a function. A caller of JSON gets all.
+// Prints a report in one of three formats, each made by a function. A caller that asks for JSON
+// gets all three.
 template <class Table, class Csv, class Document>
 void print(Format format, const Table& table, const Csv& csv, const Document& json,
            std::FILE* stream = stdout) {
@@ -36,7 +38,7 @@ void print(Format format, const Table& table, const Csv& csv, const Document& js
   print(format == Format::table ? table() : format == Format::json ? json() : csv(), stream);
 }
 
-// A report of any kind that has these forms.
+// Prints a report that has to_table(), to_csv() and to_json().
 template <class Report>
 void print(const Report& report, Format format, std::FILE* stream = stdout) {
   print(
@@ -44,12 +46,12 @@ void print(const Report& report, Format format, std::FILE* stream = stdout) {
       [&] { return to_json(report); }, stream);
 }
 
-// Writes a line to standard error, after "redblue: ", printable and not endless. A failure to write
-// it cannot be reported.
+// Writes a line to standard error, after "redblue: ". The line is escaped and shortened. Ignores a
+// failure to write, because it cannot be reported.
 void say(std::string_view line) noexcept;
 
-// A line on standard error that is rewritten in place, and removed in the end. It is shown only on
-// a terminal.
+// A line on standard error that is rewritten in place and removed at the end. It appears only on a
+// terminal.
 class StatusLine {
  public:
   StatusLine() = default;
@@ -58,8 +60,8 @@ class StatusLine {
   ~StatusLine() { show(""); }
 
   [[nodiscard]] bool visible() const { return terminal_; }
-  void show(std::string_view line) noexcept;  // "": no line
-  void clear() noexcept;                      // also a line that another StatusLine shows
+  void show(std::string_view line) noexcept;  // "" removes the line
+  void clear() noexcept;                      // removes the line of any StatusLine
 
  private:
   const bool terminal_ = caller() == nullptr && ::isatty(STDERR_FILENO) == 1;

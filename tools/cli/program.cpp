@@ -11,7 +11,7 @@
 namespace redblue {
 namespace {
 
-// The files of this program and of redblue's shared libraries that it uses.
+// Returns the files of this program and of redblue's shared libraries in use.
 std::vector<std::string> program_files() {
   std::vector<std::string> files = {"/proc/self/exe"};
   ::dl_iterate_phdr(

@@ -1,12 +1,12 @@
 #pragma once
-// The identity of this program: another build may measure or count other numbers.
+// Identifies this build of the program, because another build may give other numbers.
 
 #include <string>
 
 namespace redblue {
 
-// A hash of the bytes of the program and of redblue's shared libraries that it uses, its Python
-// module, too. Throws: std::system_error.
+// Returns a hash of the bytes of the program and of redblue's shared libraries in use, including
+// the Python module. Throws: std::system_error.
 std::string program_fingerprint();
 
 }  // namespace redblue

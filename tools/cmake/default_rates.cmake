@@ -1,5 +1,5 @@
-# The source of default_rates(), from a file in the format of `redblue calibrate`. It is compiled in,
-# so that the command works wherever it is copied to.
+# Generates the source of default_rates() from a file in the format of `redblue calibrate`. The
+# rates are compiled in, so that the command works wherever it is copied.
 function(add_default_rates target file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} document)

@@ -1,9 +1,10 @@
-# Finds what the Python package needs, where REDBLUE_BUILD_PYTHON asks for it.
+# Finds the dependencies of the Python package, if REDBLUE_BUILD_PYTHON is on.
 
 if(NOT REDBLUE_BUILD_PYTHON)
   return()
 endif()
-# Debian's, whose packages tools/setup installs; a wheel names the one that builds it.
+# By default Debian's Python, because tools/setup installs its packages. The build of a wheel names
+# its own.
 find_program(Python_EXECUTABLE python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_package(Python QUIET COMPONENTS Interpreter Development.Module)
 set(PYBIND11_FINDPYTHON ON)
@@ -17,6 +18,6 @@ if(NOT pybind11_FOUND OR no_numpy)
     "pybind11-dev, python3-numpy and python3-dev (tools/setup --python does), or configure with "
     "-DREDBLUE_BUILD_PYTHON=OFF")
 endif()
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the module has the libraries in it
-# Else each function could be another's when the module is loaded, and g++ inlines none.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the module contains the libraries
+# Without the flag the loader could replace each function, and g++ would inline none.
 add_compile_options(-fno-semantic-interposition)

@@ -1,7 +1,7 @@
-# `cmake --install`: the redblue command, and the libraries (memsim, store, ranks, kernels and, with the command,
-# runtime; or memsim alone) with what find_package and pkg-config need. The result can be moved: nothing in it names its prefix.
-# Components are those of packages (packages.cmake): command, mpi, libraries where they are shared, and
-# development for all else.
+# Installs the redblue command and the libraries, with files for find_package and pkg-config. The
+# libraries are memsim, store, ranks, kernels and, with the command, runtime; or memsim alone. The
+# installation can be moved, because it does not contain its prefix. Components correspond to
+# packages (packages.cmake): command, mpi, libraries (if shared), and development for the rest.
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redblue)
@@ -12,7 +12,7 @@ if(REDBLUE_ONLY_MEMSIM)
   set(no_store PATTERN "store" EXCLUDE PATTERN "ranks" EXCLUDE)
 else()
   set(rooms memsim kernels)
-  # What the libraries are linked with is found by name on a user's machine.
+  # A user's machine finds the linked libraries by name.
   set(find_dependencies "find_dependency(hwy)\nfind_dependency(Threads)")
   set(needed_packages libhwy)
   if(REDBLUE_WITH_URING)
@@ -24,11 +24,11 @@ else()
   set(find_runtime_dependencies "find_dependency(fmt)\n  find_dependency(OpenMP)\n  find_dependency(ZLIB)")
 endif()
 list(TRANSFORM libraries PREPEND redblue_ OUTPUT_VARIABLE targets)
-# Libraries find each other beside themselves.
+# Libraries look for each other in their own directory.
 set_target_properties(${targets} PROPERTIES INSTALL_RPATH "$ORIGIN")
 install(TARGETS ${targets} EXPORT redblue_targets
   LIBRARY COMPONENT libraries NAMELINK_COMPONENT development)
-# Left out: headers for the sources of kernels/ alone.
+# Leaves out headers that only the sources of kernels/ use.
 install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
   FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE
   PATTERN "sparse" EXCLUDE PATTERN "parts" EXCLUDE PATTERN "gradients" EXCLUDE
@@ -42,15 +42,16 @@ if(REDBLUE_BUILD_TOOLS)
   install(TARGETS redblue_gate redblue_gate_main EXPORT redblue_targets)
   install(FILES runtime/gate/subject.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/runtime/gate)
   install(FILES tools/gate/own_kernel.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/tools/gate)
-  # One call, with its own export: it needs more than whoever wants kernels alone has.
+  # A separate export: runtime has more dependencies than a user of kernels alone should need.
   install(TARGETS redblue_runtime EXPORT redblue_runtime_targets)
   install(FILES runtime/run/attention.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue)
   install(FILES runtime/system/cache_part.hpp
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue/runtime/system)
 endif()
 
-# In the tree headers include each other from its root ("memsim/tile.hpp"). Installed they say
-# <redblue/memsim/tile.hpp>, so that a folder of that name in a user's project hides none of them.
+# In the source tree headers include each other from its root ("memsim/tile.hpp"). Installed headers
+# say <redblue/memsim/tile.hpp>, so that a folder with such a name in a user's project cannot hide
+# them.
 string(CONFIGURE [[
   cmake_path(ABSOLUTE_PATH CMAKE_INSTALL_PREFIX NORMALIZE OUTPUT_VARIABLE directory)
   cmake_path(APPEND directory "@CMAKE_INSTALL_INCLUDEDIR@" redblue)
@@ -80,9 +81,10 @@ install(FILES
 file(RELATIVE_PATH pc_to_prefix
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 list(TRANSFORM targets PREPEND -l)
-list(REVERSE targets)  # a library comes before those that it needs
+list(REVERSE targets)  # a library comes before its dependencies
 list(JOIN targets " " pc_libraries)
-# A static library brings along nothing of what it needs itself; a shared one needs it in a static link alone.
+# A static library does not contain its dependencies. A shared library needs them only in a static
+# link.
 list(JOIN needed_packages " " needed_packages)
 if(REDBLUE_ONLY_MEMSIM)
   set(pc_needs "")
@@ -103,4 +105,4 @@ if(REDBLUE_BUILD_TOOLS)
   install(FILES ${PROJECT_BINARY_DIR}/redblue-runtime.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
-set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME Unspecified)  # of whoever comes next
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME Unspecified)  # the default for later install rules

@@ -1,5 +1,6 @@
-# The source of a function that returns the name and text of each JSON file of a directory, which a
-# header declares. They are compiled in, so that the command works wherever it is copied to.
+# Generates the source of a function that returns the name and text of each JSON file of a
+# directory. A header declares the function. The files are compiled in, so that the command works
+# wherever it is copied.
 function(add_known_files target directory header function)
   file(GLOB files CONFIGURE_DEPENDS ${directory}/*.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})

@@ -1,4 +1,4 @@
-# Manual pages and completions of shells, which the command makes from its options.
+# Generates manual pages and shell completions by running the command.
 
 set(made ${PROJECT_BINARY_DIR}/manual)
 if(NOT CMAKE_CROSSCOMPILING)
@@ -11,7 +11,7 @@ if(NOT CMAKE_CROSSCOMPILING)
     COMMAND redblue completion fish > ${made}/redblue.fish
     VERBATIM)
   install(DIRECTORY ${made}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT command)
-  if(REDBLUE_WITH_MPI)  # its page is that of redblue
+  if(REDBLUE_WITH_MPI)  # its page is the page of redblue
     file(WRITE ${PROJECT_BINARY_DIR}/redblue-mpi.1 ".so man1/redblue.1\n")
     install(FILES ${PROJECT_BINARY_DIR}/redblue-mpi.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT mpi)
   endif()

@@ -1,5 +1,6 @@
-# `cpack` in a built tree: Debian packages redblue, libredblue-dev, libredblue0.1 of shared libraries, and
-# redblue-mpi and python3-redblue where they are built. After all rules of installing.
+# Debian packages, built by `cpack` in a build tree: redblue, libredblue-dev and libredblue0.1
+# (shared libraries). Also redblue-mpi and python3-redblue if they are built. Include it after all
+# install rules.
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME redblue)
@@ -19,13 +20,13 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 get_cmake_property(rules COMPONENTS)
 set(CPACK_COMPONENTS_ALL "")
 macro(add_package component name section description)
-  if("${component}" IN_LIST rules)  # in quotes: `libraries` is a variable, too
+  if("${component}" IN_LIST rules)  # in quotes, because `libraries` is also a variable
     list(APPEND CPACK_COMPONENTS_ALL ${component})
     string(TOUPPER ${component} part)
     set(CPACK_DEBIAN_${part}_PACKAGE_NAME ${name})
     set(CPACK_DEBIAN_${part}_PACKAGE_SECTION ${section})
     set(CPACK_DEBIAN_${part}_DESCRIPTION "${what}\n.\n${description}")
-    # In places of Debian's, which `cmake --install` leaves alone.
+    # Debian's own paths, which `cmake --install` does not use.
     install(FILES ${PROJECT_BINARY_DIR}/debian/copyright DESTINATION share/doc/${name}
       COMPONENT ${component} EXCLUDE_FROM_ALL)
     install(FILES tools/packaging/lintian-overrides DESTINATION share/lintian/overrides
@@ -56,7 +57,7 @@ add_package(python python3-redblue python
 
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMMAND_PACKAGE_SUGGESTS "git, gnuplot-nox, valgrind")
-# What is loaded when it is needed: the package of libhwloc.so.15 is libhwloc15.
+# Libraries that are loaded at run time: the package of libhwloc.so.15 is libhwloc15.
 set(loaded "")
 foreach(part HWLOC PAPI)
   if(REDBLUE_WITH_${part})
@@ -71,21 +72,21 @@ endforeach()
 set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "redblue ${version}, openmpi-bin")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
-# The module is for the Python that it was built for.
+# The module works only with the Python version it was built for.
 if(REDBLUE_BUILD_PYTHON)
   math(EXPR next "${Python_VERSION_MINOR} + 1")
   set(python "python${Python_VERSION_MAJOR}")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
     "${python} (>= ${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}), ${python} (<< ${Python_VERSION_MAJOR}.${next}), ${python}-numpy")
 endif()
-# What whoever links the static libraries links, too.
+# Dependencies of a program that links the static libraries.
 set(needs libfmt-dev libhwy-dev zlib1g-dev)
 if(REDBLUE_WITH_URING)
   list(APPEND needs liburing-dev)
 endif()
 if(BUILD_SHARED_LIBS)
   list(PREPEND needs "${shared} ${version}")
-  # dpkg-shlibdeps takes the libraries in the build tree, of which no package says anything yet.
+  # dpkg-shlibdeps finds the libraries in the build tree, because no package owns them yet.
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
   set(CPACK_DEBIAN_LIBRARIES_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
@@ -96,7 +97,7 @@ if(BUILD_SHARED_LIBS)
 endif()
 list(JOIN needs ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS)
 
-# The licence in the form of Debian's copyright files: a dot for an empty line.
+# The licence in the format of Debian's copyright files: a dot stands for an empty line.
 file(READ ${PROJECT_SOURCE_DIR}/LICENSE licence)
 if(NOT licence MATCHES "^MIT License\n\nCopyright \\(c\\) ([^\n]+)\n\n(.+)$")
   message(FATAL_ERROR "LICENSE is no MIT licence: say so in tools/cmake/packages.cmake")

@@ -1,4 +1,4 @@
-// redblue bounds: lower bounds on the words of a problem, and the distance of our kernels to them.
+// redblue bounds: lower bounds for a problem, and the ratio of each kernel to them.
 
 #include <memory>
 #include <utility>

@@ -1,6 +1,6 @@
-// redblue calibrate: the share of L1 and of L2 that makes the fastest M on this machine, the shares
-// at which the counted words are those that the cache moves, and the time of each kernel. The file
-// is for --M auto and --objective time.
+// redblue calibrate: finds the share of L1 and of L2 that makes the fastest M on this machine. Also
+// finds the shares at which the cache moves exactly the counted words, and times all kernels. --M
+// auto and --objective time read the resulting file.
 
 #include <algorithm>
 #include <array>
@@ -49,22 +49,22 @@ namespace {
 
 constexpr std::array kShares = {0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0};
 constexpr std::array kLevels = {CacheLevel::L1, CacheLevel::L2};
-constexpr Index kTimedQueries = 2048;  // about 50 ms a run
+constexpr Index kTimedQueries = 2048;  // about 50 ms for each run
 constexpr Index kWidth = 64;
-// What a sanitized build measures is of no use.
+// Few rounds in a sanitizer build: its times are useless.
 constexpr Index kRounds = kSanitized ? 3 : 15;
-// The rates cover all kernels, some of them slow: limits on queries, rounds, and the seconds of one
-// plan.
+// Limits for the rates, which cover all kernels, some of them slow: queries, rounds, and seconds
+// for each plan.
 constexpr Index kRateQueries = 1024;
 constexpr Index kRateRounds = kSanitized ? 1 : 9;
 constexpr double kRateSeconds = 0.3;
 constexpr std::array kRateWidths = {Index{64}, Index{128}};
 constexpr double kRateShare = 0.75;
-constexpr double kFarApart = 20;  // words a flop of two plans
+constexpr double kFarApart = 20;  // ratio of the words per flop of two plans
 
 constexpr const char* kJournalRemedy = "remove that file, and the pieces are measured again";
 
-// A measurement with its place for messages: a journal may be damaged.
+// A measurement, and its name for messages about a damaged journal.
 struct Measured {
   Json json;
   std::string place;
@@ -72,12 +72,12 @@ struct Measured {
   [[nodiscard]] JsonField field() const { return {json, place, kJournalRemedy}; }
 };
 
-// Measurements, piece by piece, in a journal beside the target. After an interruption the next call
-// of the same program on the same machine continues from it.
+// Keeps finished measurements in a journal next to the target file. After an interruption, the next
+// call of the same program on the same machine continues from it.
 class Kept {
  public:
   Kept(const std::filesystem::path& target, const Json& head) {
-    if (is_stream(target)) {  // a stream has no place beside it
+    if (is_stream(target)) {  // a stream has no directory for a journal
       return;
     }
     journal_.emplace(target.string() + ".part");
@@ -97,7 +97,8 @@ class Kept {
     say(fmt::format("{} measured before: continuing", counted(std::ssize(pieces_), "piece")));
   }
 
-  // The measurement of this piece, by `measure` now or in an earlier call. Throws: Interrupted.
+  // Returns the measurement of this piece: from an earlier call, or by calling `measure`. Throws:
+  // Interrupted.
   template <class Measure>
   Measured operator()(const std::string& piece, const Measure& measure) {
     if (const auto known = pieces_.find(piece); known != pieces_.end()) {
@@ -105,13 +106,13 @@ class Kept {
     }
     stop();
     Measured measured{measure(), piece};
-    stop();  // a signal disturbs a measurement
+    stop();  // drops a measurement that a signal disturbed
     if (journal_) {
       journal_->append(Json::array({piece, measured.json}).dump() + "\n");
     }
     return measured;
   }
-  // Throws: Interrupted, with the place of what is kept.
+  // Throws: Interrupted if a signal came. The message names the journal.
   void stop() const {
     try {
       stop_();
@@ -122,7 +123,7 @@ class Kept {
                                  : asked.what());
     }
   }
-  // Requires: the target has all of it.
+  // Removes the journal. Requires: the target file has all results.
   void remove() {
     if (journal_) {
       journal_->remove();
@@ -135,7 +136,7 @@ class Kept {
   std::map<std::string, Measured> pieces_;
 };
 
-// Reports progress where no terminal shows a status line.
+// Reports progress if no terminal shows a status line.
 void begin(const StatusLine& status, const std::string& part) {
   if (!status.visible()) {
     say(part);
@@ -187,7 +188,7 @@ MemoryClaim memory_for(const Shape& shape) {
           fmt::format("calibrate with n = {}", shape.n), "take a smaller n"};
 }
 
-// The shares take turns, round after round, so that other work of the machine meets them all alike.
+// Times all shares in each round, so that other work on the machine affects all shares alike.
 void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& status,
           Kept& kept) {
   const Kernel& kernel = find_kernel(kTimedKernel);
@@ -224,7 +225,7 @@ void time(std::vector<CalibratedCache>& caches, const Shape& shape, StatusLine& 
   }
 }
 
-// One of the plans whose times become a kernel's rates.
+// A plan that is timed for a kernel's rates.
 struct TimedPlan {
   TimedProblem* problem;
   Plan plan;
@@ -232,9 +233,10 @@ struct TimedPlan {
   double spent = 0;
 };
 
-// The plans of one width, with three quarters of each cache. Where neither is enough, twice the
-// least M is used, because at the least M some kernels repeat their work. Where two plans are far
-// apart, there is one between them: a curve of two points would miss where it bends.
+// Returns the plans of one width, one for three quarters of each cache. If no cache is large
+// enough, M is twice the least M, because some kernels repeat work at the least M. If two plans
+// differ much in words per flop, a plan between them is added: two points would miss the bend of
+// the curve.
 std::vector<TimedPlan> plans_for_rates(TimedProblem& timed, const KernelName& name,
                                        const Shape& shape,
                                        const std::vector<CalibratedCache>& caches, Index granule) {
@@ -248,7 +250,7 @@ std::vector<TimedPlan> plans_for_rates(TimedProblem& timed, const KernelName& na
   const auto words_of = [&](std::size_t which) {
     return words_per_flop(plans[which].plan, granule);
   };
-  std::optional<std::size_t> before;  // the plan of the cache before
+  std::optional<std::size_t> before;  // index of the plan of the previous cache
   for (const CalibratedCache& cache : caches) {
     const auto M = static_cast<Index>(kRateShare * static_cast<double>(cache.bytes) / 4);
     if (M < least) {
@@ -268,7 +270,7 @@ std::vector<TimedPlan> plans_for_rates(TimedProblem& timed, const KernelName& na
   return plans;
 }
 
-// Kernels and caches take turns, as above. The fastest round counts: the rounds are too few for a
+// Times all plans in each round, as above. The fastest round counts: the rounds are too few for a
 // median, and disturbances only add time.
 Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology, Index n,
             StatusLine& status, Kept& kept) {
@@ -321,7 +323,8 @@ Rates rates(const std::vector<CalibratedCache>& caches, const Topology& topology
   return all;
 }
 
-// Of copies within half of each cache, and within twice the largest one, and more, in memory.
+// Returns the time of a copied word, for copies that fit in half of each cache and for copies in
+// memory. The memory copy is at least twice the largest cache.
 std::vector<WordCost> word_costs(const Topology& topology, StatusLine& status, Kept& kept) {
   constexpr std::uint64_t kMemory = 64U << 20;
   constexpr std::uint64_t kLeast = 256;
@@ -347,7 +350,7 @@ std::vector<WordCost> word_costs(const Topology& topology, StatusLine& status, K
   return costs;
 }
 
-// The command that measures this request under callgrind.
+// Returns the words of the command that measures this request under callgrind.
 std::vector<std::string> under_callgrind(const Request& request) {
   return {"measure", request.kernel,
           "--n",     std::to_string(*request.n),
@@ -356,7 +359,7 @@ std::vector<std::string> under_callgrind(const Request& request) {
           "--via",   "callgrind"};
 }
 
-// Three square matrices, each as large as the cache, and blocks of which three fill M.
+// Returns a product of three square matrices, each as large as the cache. Three blocks fill M.
 Request product(const CalibratedCache& cache, const MeasuredShare& share) {
   Request request;
   request.kernel = kTrafficKernel;
@@ -365,7 +368,7 @@ Request product(const CalibratedCache& cache, const MeasuredShare& share) {
   return request;
 }
 
-// By counters if they are believed, else by callgrind if it is available.
+// Measures by event counters if they are reliable, else by callgrind if it is available.
 void measure_traffic(CalibratedCache& cache, const Topology& topology, const Counters& counters,
                      StatusLine& status, Kept& kept) {
   const double words = static_cast<double>(cache.bytes) / sizeof(float);
@@ -407,7 +410,7 @@ void measure_traffic(CalibratedCache& cache, const Topology& topology, const Cou
     } catch (const Interrupted&) {
       throw;
     } catch (const std::runtime_error& error) {
-      kept.stop();  // the failure may be the signal's
+      kept.stop();  // a signal may have caused the failure
       cache.no_traffic = error.what();
       for (MeasuredShare& all : cache.shares) {
         all.ratio.reset();
@@ -435,7 +438,7 @@ LinkCosts costs_of(const PingTimes& times, std::string_view between) {
           .seconds_a_word = times.seconds_a_word};
 }
 
-// Between two threads.
+// Returns the costs of messages between two threads.
 LinkCosts local_links() {
   PingTimes times;
   run_ranks(2, [&](Transport& transport) {
@@ -459,7 +462,8 @@ std::filesystem::path target(const TextOption& out) {
   return file;
 }
 
-// Links alone, of a job of MPI or of threads, in a file that has all else. Returns the exit code.
+// Measures only messages between ranks (an MPI job, or threads) and adds the costs to an existing
+// file. Returns the exit code.
 int calibrate_links(const std::filesystem::path& path, Format format, Transport* transport) {
   if (transport != nullptr && transport->size() < 2) {
     throw UsageError("--links: mpirun started one rank; messages go between two");
@@ -527,7 +531,7 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
                             .rates_n = std::min(queries, kRateQueries)};
     calibration.levels = caches_of(calibration.topology);
     const MemoryClaim memory = memory_for(shape);
-    // The file is opened before the work, so that one that cannot be written is known at once.
+    // Opens the file before the work, so that an unwritable file fails early.
     const std::filesystem::path path = target(options->out);
     WholeFile file(path);
     Kept kept(path, {{"program", program_fingerprint()},

@@ -1,6 +1,5 @@
 #pragma once
-// What a command says of itself, with all subcommands: of this manual pages and completions are
-// made.
+// Describes a command with all its subcommands, for manual pages and completions.
 
 #include <string>
 #include <vector>
@@ -12,7 +11,7 @@ namespace redblue {
 struct CommandOption {
   std::vector<std::string> names;  // -o, --out
   std::string help;
-  std::string type;   // of its value: NUMBER, or words as table|json|csv; empty: it has none
+  std::string type;   // type of its value, such as NUMBER or table|json|csv; empty for a switch
   std::string group;  // its heading in --help
   bool repeats = false;
 };
@@ -25,7 +24,7 @@ struct CommandArgument {
 };
 
 struct CommandTree {
-  std::vector<std::string> path;  // the program, and names of subcommands
+  std::vector<std::string> path;  // the program and the names of subcommands
   std::string help;
   std::vector<CommandArgument> arguments = {};
   std::vector<CommandOption> options = {};

@@ -1,4 +1,4 @@
-// redblue completion: scripts for shells, and what may come next on a command line.
+// redblue completion: scripts for shells, and the possible next words of a command line.
 
 #include "tools/commands/completion.hpp"
 
@@ -23,8 +23,8 @@ namespace {
 
 using Files = Completion::Files;
 
-// In all of them the first line of the answer says which files may be there, and each other line is
-// a word, a tab, and what it is.
+// The scripts for each shell. The first line of the command's answer says which files may come
+// next. Each further line is a word, a tab, and its description.
 constexpr std::string_view kBash = R"(# Completion of NAME in bash.
 _NAME() {
   # Words as the command sees them: bash cuts them at = and : where these are in COMP_WORDBREAKS.
@@ -169,7 +169,7 @@ void add_words(Completion& completion, const std::string& name, const KnownWords
       completion.words.push_back({word, ""});
     }
   }
-  if (name == "DEVICE" || name == "PROBLEM") {  // or a file that says it
+  if (name == "DEVICE" || name == "PROBLEM") {  // or a file that describes it
     completion.files = Files::all;
   }
 }
@@ -247,7 +247,7 @@ Completion completion(const CommandTree& root, const KnownWords& known,
     tree = &*inner;
   }
   std::size_t arguments = 0;
-  const CommandOption* waiting = nullptr;  // for its value
+  const CommandOption* waiting = nullptr;  // the option before this word, which needs a value
   for (; word != last; ++word) {
     if (waiting != nullptr) {
       waiting = nullptr;

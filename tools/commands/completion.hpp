@@ -1,6 +1,7 @@
 #pragma once
-// What may come next on a command line: subcommands, options, the words that they take, and files.
-// Shells ask for it by short scripts, `redblue completion bash`, that know nothing of the command.
+// Lists the possible next words of a command line: subcommands, options, values and files. The
+// shell scripts of `redblue completion bash` ask for the list, and need no knowledge of the
+// command.
 
 #include <functional>
 #include <map>
@@ -13,8 +14,8 @@
 
 namespace redblue {
 
-// Words by the type of an option, or the name of an argument, in capitals: KERNEL. Types as
-// table|json|csv say theirs.
+// Known words for each option type or argument name, in capitals: KERNEL. A type such as
+// table|json|csv lists its own words.
 using KnownWords = std::map<std::string, std::vector<std::string>>;
 
 struct Candidate {
@@ -24,16 +25,17 @@ struct Candidate {
 
 struct Completion {
   enum class Files { none, all, directories, behind_equals };
-  Files files = Files::none;  // that may be there, too; behind_equals: of NAME=FILE
+  Files files = Files::none;  // files that may come next; behind_equals: in NAME=FILE
   std::vector<Candidate> words;
 };
 
-// `words` are those behind the program's name, up to the one that is typed, which may be empty.
-// What the shell has of it is not taken into account, but for the option in --option=value.
+// Returns the possible next words. `words` are the words after the program's name, up to and
+// including the word being typed, which may be empty. The typed part does not filter the result.
+// Exception: --option=value selects the option.
 Completion completion(const CommandTree& root, const KnownWords& known,
                       std::span<const std::string> words);
 
-// `tree` is called where it is needed alone.
+// Adds the subcommand. It calls `tree` only when it needs the words.
 Action add_completion(CLI::App& app, const std::function<CommandTree()>& tree);
 
 }  // namespace redblue

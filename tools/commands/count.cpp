@@ -1,5 +1,5 @@
-// redblue count: the words that a kernel will move, from its formulas, at once; or these formulas,
-// with --symbolic; or, with --as, words of other attention kernels with their tiles.
+// redblue count: the words that a kernel moves, from its formulas and without a run. --symbolic
+// prints the formulas. --as counts other attention kernels with their tiles.
 
 #include <algorithm>
 #include <memory>
@@ -34,15 +34,15 @@ Pass pass_of(const TextOption& option) {
       fmt::format("{} '{}': expected attention or gradients", given->from, given->text));
 }
 
-// The sizes of a formula whose regime is asked for: blocks are smaller than the lengths that they
-// cut. n and m differ, for some kernels have another formula where they are equal.
+// Sets example sizes for the formulas of a regime. Blocks are smaller than the lengths that they
+// divide. n and m differ, because some kernels have a different formula for n = m.
 void fill_example(Request& request, Regime regime) {
   request.n = 8192;
   request.m = 10000;
   request.d = regime == Regime::small ? 2048 : 64;
   request.M = regime == Regime::small ? 1 << 20 : 1 << 16;
 }
-// For kernels without blocks, which have one formula whatever M is.
+// M for kernels without blocks, which have one formula for all M.
 constexpr Index kAnyM = Index{1} << 50;
 
 std::optional<Regime> regime_of(const TextOption& option) {
@@ -56,7 +56,7 @@ std::optional<Regime> regime_of(const TextOption& option) {
   return given->text == "small" ? Regime::small : Regime::large;
 }
 
-// Of a request without sizes.
+// Returns the formulas of a request without sizes.
 SymbolicReport report_example(Request& request, const std::optional<Regime>& regime,
                               const TextOption& option) {
   fill_example(request, regime.value_or(Regime::large));
@@ -80,7 +80,7 @@ SymbolicReport report_example(Request& request, const std::optional<Regime>& reg
   }
 }
 
-// Formulas of the plan of all sizes, or, without any, of a regime.
+// Returns the formulas of the plan if sizes are given, else the formulas of a regime.
 SymbolicReport symbolic_of(Request& request, bool has_M, const TextOption& option) {
   const std::optional<Regime> regime = regime_of(option);
   const bool has_sizes =

@@ -1,5 +1,5 @@
-// redblue curve: the words of all kernels that solve a problem, and of no algorithm fewer, against
-// M, n or d; and the least M in which so few words move, and by which kernel.
+// redblue curve: words moved by all kernels for a problem, and the lower bound, against M, n or d.
+// For a given number of words, also the least M that is enough and its kernel.
 
 #include "runtime/report/curve.hpp"
 
@@ -50,7 +50,7 @@ std::optional<Index> size_of(const TextOption& option) {
   return given ? std::optional(parse_size(given->text, given->from)) : std::nullopt;
 }
 
-// The words that are asked for, if any are.
+// Returns the number of words of --words or --bytes, if given.
 std::optional<Words> words_of(const CurveAsked& asked) {
   const auto words = asked.words.get(), bytes = asked.bytes.get();
   if (words && bytes) {
@@ -65,7 +65,7 @@ std::optional<Words> words_of(const CurveAsked& asked) {
   return words ? std::optional<Words>(parse_size(words->text, words->from)) : std::nullopt;
 }
 
-// From the first to the last of these sizes, or of what is asked for.
+// Returns the sizes of the curve. Without --from or --to, the ends are the ends of `all`.
 std::vector<Index> sizes_of(const CurveAsked& asked, const std::optional<std::vector<Index>>& all) {
   const std::optional<Index> from = size_of(asked.from), to = size_of(asked.to);
   const auto end = [&](const TextOption& option, const std::optional<Index>& size, bool first) {
@@ -87,7 +87,7 @@ std::vector<Index> sizes_of(const CurveAsked& asked, const std::optional<std::ve
   return curve_sizes(least, most);
 }
 
-// A mask of a file is of one shape.
+// Refuses masks from files: they have one fixed shape.
 void refuse_files(const Settings& settings, const std::string& over) {
   const auto given = settings.first_of({"mask"});
   for (const char* of_file : {"documents:", "blocks:", "pattern:"}) {

@@ -1,4 +1,4 @@
-// redblue history: what the versions of a baseline in git say of its points, commit by commit.
+// redblue history: the words of a baseline through its commits in git.
 
 #include "runtime/gate/history.hpp"
 
@@ -38,7 +38,7 @@ struct HistoryAsked {
   TextOption points, metric, since;
 };
 
-// The history of one file in the repository that it lies in.
+// The history of one file in its git repository.
 class Versions {
  public:
   explicit Versions(const std::string& path)
@@ -60,9 +60,9 @@ class Versions {
 
   [[nodiscard]] bool shallow() const { return shallow_; }
 
-  // The commits that changed the file, the oldest first; those after `since`, if there is one,
-  // and the one that the file was of there. Throws: UsageError for a `since` that git does not
-  // know; InputError where there are none.
+  // Returns the commits that changed the file, the oldest first. With `since`, returns only later
+  // commits, preceded by the commit that gave the file its contents at `since`. Throws: UsageError
+  // if git does not know `since`; InputError if no commit is left.
   [[nodiscard]] std::vector<Commit> commits(const std::optional<Given>& since) {
     std::string range = "HEAD";
     if (since) {
@@ -94,7 +94,8 @@ class Versions {
     return commits;
   }
 
-  // What the file says at a commit. A version that is none is said, and is nothing.
+  // Returns the recording at a commit. If the version is not a valid recording, prints a message
+  // and leaves it out.
   [[nodiscard]] std::optional<Recording> at(const Commit& commit) const {
     const std::string from = fmt::format("{}:{}", commit.short_hash, path_);
     const auto text = git_says({"cat-file", "blob", commit.hash + ":" + name_}, directory_);
@@ -110,7 +111,7 @@ class Versions {
     }
   }
 
-  // The points before the commits of `since`.
+  // Returns the points at `since`; empty without valid points.
   [[nodiscard]] std::vector<RecordedPoint> before() const {
     const auto text = before_.empty()
                           ? std::nullopt
@@ -123,7 +124,7 @@ class Versions {
   }
 
  private:
-  // Of these commits those that changed the file, the oldest first.
+  // Returns the commits in the range `which` that changed the file, the oldest first.
   [[nodiscard]] std::vector<Commit> log(const std::vector<std::string>& which) const {
     std::vector<std::string> words = {"-c",
                                       "i18n.logOutputEncoding=UTF-8",
@@ -161,12 +162,12 @@ class Versions {
 
   std::string path_;
   std::filesystem::path directory_;
-  std::string name_;  // for git, from the directory
+  std::string name_;  // file name for git, relative to the directory
   std::string before_;
   bool shallow_ = false;
 };
 
-// Leaves the points that one of the patterns means. Throws: UsageError for one that means none.
+// Keeps the points that match a pattern. Throws: UsageError for a pattern without a match.
 void choose(const std::vector<Given>& patterns, History& history) {
   if (patterns.empty()) {
     return;

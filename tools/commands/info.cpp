@@ -1,4 +1,4 @@
-// redblue info: the properties of this binary, and what the machine offers it.
+// redblue info: the features of this build and of the machine.
 
 #include <memory>
 #include <optional>
@@ -21,13 +21,13 @@
 namespace redblue {
 namespace {
 
-// A part of the build that may be switched off.
+// An optional part of the build.
 struct BuildPart {
   const char* name;
   const char* option;
   std::optional<std::string> version;
 };
-// The version of the standard that redblue-mpi is built for.
+// Returns the version of the MPI standard that redblue-mpi was built with.
 std::optional<std::string> mpi_version() {
   const std::string version(build_info::kMpi);
   return version.empty() ? std::nullopt : std::optional(version);
@@ -39,7 +39,8 @@ std::vector<BuildPart> parts() {
           {"mpi", "REDBLUE_WITH_MPI", mpi_version()}};
 }
 
-// "512.0 KiB, lines of 64 bytes, 8 ways, 2 of them, each for 1 core". Of unlike caches the first.
+// Returns "512.0 KiB, lines of 64 bytes, 8 ways, 2 of them, each for 1 core". If caches differ,
+// describes the first.
 std::string words(const std::vector<Cache>& caches) {
   if (caches.empty()) {
     return "unknown";
@@ -59,7 +60,7 @@ std::string words(const std::vector<Cache>& caches) {
   return text + (alike < caches.size() ? "; others differ (--format json)" : "");
 }
 
-// What is known as a member of JSON and as a line, each of which may be left out.
+// Facts as members of JSON and as lines of text. Either form may be left out.
 class Facts {
  public:
   void add(std::string_view key, const CellValue& value, std::string_view title,

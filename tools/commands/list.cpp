@@ -1,5 +1,4 @@
-// redblue list: the kernels, their operands and results, and the least M of each; or the devices
-// that are known by name.
+// redblue list: the kernels with their operands, results and least M; or the known devices.
 
 #include <memory>
 
@@ -30,14 +29,15 @@ std::string in_words(const std::vector<Signature>& operands) {
   return fmt::format("{}", fmt::join(names(operands), " "));
 }
 
-// Of sparse operands it is of their entries, too: `redblue count` says it.
+// Returns the least M; nothing for sparse kernels, because it depends on their entries. `redblue
+// count` shows it.
 std::optional<Index> least_M(const KernelName& name, const Shape& shape) {
   return name.kernel->takes_sparse
              ? std::nullopt
              : std::optional(name.kernel->least_M(Problem(shape, name.sharing)));
 }
 
-// The properties by which programs choose kernels.
+// Returns the properties that programs use to choose kernels.
 Json axes_of(const KernelName& name) {
   const Kernel& kernel = *name.kernel;
   Json axes = {{"problem", to_string(kernel.pass)}, {"sharing", to_string(name.sharing)}};

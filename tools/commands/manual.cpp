@@ -1,4 +1,4 @@
-// redblue manual: manual pages, made of what the options say in --help.
+// redblue manual: manual pages, generated from the texts of --help.
 
 #include "tools/commands/manual.hpp"
 
@@ -20,7 +20,7 @@
 namespace redblue {
 namespace {
 
-// As troff takes it: letters for themselves, and no line that is a request.
+// Escapes text for troff, so that it has no special letters and no line is a request.
 std::string troff(std::string_view text) {
   constexpr std::pair<char, std::string_view> kEscapes[] = {
       {'\\', "\\e"}, {'-', "\\-"}, {'\'', "\\(aq"}, {'`', "\\(ga"}, {'^', "\\(ha"}, {'~', "\\(ti"}};
@@ -40,7 +40,7 @@ std::string italic(std::string_view text) {
   return "\\fI" + troff(text) + "\\fR";
 }
 
-// The type of a value, which may be many words: troff may break it before a bar.
+// Returns the type of a value. troff may break a long list of words before each bar.
 std::string type_text(const std::string& type) {
   std::string text = "\\fI";
   for (const char c : troff(type)) {
@@ -49,7 +49,7 @@ std::string type_text(const std::string& type) {
   return text + "\\fR";
 }
 
-// "count the words" as a sentence.
+// Makes a sentence of a text such as "count the words".
 std::string as_sentence(std::string text) {
   if (!text.empty() && text.front() >= 'a' && text.front() <= 'z') {
     text.front() = static_cast<char>(text.front() - 'a' + 'A');
@@ -148,7 +148,8 @@ std::string subcommand_list(const CommandTree& tree, bool have_pages) {
   return text;
 }
 
-// In Markdown. A bar would end the cell of a table, and a long list of words may break after one.
+// Formats code for a Markdown table. A bar would end the cell, so it is escaped. A long list of
+// words may break after each bar.
 std::string code(std::string_view text) {
   std::string escaped;
   for (const char c : text) {
@@ -157,7 +158,7 @@ std::string code(std::string_view text) {
   return fmt::format("<code>{}</code>", escaped);
 }
 
-// The same outside code.
+// Formats ordinary text for a Markdown table.
 std::string cell(std::string_view text) {
   std::string escaped;
   for (const char c : text) {

@@ -1,6 +1,6 @@
 #pragma once
-// Manual pages of a command and of each of its subcommands: in troff for man(1), or in Markdown for
-// the project's pages.
+// Makes manual pages of a command and its subcommands: in troff for man(1), or in Markdown for the
+// project's pages.
 
 #include <functional>
 #include <string>
@@ -16,10 +16,11 @@ struct ManualPage {
   std::string text;
 };
 
-// The page of a subcommand with subcommands of its own has these, too.
+// Returns a page for the command and for each subcommand. Nested subcommands are part of their
+// parent's page.
 std::vector<ManualPage> manual_pages(const CommandTree& root);
 
-// The same in Markdown: how a subcommand is used, and its options by group.
+// Returns the pages in Markdown: the usage of each subcommand, and its options by group.
 std::vector<ManualPage> markdown_pages(const CommandTree& root);
 
 Action add_manual(CLI::App& app, const std::function<CommandTree()>& tree);

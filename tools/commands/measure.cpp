@@ -1,6 +1,6 @@
-// redblue measure: a counted run, and beside its words the traffic of a cache: the processor's, by
-// its event counters, or a simulated one's, by callgrind. Several levels of fast memory stand for
-// as many caches.
+// redblue measure: compares the counted words of a run with the traffic of a cache. The traffic
+// comes from event counters, or from a cache simulated by callgrind. With several levels of fast
+// memory, each level corresponds to one cache.
 
 #include <memory>
 #include <optional>
@@ -24,7 +24,8 @@
 namespace redblue {
 namespace {
 
-// The cache that M stands for: the one that M was given as a part of, or the smallest that holds M.
+// Returns the cache that corresponds to M: the cache that M is given as a share of, or the smallest
+// cache that holds M.
 CacheLevel level_of(const Request& request, const Topology& topology,
                     const std::optional<Given>& given) {
   if (given) {
@@ -48,8 +49,9 @@ CacheLevel level_of(const Request& request, const Topology& topology,
       fmt::format("--level is missing: no cache that is known here holds M = {} words", request.M));
 }
 
-// The caches that several levels stand for, from the innermost out, each outside the one before:
-// the one that the level was given as a part of, or the smallest that holds it.
+// Returns the caches that correspond to several levels, from the innermost out. Each is the cache
+// that the level is given as a share of, or the smallest cache that holds it. Each cache lies
+// outside the previous one.
 std::vector<CacheLevel> caches_of(const Request& request, const Topology& topology) {
   std::vector<CacheLevel> caches;
   const auto put = [&](Index M, const FastMemoryOrigin* from) {
@@ -76,7 +78,7 @@ std::vector<CacheLevel> caches_of(const Request& request, const Topology& topolo
   return caches;
 }
 
-// The caches that are simulated, for the levels of the request.
+// Returns the caches to simulate for the levels of the request.
 Simulation simulation_for(const Request& request, const Topology& topology,
                           const std::optional<Given>& given_level) {
   if (request.inner.empty()) {
@@ -101,7 +103,7 @@ Simulation simulation_for(const Request& request, const Topology& topology,
                                to_string(levels.back()), topology.source));
 }
 
-// The sizes of all levels, as they are typed.
+// Returns the sizes of all levels, in the form of --M.
 std::string sizes_of(const Request& request) {
   std::string sizes;
   for (const Index M : request.inner) {
@@ -110,8 +112,8 @@ std::string sizes_of(const Request& request) {
   return sizes + std::to_string(request.M);
 }
 
-// `app` holds the words that were typed. The child is given the M found here, because only this
-// process can look up a cache or a calibration.
+// Measures by callgrind. `app` holds the words that were typed. The child receives the M found
+// here, because only this process can look up a cache or a calibration.
 int by_callgrind(const CLI::App& app, const Request& request,
                  const std::optional<Given>& given_level, Format format) {
   if (const std::string why = callgrind_unavailable(); !why.empty()) {
@@ -136,7 +138,7 @@ int by_callgrind(const CLI::App& app, const Request& request,
   }
 }
 
-// The child's part, under callgrind: the run, the dumps of its phases, and its document.
+// Runs the kernel in the child, under callgrind: dumps each phase and prints the document.
 int inside_callgrind(const Request& request, const char* cache_bytes) {
   const auto bytes = static_cast<std::uint64_t>(parse_size(cache_bytes, kInsideCallgrind));
   const RunHook dumped = [bytes](Machine& machine, const Plan& plan, const auto& work) {
@@ -178,7 +180,7 @@ Action add_measure(CLI::App& app) {
     if (via && via->text != "papi" && via->text != "callgrind") {
       throw UsageError(fmt::format("{} '{}': expected papi or callgrind", via->from, via->text));
     }
-    // Counters and simulation see one thread, with a machine that no other thread uses.
+    // Counters and simulation see one thread on a machine without other threads.
     if (request.threads > 1) {
       throw UsageError(request.said("threads") + ": a measurement has one");
     }

@@ -1,4 +1,4 @@
-// redblue pebble: computations as graphs, and the red-blue pebble game on them.
+// redblue pebble: computations as graphs, and the red-blue pebble game on the graphs.
 
 #include <array>
 #include <filesystem>

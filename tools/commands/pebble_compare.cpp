@@ -14,12 +14,13 @@
 namespace redblue {
 namespace {
 
-// The class of the games: each word is computed once, and each sum p A2 or A1^T p is whole.
+// The class of the games: each word is computed once, and each sum p A2 or A1^T p is complete
+// before use.
 constexpr Schedule kPlayed{.order = Order::two_step, .recomputes = false};
 constexpr Index kMostCompared = 64;
-constexpr Index kWordsForAll = 4096;  // words in which each kernel holds all of so small a problem
+constexpr Index kWordsForAll = 4096;  // words, enough for the whole problem in any kernel
 
-// Whether the kernel is in this class. One that needs a forward pass makes each score twice.
+// Returns whether the plan is in this class. A plan with a forward pass computes each score twice.
 bool plays(const Choice& choice) {
   const Schedule schedule = schedule_of(choice.plan);
   return schedule.order == kPlayed.order && !schedule.recomputes && !choice.forward;
@@ -43,7 +44,8 @@ Compared compared(Task task, const Optimum& optimum) {
   return {optimum, largest(lower_bounds(task), kPlayed), kernel_of(task, optimum.M)};
 }
 
-// From the end all rows but the first are dropped in which optimum and kernel are the same.
+// Removes rows from the end while they repeat the row before: same optimum, bound and kernel's
+// words.
 void drop_equal_rows(std::vector<Compared>& rows) {
   const auto words = [](const Compared& row) {
     return row.kernel ? std::optional(row.kernel->words) : std::nullopt;
@@ -58,8 +60,8 @@ void drop_equal_rows(std::vector<Compared>& rows) {
   }
 }
 
-// The least M in which a kernel moves the fewest words that any does. Where no kernel has this
-// problem, the last M that is compared.
+// Returns the least M at which a kernel moves the fewest words of all kernels. If no kernel solves
+// this problem, returns the last M to compare.
 Index last_M(const Task& task, Index first) {
   const std::optional<Choice> best = kernel_of(task, kWordsForAll);
   Index M = first;
@@ -118,7 +120,7 @@ std::string reasons(const std::vector<Compared>& rows, const Optima& optima,
 Description comparison_of(const Task& task, std::optional<std::pair<Index, Index>> range,
                           const SolveLimits& limits) {
   if (!range) {
-    constexpr Index kFewest = 3;  // a product of two words, and a sum
+    constexpr Index kFewest = 3;  // operands and sum of a product
     const Index first = least_M(task).value_or(kFewest);
     range = {first, last_M(task, first)};
   }

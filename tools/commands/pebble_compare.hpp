@@ -1,6 +1,7 @@
 #pragma once
-// What redblue pebble solve --compare prints: for each M the largest proven bound of a task, the
-// fewest words of its games, and the kernel of the fewest words that plays such a game.
+// redblue pebble solve --compare: compares bounds, games and kernels. For each M it shows the
+// largest proven lower bound, the fewest words of any game, and the best kernel that plays such a
+// game.
 
 #include <optional>
 #include <utility>
@@ -11,8 +12,8 @@
 
 namespace redblue {
 
-// For M from the first to the last; where they are left out, from the least M to the one from which
-// on nothing moves fewer words. Requires: as optima(). Throws: as lower_bounds().
+// Returns the comparison for each M in the range. Without a range, starts at the least M and ends
+// where more memory no longer saves words. Requires: as optima(). Throws: as lower_bounds().
 Description comparison_of(const Task& task, std::optional<std::pair<Index, Index>> range,
                           const SolveLimits& limits);
 

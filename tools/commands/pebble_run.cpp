@@ -1,4 +1,4 @@
-// redblue pebble run: a run of a kernel as a game of pebbles on the graph of its own operations.
+// redblue pebble run: plays the run of a kernel as a pebble game on the graph of its operations.
 
 #include "tools/commands/pebble_run.hpp"
 
@@ -131,7 +131,7 @@ std::vector<Cells> rows_of_pieces(const std::vector<Piece>& pieces) {
   });
 }
 
-// What was played, with the fewest pebbles that the rules of the game leave it.
+// Checks the moves by the rules of the game. Returns the game with its least number of pebbles.
 Played played(const Rules& rules, const std::vector<Move>& moves) {
   try {
     return referee(rules, rules.dag().size(), moves);

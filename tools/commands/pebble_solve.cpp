@@ -1,4 +1,4 @@
-// redblue pebble solve: how few words a game on a graph takes, for each M.
+// redblue pebble solve: the fewest words of a game on a graph, for each M.
 
 #include "tools/commands/pebble_solve.hpp"
 
@@ -30,7 +30,7 @@ namespace {
 
 constexpr double kSeconds = 10;
 constexpr Index kBytes = Index{1} << 30;
-constexpr Index kMostM = 64;  // how many at a time
+constexpr Index kMostM = 64;  // most values of M in one call
 
 class SolveOptions {
  public:
@@ -66,7 +66,7 @@ class SolveOptions {
     }
     return format;
   }
-  // The first M and the last, none below the least.
+  // Returns the first and the last M. Throws: UsageError if --M is missing or below `least`.
   [[nodiscard]] std::pair<Index, Index> range(Index least) const {
     const auto range = range_if_given(least, game());
     return range ? *range : throw UsageError(fmt::format("{} is missing", M_.flag()));
@@ -88,8 +88,8 @@ class SolveOptions {
     require_enough(from, given->from, least, game);
     return std::pair(from, to);
   }
-  // The flag that asks for a comparison; nothing where none does. Throws: UsageError for
-  // options that say something of one graph.
+  // Returns the flag --compare if it is given. Throws: UsageError for options that apply to one
+  // graph only.
   [[nodiscard]] std::optional<std::string> compare() const {
     const auto from = compare_.from();
     for (const TextOption* option : {&game_, &moves_, &dag_}) {
@@ -100,7 +100,7 @@ class SolveOptions {
     }
     return from;
   }
-  // Where moves and their graph are written to, if anywhere.
+  // The files for moves and for their graph, if any.
   struct Targets {
     std::optional<std::string> moves, dag;
   };

@@ -1,4 +1,4 @@
-// redblue plan: all kernels for a problem, the best first, by words or by time.
+// redblue plan: ranks all kernels for a problem, by words or by time.
 //   --cache: the better of the paper's two algorithms, for each device.
 //   --loops: the loop nest of one kernel.
 //   --ranks: the grids of a number of ranks, for one kernel.
@@ -29,9 +29,9 @@
 namespace redblue {
 namespace {
 
-constexpr Index kQueries = 4096;  // of --cache without --n
+constexpr Index kQueries = 4096;  // default of --n with --cache
 
-// Each level of a device.
+// Adds each level of a device.
 void add_levels(const Device& device, std::vector<PlannedMemory>& memories) {
   for (const DeviceLevel& level : device.levels) {
     memories.push_back({.name = device.levels.size() == 1
@@ -93,7 +93,7 @@ NestReport loops_of(const TextOption& option, const TaskOptions& task, const Req
   return report;
 }
 
-// A plan of all kernels that solve a task, or of the kernel `only`.
+// Returns a plan of all kernels that solve a task, or of the kernel `only`.
 PlanReport plan_of(Task task, const Request& request, const Request& plan,
                    std::string_view only = {}) {
   task.memory.multiple = plan.multiple;
@@ -128,7 +128,7 @@ PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options,
   return plan_of(task, request, plan, spelled(name.kernel->name, problem.sharing));
 }
 
-// The rates of this machine. Costs of messages on the command line replace the measured ones.
+// Returns the rates of this machine. Link costs from the command line replace the measured costs.
 Rates rates_with_links(const std::optional<LinkCosts>& links) {
   Rates rates = machine_rates();
   if (links) {
@@ -174,7 +174,8 @@ GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
   return report;
 }
 
-// --as adds rows to the plan of all kernels, and to no other report.
+// Throws: UsageError if --as is given with another report. It applies to a plan of all kernels
+// only.
 void refuse_beside_all(const Given& as, const std::string& other) {
   if (!other.empty()) {
     throw UsageError(fmt::format("{} {}: it is beside a plan of all kernels: leave out {}", as.from,

@@ -1,5 +1,5 @@
-// redblue plot: pictures of what kernels do. A kind of picture is one function, which adds its
-// options to its subcommand and draws.
+// redblue plot: draws pictures. Each kind of picture is a function that adds its options to its
+// subcommand and draws.
 
 #include <algorithm>
 #include <memory>

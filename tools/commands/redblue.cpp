@@ -25,7 +25,7 @@ constexpr const char* kName = "redblue";
 
 std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays) {
   struct Shared {
-    MemoryBudget memory;  // of the points that a gate runs at the same time
+    MemoryBudget memory;  // memory budget of points that run at the same time
     Sparsities sparsities;
   };
   const auto shared = std::make_shared<Shared>();

@@ -1,5 +1,5 @@
 #pragma once
-// The redblue command, whole. Data goes to standard output, words to standard error.
+// The complete redblue command. Data goes to standard output, messages to standard error.
 
 #include <string>
 #include <vector>
@@ -15,15 +15,18 @@ inline constexpr const char* kDescription =
     "Counts every word that an attention kernel moves between a fast memory of M words and a "
     "slow store, and computes its results.";
 
-// The subcommands. `transport` as below; `arrays`: of a program that calls, in place of files of
-// `run`; null: none. They must outlive what is made here.
+// Returns the subcommands. `transport` is as in run_redblue(). `arrays` holds the arrays of a
+// calling program, which replace the files of `run`; null without one. Both must outlive the
+// result.
 std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays);
 
-// For the first line of main(), before any thread: reads the environment, which later is that of
-// this moment, and hides what hwloc says of what it cannot find out, unless the user wants that.
+// Prepares the environment; must be the first call of main(), before any thread starts. Copies the
+// environment variables, which later reads use. Hides hwloc's error messages unless the user asks
+// for them.
 void prepare_environment();
 
-// `transport`: of the job of which this process is a rank; null: of none. Returns the exit code.
+// Runs the command. `transport` belongs to the MPI job in which this process is a rank; null
+// outside a job. Returns the exit code.
 int run_redblue(int argc, char** argv, Transport* transport = nullptr,
                 const Complaint& complain = say_it);
 

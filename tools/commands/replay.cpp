@@ -1,4 +1,4 @@
-// redblue replay: a trace of accesses, or those of a kernel's run, in caches of every size.
+// redblue replay: replays a trace, or the accesses of a kernel's run, in caches of every size.
 
 #include "tools/gate/replay.hpp"
 
@@ -21,7 +21,7 @@
 namespace redblue {
 namespace {
 
-// Throws: UsageError where an option is given that says something of a kernel's run.
+// Throws: UsageError for options of a kernel's run, because a trace is replayed.
 void refuse_beside_trace(const CLI::App& app, const std::string& from) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string name = option->get_name();

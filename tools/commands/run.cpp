@@ -20,7 +20,7 @@
 namespace redblue {
 namespace {
 
-// On a terminal a line shows the progress.
+// Runs the request. A terminal shows a progress line.
 Report run_shown(const Request& request, const Topology& topology) {
   StatusLine status;
   if (!status.visible() || request.on_ranks) {
@@ -30,7 +30,7 @@ Report run_shown(const Request& request, const Topology& topology) {
   return run(request, topology, {.progress = &progress});
 }
 
-// A number of runs. Throws: UsageError.
+// Returns the number of runs. Throws: UsageError.
 Index runs_of(const TextOption& option, const Request& request) {
   const auto given = option.get();
   if (!given) {
@@ -48,7 +48,8 @@ double seconds_of(const Report& report) {
   return report.forward ? own + report.forward->counted->seconds->total : own;
 }
 
-// After the run that is reported. The others check nothing and write no files.
+// Repeats the run for its times, after the reported run. Repeated runs verify nothing and write no
+// files.
 void repeat(Request request, const Topology& topology, Index runs, Report& report) {
   request.verify = false;
   request.out.clear();
@@ -96,7 +97,7 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
       request.store->options.before_each = stop_if_asked();
     }
     if (request.store && request.on_ranks && transport != nullptr) {
-      // mpirun ends its ranks by a signal, all of them.
+      // mpirun ends all ranks by a signal, so the folders must be removed then.
       request.on_ranks->stored = [folder = folder_of_rank(request, transport->rank()),
                                   directory = request.store->directory] {
         remove_folders_when_ended({folder, directory});
@@ -117,7 +118,7 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
     const Index runs = runs_of(options->repeat, request);
     Report report = first ? run_shown(request, topology) : run(request, topology);
     repeat(request, topology, runs, report);
-    if (!first) {  // the first rank says what all did
+    if (!first) {  // only the first rank reports
       return 0;
     }
     print(report, format, beside(std::ranges::any_of(request.out, [](const auto& out) {
@@ -128,7 +129,7 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
     if (given_O && std::ranges::find(report.given, "O") == report.given.end()) {
       say(fmt::format("O and L are not used: {} makes its own", spelled(report.kernel.plan)));
     }
-    // CSV has no room for the verdict; a bad one is reported in any format.
+    // CSV cannot hold the verdict; a bad verdict is reported in any format.
     constexpr double kUsual = 1e-3;
     if (report.error) {
       const Verdict& error = *report.error;

@@ -1,4 +1,4 @@
-// redblue store: the matrices of a store on disk: listed, verified, imported and exported.
+// redblue store: lists, verifies, imports and exports matrices of a store on disk.
 
 #include "memsim/store/store.hpp"
 
@@ -41,7 +41,8 @@ StoreOptions options_of(Index granule_bytes) {
   return options;
 }
 
-// A name is no path, and no file of a run has it.
+// Throws: UsageError for a bad name. A valid name is not a path and does not clash with a run's
+// files.
 void check_name(const std::string& name, const std::string& item) {
   const bool good = std::ranges::all_of(name, [](unsigned char letter) {
     return std::isalnum(letter) != 0 || letter == '_' || letter == '-';
@@ -67,12 +68,12 @@ void check_directory(const Path& directory) {
   }
 }
 
-// DIR, or file:DIR as a run has it.
+// Returns the directory given as DIR, or as file:DIR in the form of a run.
 Path directory_meant(const std::string& text) {
   return text.starts_with("file:") ? store_directory({text, "directory"}) : Path(text);
 }
 
-// The matrices that are asked for, or all.
+// Returns the requested matrices, or all.
 Texts chosen(const Store& store, const Texts& asked) {
   const Texts all = store.names();
   if (all.empty()) {
@@ -90,7 +91,7 @@ Texts chosen(const Store& store, const Texts& asked) {
   return asked.empty() ? all : asked;
 }
 
-// Makes a matrix, which has its name only once it is whole.
+// Makes a matrix. It gets its name only when it is complete.
 template <class Fill>
 void make(Store& store, const std::string& name, Index rows, Index cols, const Fill& fill) {
   const auto file = store.create(name + std::string(Store::kTemporarySuffix),
@@ -145,7 +146,7 @@ int verify(const Path& directory, const Texts& asked) {
                         unwritten == 0   ? ""
                         : unwritten == 1 ? ", 1 never was"
                                          : fmt::format(", {} never were", unwritten)));
-    } catch (const StoreError& error) {  // other matrices may be whole
+    } catch (const StoreError& error) {  // other matrices may still be complete
       say(error.what());
       code = 1;
     }
@@ -154,7 +155,7 @@ int verify(const Path& directory, const Texts& asked) {
 }
 
 int import_files(const Path& directory, const Texts& items, Index granule_bytes) {
-  for (const std::string& item : items) {  // before a store is made for them
+  for (const std::string& item : items) {  // checks the names before making a store
     check_name(name_and_file(item).first, item);
   }
   std::optional<Store> store;
@@ -186,7 +187,7 @@ int import_files(const Path& directory, const Texts& items, Index granule_bytes)
   return 0;
 }
 
-// Generates operands of attention, those of a run without files.
+// Generates the attention operands that a run without files would use.
 int generate(const Path& directory, const Texts& asked, const Request& request, const Shape& shape,
              Index granule_bytes) {
   const std::vector<Signature> weighted = {kA1, kA2, kA3, kX, kY, kdO};
@@ -251,7 +252,7 @@ int export_files(const Path& directory, const Texts& items) {
     said += fmt::format("{}: {} x {} to {}\n", name, rows, cols, printable(path.string()));
   }
   print(said, beside(data_on_standard_output));
-  for (OutputFile& writer : writers) {  // all, or none
+  for (OutputFile& writer : writers) {  // commits all files or none
     writer.commit();
   }
   return 0;
@@ -266,7 +267,7 @@ Index granule_of(const TextOption& option) {
 
 Action add_store(CLI::App& app) {
   struct Options {
-    std::function<int(const Options&)> action;  // of the subcommand that was typed
+    std::function<int(const Options&)> action;  // of the subcommand in use
     std::string directory;
     Texts items;
     std::optional<TextOption> format, import_granule, granule;
@@ -282,7 +283,7 @@ Action add_store(CLI::App& app) {
     command->add_option("items", options->items, items)->required(required)->option_text(" ");
     return command;
   };
-  // An action is given the options: a copy in it would keep them alive for ever.
+  // Actions take the options as an argument: a copy inside an action would keep them alive forever.
   const auto runs = [options](CLI::App* command, std::function<int(const Options&)> action) {
     command->final_callback([options, action] { options->action = action; });
   };

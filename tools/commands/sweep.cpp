@@ -1,4 +1,4 @@
-// redblue sweep: points of redblue's kernels.
+// redblue sweep: counts or times points of redblue's kernels.
 
 #include "tools/gate/sweep.hpp"
 

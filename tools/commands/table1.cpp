@@ -1,4 +1,4 @@
-// redblue table1: the paper's Table 1, in the words that the formulas count.
+// redblue table1: the paper's Table 1, with the words that the formulas count.
 
 #include "runtime/report/table1.hpp"
 

@@ -1,4 +1,4 @@
-// redblue trace: a run of a kernel, with its moves written down for other programs.
+// redblue trace: writes the moves of a kernel's run for other programs.
 
 #include "tools/gate/trace.hpp"
 

@@ -1,4 +1,4 @@
-// Changes that somebody accepts: who, why, and what of them is refused.
+// Accepts changed counts: checks who and why, and refuses points that cannot be accepted.
 
 #include "tools/gate/accept.hpp"
 
@@ -30,7 +30,7 @@ bool is_blank(const std::string& text) {
   return text.find_first_not_of(" \t\r\n") == std::string::npos;
 }
 
-// Who works here, as git knows; or as the option says.
+// Returns the person named by the option, or by git's configuration.
 std::string who_accepts(const TextOption& who, const std::filesystem::path& directory) {
   if (const auto given = who.get()) {
     if (is_blank(given->text)) {

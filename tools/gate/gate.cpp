@@ -1,4 +1,5 @@
-// record, check, diff: the words that kernels move, recorded and compared with a later program's.
+// The commands record, check and diff: record the words moved by kernels, and compare them with a
+// later program.
 
 #include "tools/gate/gate.hpp"
 
@@ -37,7 +38,7 @@ namespace {
 
 constexpr int kDifferent = 3;
 
-// A comparison in one form on standard output, and in others in files.
+// Options for the outputs of a comparison: one format on standard output, others in files.
 class FormOptions {
  public:
   explicit FormOptions(CLI::App& app)
@@ -72,10 +73,10 @@ class FormOptions {
     return tolerances;
   }
 
-  // The destinations, opened before the work. Throws: UsageError, std::system_error.
+  // The outputs, opened before the work. Throws: UsageError, std::system_error.
   class Outputs {
    public:
-    // Returns the exit code.
+    // Writes all outputs. Returns the exit code.
     int take(const Comparison& comparison, const std::vector<Tolerance>& tolerances) {
       for (const std::string& text : idle(tolerances, comparison)) {
         say(fmt::format(
@@ -108,7 +109,7 @@ class FormOptions {
     bool data_on_standard_output_ = false;
     std::vector<std::pair<const ComparisonForm*, std::unique_ptr<WholeFile>>> files_;
   };
-  // A file that is read is no destination.
+  // Opens the outputs. Throws: UsageError if an output is also in `read`.
   [[nodiscard]] Outputs outputs(const std::vector<std::string>& read) const {
     Outputs outputs;
     outputs.tolerance_ = tolerance_.flag();
@@ -174,7 +175,8 @@ RecordedPoint record_point(const Subject& subject, const Arguments& arguments, H
   }
 }
 
-// A kernel that contradicts its formula has no place in a baseline.
+// Throws: std::runtime_error if the kernel contradicts its formula, because a baseline must not
+// hold such counts.
 void check_formula(const Subject& subject, const Arguments& arguments,
                    const RecordedPoint& recorded) {
   if (!subject.formula) {
@@ -195,7 +197,8 @@ void check_formula(const Subject& subject, const Arguments& arguments,
   }
 }
 
-// What is over its budgets is no baseline.
+// Throws: std::runtime_error if the point is over a budget, because a baseline must keep its
+// budgets.
 void check_budgets(const RecordedPoint& recorded) {
   if (const std::vector<Difference> over = over_budget(recorded); !over.empty()) {
     throw std::runtime_error(fmt::format("{}: {}{}", to_string(recorded.point),
@@ -203,7 +206,7 @@ void check_budgets(const RecordedPoint& recorded) {
   }
 }
 
-// What a part of a suite is a part of.
+// Describes the part and the whole suite, so that merge can check that parts belong together.
 RecordedPart recorded_part(const Suite& suite, const SuitePart& part) {
   SuiteOrigin origin{.how = suite.how, .program = program_fingerprint()};
   for (const SuitePoint& point : suite.points) {
@@ -221,7 +224,7 @@ RecordedPart recorded_part(const Suite& suite, const SuitePart& part) {
   return {part, std::move(origin)};
 }
 
-// Of a part of the suite, that part.
+// Records the points of the suite, or of `part`.
 Recording record_suite(const Suite& suite, const std::optional<SuitePart>& part, unsigned jobs) {
   const std::vector<std::size_t> asked = points_of(part.value_or(SuitePart()), suite.points.size());
   Recording recording{.how = how_of(suite.how)};
@@ -244,7 +247,8 @@ Recording record_suite(const Suite& suite, const std::optional<SuitePart>& part,
   return recording;
 }
 
-// All that a point of a recording in this directory has. Throws: std::invalid_argument.
+// Returns the complete arguments of a point from a recording in this directory. Throws:
+// std::invalid_argument.
 Arguments arguments_of(const Point& point, const Subject& subject,
                        const std::filesystem::path& directory) {
   Arguments arguments = point.arguments;
@@ -262,14 +266,14 @@ Compared check_point(const RecordedPoint& before, const std::filesystem::path& d
     try {
       subject = &find_subject(subjects, before.point.subject);
       arguments = arguments_of(before.point, *subject, directory);
-    } catch (const std::invalid_argument& error) {  // the kernel, or one of its arguments, is gone
+    } catch (const std::invalid_argument& error) {  // the kernel or an argument is gone
       compared.differences = {{.kind = Difference::Kind::gone, .why = error.what()}};
       return compared;
     }
     compared.now = record(*subject, arguments, how, before.at_most);
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (const std::exception& error) {  // a failure does not hide the words of other points
+  } catch (const std::exception& error) {  // other points still report their words
     compared.differences = {{.kind = Difference::Kind::failed, .why = error.what()}};
     return compared;
   }
@@ -305,7 +309,7 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
     std::optional<WholeFile> file;
     if (out) {
       refuse_over_suite(*out);
-      // Opened first, so that a file that cannot be written is known before the work.
+      // Opens the file before the work, so that an unwritable file fails early.
       file.emplace(out->text);
     }
     Recording recording = record_suite(suite, part, jobs);
@@ -332,7 +336,7 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
   };
 }
 
-// Takes the words that the chosen points move now into the baseline. Returns a line for each.
+// Accepts the new counts of the chosen points into the baseline. Returns a line for each.
 std::vector<std::string> accept_all(const std::map<std::size_t, Accept>& accepts,
                                     const Accepted& by, const std::filesystem::path& directory,
                                     const std::vector<Subject>& subjects, Comparison& comparison,
@@ -394,7 +398,7 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     }
     const std::string text = read_text(path);
     Recording baseline = parse_recording(text, name);
-    // What cannot be accepted, or written, is known before the work.
+    // Find points that cannot be accepted, and an unwritable file, before the work.
     const std::map<std::size_t, Accept> accepts = to_accept(options->accept.all(), baseline);
     std::optional<WholeFile> changed;
     if (by) {

@@ -1,5 +1,5 @@
 #pragma once
-// The subcommands of a gate, for any subjects: record, check and diff.
+// The subcommands record, check and diff of a gate, for any subjects.
 
 #include <functional>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace redblue {
 
-// Subjects take a while to make: they are asked for only when a subcommand runs that needs them.
+// Returns the subcommands. `subjects` is slow, so only a subcommand that needs it calls it.
 std::vector<Subcommand> gate_subcommands(const std::function<std::vector<Subject>()>& subjects);
 
 }  // namespace redblue

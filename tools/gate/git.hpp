@@ -1,5 +1,5 @@
 #pragma once
-// What git says of the repository that a file lies in.
+// Asks git about the repository of a file.
 
 #include <filesystem>
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace redblue {
 
-// Runs `git -C DIRECTORY WORDS`, of the PATH; an empty directory is the working directory. Nothing
-// where there is no git. Throws: std::system_error.
+// Runs `git -C DIRECTORY WORDS`; an empty directory means the working directory. Returns no value
+// without git on the PATH. Throws: std::system_error.
 std::optional<Ended> run_git(const std::vector<std::string>& words,
                              const std::filesystem::path& directory);
 
-// The output of such a run that succeeds; nothing for one that fails.
+// Returns the output of a git command; nothing if it fails.
 std::optional<std::string> git_says(const std::vector<std::string>& words,
                                     const std::filesystem::path& directory);
 

@@ -27,7 +27,7 @@ unsigned JobsOption::get() const {
   const auto given = jobs_.get();
   if (!given) {
     // A user's kernel runs in a forked child (runtime/gate/isolated.hpp). glibc's malloc survives a
-    // fork while other threads allocate; a sanitizer's may keep its locks taken.
+    // fork while other threads allocate; a sanitizer's malloc may keep its locks.
     return kSanitized ? 1 : std::max(1U, std::thread::hardware_concurrency());
   }
   const Index jobs = parse_size(given->text, given->from);

@@ -1,5 +1,5 @@
 #pragma once
-// merge: the parts of a suite that several machines did, as one.
+// The merge command: joins the parts of a suite that several machines counted.
 
 #include <string>
 #include <vector>
@@ -17,13 +17,13 @@ struct MergeOptions {
   Switch partial;
 };
 
-// Says which points are missing. Throws: std::runtime_error unless they may be and others are
-// there.
+// Reports missing points. Throws: std::runtime_error if no points are present, or if some are
+// missing without --partial.
 void say_missing(const std::string& missing, bool any_there, const MergeOptions& options);
 
-// The recordings of `record --part`, as a baseline. Returns the exit code.
+// Merges recordings of `record --part` into a baseline. Returns the exit code.
 int merge_recordings(const MergeOptions& options);
-// Of either: directories of `sweep --part`, or recordings.
+// Adds `merge` for directories of `sweep --part` and for recordings.
 Action add_merge(CLI::App& app);
 
 }  // namespace redblue

@@ -1,4 +1,5 @@
-// merge: the parts of a sweep, or of a baseline, as what one machine would have made.
+// The merge command: joins parts of a sweep or of a baseline. The result equals the output of one
+// machine.
 
 #include <algorithm>
 #include <filesystem>
@@ -23,7 +24,7 @@
 namespace redblue {
 namespace {
 
-// Another process may still append to the journal.
+// Reads the complete lines only: another process may still append to the journal.
 SweptPart read_part(const std::string& directory, const std::string& program) {
   const std::filesystem::path file = std::filesystem::path(directory) / kPointsFile;
   if (!std::filesystem::exists(file)) {
@@ -42,7 +43,7 @@ std::string to_journal(const MergedSweep& merged) {
   return text;
 }
 
-// All files of a new directory, or neither these nor the directory.
+// Writes all files or none. A directory made for them is removed after a failure.
 void write_new(const std::filesystem::path& directory,
                const std::vector<std::pair<const char*, std::string>>& texts) {
   const bool is_new = [&] {

@@ -21,20 +21,20 @@ namespace {
 
 constexpr int kOwnSchema = 1;
 
-// A run, the values of its formula, or both.
+// The counts of a run, the values of the formula, or both.
 struct OwnReport {
   Point point;
   std::optional<RunCounts> counted;
   std::optional<std::vector<PhaseCost>> formula;
 
-  // The reason why the formula does not fit in M; else empty.
+  // Returns why the kernel does not fit in M by its formula; else empty.
   [[nodiscard]] std::string why_not() const {
     return why_not_in(point.arguments["M"], predicted(*formula));
   }
 };
 
-// A row for each phase, and last for the total. `shown` are the counts, without a run those of the
-// formula; and what the formula says of the same, if it does.
+// Returns a row for each phase, and a last row for the total. The rows show the counts of the run,
+// or of the formula without a run. If both exist, the formula's values are added.
 std::vector<Cells> own_rows(const OwnReport& report) {
   const auto said = report.formula ? std::optional(predicted(*report.formula)) : std::nullopt;
   const RunCounts& shown = report.counted ? *report.counted : *said;
@@ -68,7 +68,7 @@ std::vector<Cells> own_rows(const OwnReport& report) {
     add(phase.path, phase, said ? find(said->phases, phase.path) : nullptr);
   }
   if (both) {
-    for (const PhaseCounts& phase : said->phases) {  // those that the run did not enter
+    for (const PhaseCounts& phase : said->phases) {  // phases that only the formula has
       if (find(shown.phases, phase.path) == nullptr) {
         add(phase.path, PhaseCounts{.path = phase.path, .io = {}, .operations = {}}, &phase);
       }

@@ -1,7 +1,7 @@
 #pragma once
-// A command for a user's kernels: list, run and count; record, check and diff; sweep, merge, report
-// and plot; trace and replay. Link redblue::gate_main, which has main(), and register functions of
-// a machine of M words:
+// Turns a user's kernels into a command with these subcommands: list, run, count, record, check,
+// diff, sweep, merge, report, plot, trace and replay. Link redblue::gate_main, which has main(),
+// and register functions that run on a machine of M words:
 //
 //   void transpose(redblue::Machine& machine, const redblue::Arguments& given) {
 //     const redblue::Index n = given["n"];
@@ -9,10 +9,10 @@
 //   }
 //   REDBLUE_KERNEL("transpose/tiles", transpose, "n", "m").formula(words);
 //
-// Sizes become options (--n, --m, and --M for all) and keys of a suite. With a formula `run` and
-// `record` fail unless it gives exactly the counts of the run. Each point runs in a child of the
-// command, so that a crash is a failure of its point alone; gdb follows it after `set
-// follow-fork-mode child`.
+// Sizes become options (--n and --m here; every kernel has --M) and keys of a suite. If a kernel
+// has a formula, `run` and `record` fail unless the formula gives the exact counts of the run. Each
+// point runs in a child process, so a crash fails only that point. To debug it, run gdb
+// with `set follow-fork-mode child`.
 
 #include <functional>
 #include <string>
@@ -27,9 +27,9 @@ class Registration {
   using Work = std::function<void(Machine& machine, const Arguments& given)>;
   using Formula = std::function<std::vector<PhaseCost>(const Arguments& given)>;
 
-  // Lasts until the process ends. The command refuses two of one name.
+  // Registers a kernel until the process ends. The command refuses two kernels with one name.
   Registration(const std::string& name, const Work& work, const std::vector<std::string>& sizes);
-  // A line of `list`: the operands that stay in fast memory, and those that pass.
+  // Sets the description in `list`: resident and streaming operands.
   Registration& summary(const std::string& text);
   Registration& formula(const Formula& formula);
 
@@ -37,14 +37,14 @@ class Registration {
   std::size_t place_;
 };
 
-// The command. Returns the exit code.
+// Runs the command. Returns the exit code.
 int own_kernels_command(int argc, char** argv);
 
 }  // namespace redblue
 
 #define REDBLUE_CONCATENATED(a, b) a##b
 #define REDBLUE_NAME(a, b) REDBLUE_CONCATENATED(a, b)
-// REDBLUE_KERNEL(name, work, size...): at namespace scope.
+// Registers a kernel: REDBLUE_KERNEL(name, work, size...). Use it at namespace scope.
 #define REDBLUE_KERNEL(name, work, ...)                               \
   [[maybe_unused]] static const ::redblue::Registration REDBLUE_NAME( \
       redblue_kernel_at_line_, __LINE__) = ::redblue::Registration(name, work, {__VA_ARGS__})

@@ -32,7 +32,7 @@
 namespace redblue {
 namespace {
 
-// The fastest of three runs, or the first if that takes more than two seconds.
+// Returns the fastest of three runs, or the first if it takes over two seconds.
 RunCounts fastest(const Point& point) {
   constexpr int kTimes = 3;
   constexpr double kLong = 2;
@@ -46,7 +46,8 @@ RunCounts fastest(const Point& point) {
   return best;
 }
 
-// What a run counts, or its formula says, or both. A formula that a user wrote need not know M.
+// Returns the counts of a run, of the formula, or both. Checks the formula's peak against M,
+// because a user's formula may ignore M.
 Swept sweep_point(const Subject& subject, const Arguments& arguments, const std::string& how) {
   const Point point{subject.name, arguments};
   try {
@@ -76,7 +77,7 @@ Swept sweep_point(const Subject& subject, const Arguments& arguments, const std:
   }
 }
 
-// As the system calls it, where it does.
+// Returns the processor's model name in /proc/cpuinfo, if it is there.
 std::optional<std::string> processor() {
   constexpr std::string_view kModel = "model name";
   std::ifstream file("/proc/cpuinfo");
@@ -89,7 +90,7 @@ std::optional<std::string> processor() {
   return std::nullopt;
 }
 
-// The build, the program and the processor.
+// Returns the context of a sweep: the build, the program and the processor.
 std::string context_of(const std::string& program) {
   Json context = build_json();
   context[kProgram] = program;
@@ -131,7 +132,7 @@ Action add_own_trace(CLI::App& app) {
   };
 }
 
-// What the run moves, in caches of every size.
+// Replays the run in caches of every size.
 ReplayReport replayed(Machine& machine, const FollowedRun& run,
                       const std::function<RunCounts()>& work) {
   MoveAccesses accesses(machine);
@@ -168,7 +169,7 @@ Action add_own_replay(CLI::App& app) {
   };
 }
 
-// A picture of one run, which `picture` makes.
+// Returns an action that runs a kernel and draws it by `picture`.
 template <class Make>
 Action run_drawn(CLI::App& app, Make picture) {
   struct Options {

@@ -1,5 +1,5 @@
 #pragma once
-// Sweeps, pictures, reports, traces and replays of a user's kernels.
+// Subcommands on a user's kernels: sweep, report, plot, trace and replay.
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace redblue {
 
-// Of the program of this name.
+// Returns the subcommands for the program with this name.
 std::vector<Subcommand> own_pictures(const std::string& program);
 
 }  // namespace redblue

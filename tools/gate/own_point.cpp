@@ -22,13 +22,12 @@
 namespace redblue {
 namespace {
 
-// The options and arguments of the subcommands of one kernel, beside its sizes; and keys of suites
-// with another meaning.
+// Names that a size cannot have: options of subcommands, and keys of suites with another meaning.
 constexpr std::array<std::string_view, 14> kTaken = {
     "kernel",    "help", "version",  "format",    "out",  "din",   "events",
     "din-words", "at",   "cachesim", "per-phase", "bare", "inner", "at_most"};
 
-// What is said of a run.
+// Returns the description of a run, for traces and replays.
 FollowedRun followed_of(const Point& point) {
   FollowedRun run{.kernel = point.subject, .sizes = {}, .text = to_string(point)};
   for (const auto& [name, value] : point.arguments) {
@@ -126,7 +125,7 @@ void naming(const Point& point, const std::function<void()>& work) {
     work();
   } catch (const FastMemoryOverflow& error) {  // M is too small
     throw UsageError(named(error));
-  } catch (const FastMemoryTooSmall& error) {  // a kernel of the library checks M beforehand
+  } catch (const FastMemoryTooSmall& error) {  // redblue's kernels check M before they run
     throw UsageError(named(error));
   } catch (const CountOverflow& error) {
     throw UsageError(named(error));

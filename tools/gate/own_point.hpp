@@ -1,6 +1,6 @@
 #pragma once
-// The kernels that a user's program registered, and one of them with its arguments, as the command
-// line has them.
+// The kernels that a user's program registered, and the options that choose one kernel and its
+// arguments.
 
 #include <functional>
 #include <string>
@@ -17,14 +17,14 @@ struct OwnKernel {
   Subject subject;
   Registration::Work work;
 };
-// Registrations precede main().
+// Returns all registered kernels. Registration happens before main().
 std::vector<OwnKernel>& registered_kernels();
-// Their subjects, isolated: a crash of an unknown kernel ends only its point.
+// Returns their subjects. Each point runs in a child process, so a crash ends only that point.
 const std::vector<Subject>& own_kernels();
-// The reason why suites and options could not have the subject's names; else empty.
+// Returns why the subject's names cannot be used in suites and options; else empty.
 std::string wrong_with(const Subject& subject);
 
-// A kernel and its arguments: an option for each size that any kernel has.
+// Options for a kernel and its arguments, with an option for each size of any kernel.
 class PointOptions {
  public:
   explicit PointOptions(CLI::App& app);
@@ -42,17 +42,18 @@ class PointOptions {
   std::vector<TextOption> sizes_;
 };
 
-// Names the point in what `work` throws. Throws: UsageError where M is too small, or a count too
-// large; std::runtime_error for what is the kernel's fault.
+// Calls work() and adds the name of the point to the message of any exception. Throws: UsageError
+// if M is too small or a count too large; std::runtime_error for any other failure, which is the
+// kernel's fault.
 void naming(const Point& point, const std::function<void()>& work);
 
-// Runs a registered kernel in a child, for what `follow` makes of its machine: it calls work(), and
-// prints and writes files for itself. Throws: as naming().
+// Runs a registered kernel in a child process. There it calls `follow`, which calls work() to run
+// the kernel, and which prints and writes its own files. Throws: as naming().
 void follow(const PointOptions::Asked& asked,
             const std::function<void(Machine& machine, const FollowedRun& run,
                                      const std::function<RunCounts()>& work)>& follow);
 
-// Runs it likewise, by a clock. Throws: as the subject's run.
+// Runs the kernel in a child process and times it. Throws: as the subject's run.
 RunCounts timed(const Point& point);
 
 }  // namespace redblue

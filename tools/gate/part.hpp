@@ -1,5 +1,5 @@
 #pragma once
-// The part of a suite that one of several machines does.
+// The option --part: the part of a suite that this machine does.
 
 #include <optional>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Pictures and their files, shared by all kinds of `redblue plot`.
+// Draws pictures with gnuplot and writes them to files, for all kinds of `redblue plot`.
 
 #include <filesystem>
 #include <functional>
@@ -12,13 +12,13 @@
 
 namespace redblue {
 
-// The gnuplot that a shell would run.
+// The gnuplot program on the PATH.
 class Gnuplot {
  public:
-  // Throws: std::runtime_error if the PATH has none.
+  // Throws: std::runtime_error if gnuplot is not on the PATH.
   Gnuplot();
-  // The bytes of the picture. A signal meanwhile ends the process. Throws: std::runtime_error with
-  // gnuplot's message; std::system_error.
+  // Returns the bytes of the picture. A signal during the drawing ends the process. Throws:
+  // std::runtime_error with gnuplot's message; std::system_error.
   [[nodiscard]] std::string draw(const Picture& picture, PictureFormat format) const;
 
  private:
@@ -34,12 +34,12 @@ struct PictureOptions {
 
 class PictureFile {
  public:
-  // Opens the file before the work is done, so that a bad file is known early. Throws: UsageError
-  // without a name, or for one that does not end as a picture's; std::runtime_error without
-  // gnuplot; std::system_error.
+  // Opens the file before the work, so that a bad name fails early. Throws: UsageError if the name
+  // is missing or its ending is not a picture format. Throws: std::runtime_error without gnuplot;
+  // std::system_error.
   explicit PictureFile(const PictureOptions& asked);
-  // Below the picture is the command that made it; a bare picture has neither that nor a title.
-  // Throws: as Gnuplot::draw().
+  // Draws the picture, with the command that made it below. A bare picture has no title and no
+  // command. Throws: as Gnuplot::draw().
   void draw(Picture picture, const CLI::App& command);
 
  private:

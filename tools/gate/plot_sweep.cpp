@@ -14,7 +14,7 @@
 namespace redblue {
 namespace {
 
-// The first few: "64, 128, 256, ...".
+// Returns the first few values: "64, 128, 256, ...".
 std::string some_of(std::vector<std::string> values) {
   constexpr std::size_t kSome = 3;
   if (values.size() > kSome) {
@@ -24,7 +24,7 @@ std::string some_of(std::vector<std::string> values) {
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
-// The axes of any sweep; where points say what they may be, a size of theirs.
+// Returns the axes as a type for the help: "n|d|M", or SIZE if the points decide.
 std::string axes_text(const std::vector<std::string>& axes) {
   return axes.size() > 1 ? fmt::format("{}", fmt::join(axes, "|")) : "SIZE";
 }
@@ -39,7 +39,7 @@ SweepOptions::SweepOptions(CLI::App& app, SweepDrawn drawn)
 
 Points SweepOptions::points(const Sweep& sweep) const {
   std::map<std::string, std::string> where;
-  std::string* last = nullptr;  // the value before, which may have commas: mask=window:4,0
+  std::string* last = nullptr;  // the previous value; it may contain commas: mask=window:4,0
   for (const Given& given : where_.items()) {
     const std::size_t equals = given.text.find('=');
     if (equals == std::string::npos && last != nullptr && !given.text.empty()) {
@@ -98,7 +98,7 @@ Slice SliceOptions::slice(const Points& points) const {
     if (found.size() <= 1) {
       return found.empty() ? Slice{.over = axis, .family = &family()} : found.front();
     }
-    // The example names a slice with the most points.
+    // The example in the message names a slice with the most points.
     const Slice& most = *std::ranges::max_element(
         found, {}, [](const Slice& slice) { return slice.points.size(); });
     std::string fixed;
@@ -171,7 +171,7 @@ Action plot_levels(CLI::App& app, const SweepDrawn& of) {
   struct Options : SweepOptions {
     Options(CLI::App& command, const SweepDrawn& drawn)
         : SweepOptions(command, drawn), kernel(command, "--kernel", "kernel to draw", "KERNEL") {}
-    // Throws: UsageError where points differ in more than M and the levels below it.
+    // Throws: UsageError if points differ in more than M and the inner levels.
     [[nodiscard]] Slice slice(const Sweep& sweep) const {
       const std::vector<Slice> found = level_slices(of_one_kernel(points(sweep), kernel), family());
       if (found.empty()) {

@@ -1,6 +1,6 @@
 #pragma once
-// plot: pictures of a sweep. A kind of picture is one function, which adds its options to its
-// subcommand and draws.
+// The plot command: pictures of a sweep. Each kind of picture is a function that adds its options
+// to its subcommand and draws.
 
 #include <functional>
 #include <memory>
@@ -14,20 +14,20 @@
 
 namespace redblue {
 
-// What the pictures are of.
+// The program that made the sweep, and the family of its kernels.
 struct SweepDrawn {
   SweepTool tool;
   const Family* family;
 };
 
-// A sweep, and the choice of its points.
+// Options that name a sweep and choose its points.
 class SweepOptions {
  public:
   SweepOptions(CLI::App& app, SweepDrawn drawn);
 
   [[nodiscard]] const PictureOptions& picture() const { return picture_; }
   [[nodiscard]] Sweep sweep() const { return read_sweep(directory_.get(), drawn_.tool); }
-  // Throws: UsageError if no point matches.
+  // Returns the chosen points. Throws: UsageError if no point matches.
   [[nodiscard]] Points points(const Sweep& sweep) const;
 
  protected:
@@ -36,7 +36,7 @@ class SweepOptions {
   [[nodiscard]] const Family& family() const { return *drawn_.family; }
 
  private:
-  // "8K,64K", of levels, is 8192,65536.
+  // Expands sizes: "8K,64K" becomes "8192,65536".
   [[nodiscard]] std::string sizes_in(const std::string& text) const;
 
   SweepDrawn drawn_;
@@ -45,21 +45,21 @@ class SweepOptions {
   PictureOptions picture_;
 };
 
-// The choice of points and of the axis to draw them over.
+// Options that choose points and the axis of the picture.
 class SliceOptions : public SweepOptions {
  public:
   SliceOptions(CLI::App& app, const SweepDrawn& drawn);
-  // All of these points. Throws: UsageError if they differ in more than the axis.
+  // Returns all points as one slice. Throws: UsageError if they differ in more than the axis.
   [[nodiscard]] Slice slice(const Points& points) const;
 
  private:
-  // The axes over which points that differ so can be drawn: at least one.
+  // Returns the axes over which these points can be drawn: at least one.
   [[nodiscard]] std::vector<std::string> axes_of(const Points& points) const;
 
   TextOption over_;
 };
 
-// Draws the picture that `picture` makes of the options and the sweep.
+// Returns an action that draws `picture(options, sweep)`.
 template <class Options, class Make>
 Action drawn(CLI::App& app, const SweepDrawn& of, Make picture) {
   const auto options = std::make_shared<Options>(app, of);
@@ -71,14 +71,14 @@ Action drawn(CLI::App& app, const SweepDrawn& of, Make picture) {
   };
 }
 
-// The subject of --kernel, or the only one. Throws: UsageError.
+// Returns the points of the kernel in --kernel, or of the only kernel. Throws: UsageError.
 Points of_one_kernel(const Points& points, const TextOption& kernel);
 
 Action plot_words(CLI::App& app, const SweepDrawn& of);
 Action plot_phases(CLI::App& app, const SweepDrawn& of);
 Action plot_levels(CLI::App& app, const SweepDrawn& of);
 
-// The subcommands of plot, of which one is required.
+// One kind of picture, which is a subcommand of plot.
 struct PictureKind {
   const char* name;
   const char* help;

@@ -11,7 +11,7 @@ PointLines lines_of_recording(const NamedText& from, const Recording& recording)
   if (!is_standard_input(from.file)) {
     const std::vector<std::size_t> lines = entry_lines(from.text);
     if (lines.size() != recording.points.size()) {
-      return found;  // a file that spells "points" another way has no known lines
+      return found;  // the lines are unknown if the file has an unusual layout
     }
     for (std::size_t k = 0; k < recording.points.size(); ++k) {
       found.lines.emplace(key_of(recording.points[k].point), lines[k]);

@@ -1,6 +1,5 @@
 #pragma once
-// Where a person finds the points of a comparison: a file, and the line of each point in it. All
-// types are values.
+// Finds the file and line of each point in a comparison, for messages and annotations.
 
 #include <cstddef>
 #include <map>
@@ -22,16 +21,16 @@ struct PointLines {
   std::map<PointKey, std::size_t> lines = {};
 };
 
-// The lines of a recording's points; none of standard input, which nobody can open.
+// Returns the lines of a recording's points. Standard input has no lines.
 PointLines lines_of_recording(const NamedText& from, const Recording& recording);
 
-// The lines of a baseline; and after them those of the entries of the suite, where one is named.
-// Throws: what read_suite() throws.
+// Returns the lines of a baseline, followed by the lines of the suite's entries if a suite is
+// named. Throws: as read_suite().
 std::vector<PointLines> lines_of_check(const NamedText& from, const Recording& baseline,
                                        const TextOption& suite,
                                        const std::vector<Subject>& subjects);
 
-// Gives each point its place in the last of the files that has it.
+// Sets the file and line of each point. The last file that has the point wins.
 void add_lines(const std::vector<PointLines>& all, Comparison& comparison);
 
 }  // namespace redblue

@@ -14,7 +14,7 @@
 namespace redblue {
 namespace {
 
-// Sizes in commas, rising, each once. Throws: UsageError.
+// Returns comma-separated sizes, sorted and without repetitions. Throws: UsageError.
 std::vector<Index> parse_sizes(std::string_view text, const std::string& from) {
   std::vector<Index> sizes;
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -1,5 +1,5 @@
 #pragma once
-// replay: what a run touches, in caches of every size.
+// The replay command: replays the accesses of a run in caches of every size.
 
 #include <optional>
 
@@ -8,15 +8,16 @@
 
 namespace redblue {
 
-// The sizes of caches, and what is written: a table, and the accesses for another program.
+// Options for the cache sizes and the outputs: a report, and a file of accesses for libCacheSim.
 class ReplayOutputs {
  public:
   explicit ReplayOutputs(CLI::App& app);
 
   [[nodiscard]] std::optional<Given> cachesim() const { return cachesim_.get(); }
-  // Throws: UsageError for what cannot be taken, before the work.
+  // Checks the options before the work. Throws: UsageError.
   void check() const;
-  // Throws: UsageError for a cache that no unit fits in; std::system_error.
+  // Prints the report and writes the files. Throws: UsageError if a cache is smaller than the
+  // widest unit; std::system_error.
   void take(ReplayReport report) const;
 
  private:

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kSubjectsWithPhases = 4;
 
-// A page without figures is better than none.
+// Returns gnuplot, or nothing if it is missing: the page then has no figures.
 std::optional<Gnuplot> gnuplot_if_any() {
   try {
     return Gnuplot();
@@ -33,7 +33,8 @@ std::optional<Gnuplot> gnuplot_if_any() {
   }
 }
 
-// An argument of a point that makes no sense is a fault of the file, not of the command line.
+// Makes the pictures. A bad argument of a point is reported as an error in the file, not in the
+// command line.
 std::vector<Picture> drawn_of(const Sweep& sweep, const std::filesystem::path& file,
                               const FiguresOf& figures_of) {
   try {

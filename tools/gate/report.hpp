@@ -1,5 +1,5 @@
 #pragma once
-// report: a sweep as one HTML page.
+// The report command: a sweep as one HTML page.
 
 #include <cstddef>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace redblue {
 
-// The figures of a sweep, by phase of at most so many subjects.
+// Makes the figures of a sweep. Figures by phase show at most `phases` subjects.
 using FiguresOf = std::function<std::vector<Picture>(const Sweep& sweep, std::size_t phases)>;
 
 Action add_report_of(CLI::App& app, const SweepTool& tool, FiguresOf figures_of);

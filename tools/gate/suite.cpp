@@ -20,13 +20,13 @@ namespace redblue {
 namespace {
 
 constexpr std::size_t kMostPoints = 100'000;
-constexpr std::size_t kMostBytesOfSuite = kMostBytes;  // a recording may replace a suite
+constexpr std::size_t kMostBytesOfSuite = kMostBytes;  // a recording can serve as a suite
 
 std::vector<Json> as_list(const Json& json) {
   return json.is_array() ? std::vector<Json>(json.begin(), json.end()) : std::vector<Json>{json};
 }
 
-// A kernel that an entry asks for by its name, or by a pattern that may match others, too.
+// A kernel of an entry, matched by its exact name or by a pattern.
 struct Asked {
   const Subject* subject;
   bool by_name;
@@ -72,8 +72,8 @@ std::vector<Asked> asked_by(const Json& entry, const std::string& place,
   return found;
 }
 
-// A size as a number or as text. M may be in bytes, but no part of a cache: a suite is for all
-// machines.
+// Returns a size given as a number or text. M may be in bytes, but not a share of a cache, because
+// a suite must mean the same on all machines.
 Index size_of(const Json& json, const std::string& place, bool is_M) {
   if (json.is_number_unsigned()) {
     const auto size = json.get<std::uint64_t>();
@@ -101,8 +101,8 @@ Index size_of(const Json& json, const std::string& place, bool is_M) {
   }
 }
 
-// The levels of M in one element, the innermost first, where it has several: "8K,256K" is
-// 8192,262144. Throws: InputError.
+// Returns the levels of M in one element, the innermost first: "8K,256K" becomes "8192,262144".
+// Throws: InputError.
 Value levels_of(const std::string& text, const std::string& place) {
   std::string levels;
   std::size_t begin = 0;
@@ -115,7 +115,7 @@ Value levels_of(const std::string& text, const std::string& place) {
   return levels;
 }
 
-// The levels below M: "8K", "8K,64K" or ["8K", "64K"].
+// Returns the levels inside M, given as "8K", "8K,64K" or ["8K", "64K"].
 Value inner_of(const Json& json, const std::string& place) {
   std::string levels;
   for (const Json& level : as_list(json)) {
@@ -134,7 +134,7 @@ bool takes_levels(const Subject& subject) {
          subject.parameters.end();
 }
 
-// Splits M of several levels into M, the outermost, and those below it.
+// Splits an M of several levels into the outermost, M, and the inner levels.
 void split_levels(Arguments& arguments, const std::string& place) {
   if (!arguments.contains("M")) {
     return;
@@ -152,7 +152,7 @@ void split_levels(Arguments& arguments, const std::string& place) {
   }
 }
 
-// Replaces the device that an entry names by its words, which are M and the levels below it.
+// Replaces the device of an entry by its sizes in words: M and the inner levels.
 void take_device(const Subject& subject, Arguments& arguments, const std::string& place) {
   if (!arguments.contains(kDevice) || !subject.device_levels) {
     return;
@@ -181,7 +181,7 @@ void take_device(const Subject& subject, Arguments& arguments, const std::string
   arguments = std::move(others);
 }
 
-// The names of devices in an entry.
+// Returns the device names of an entry.
 std::vector<Value> device_names(const Json& json, const std::string& place) {
   std::vector<Value> names;
   for (const Json& name : as_list(json)) {
@@ -196,7 +196,7 @@ std::vector<Value> device_names(const Json& json, const std::string& place) {
   return names;
 }
 
-// from, from * times, ... or from, from + step, ... up to `to`.
+// Returns the sizes from, from * times, ... or from, from + step, ... up to `to`.
 std::vector<Value> range_of(const Json& json, const std::string& place, bool is_M) {
   const bool grows = json.contains("times");
   if (json.size() != 3 || !json.contains("from") || !json.contains("to") ||
@@ -232,7 +232,7 @@ std::vector<Value> range_of(const Json& json, const std::string& place, bool is_
   return {sizes.begin(), sizes.end()};
 }
 
-// Texts by their names, as an object or as one text.
+// Returns texts by name, given as an object or as one text.
 Value named_texts_of(const Json& json, const std::string& place) {
   try {
     if (json.is_string()) {
@@ -285,7 +285,7 @@ std::vector<Value> values_of(const Json& json, const Parameter& parameter,
   return values;
 }
 
-// Whether a size or one of several is in bytes, such as "64KiB".
+// Returns whether any size is in bytes, such as "64KiB".
 bool in_bytes(const Json& sizes) {
   return sizes.is_string()
              ? sizes.get<std::string>().find('B') != std::string::npos
@@ -294,12 +294,12 @@ bool in_bytes(const Json& sizes) {
 
 constexpr std::string_view kAtMost = "at_most";
 
-// Whether a key of an entry is no argument.
+// Returns whether the key is not an argument of the kernel.
 bool is_own(const std::string& key) {
   return key == "kernel" || key == kAtMost;
 }
 
-// The budgets of an entry's points; sizes may be texts.
+// Returns the budgets of an entry's points. Sizes may be texts.
 std::vector<Budget> budgets_of(const Json& entry, const std::string& place) {
   if (!entry.contains(kAtMost)) {
     return {};
@@ -326,7 +326,7 @@ std::vector<Budget> budgets_of(const Json& entry, const std::string& place) {
   return budgets;
 }
 
-// All combinations of an entry's values; the last key varies fastest.
+// Returns all combinations of an entry's values. The last key varies fastest.
 std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
                                const std::filesystem::path& directory, const std::string& place) {
   std::vector<Arguments> grid(1);
@@ -340,7 +340,7 @@ std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
     if (key == "M" && entry.contains("word") && in_bytes(json)) {
       throw InputError(of + " is in bytes, and \"word\" is given, too: give words");
     }
-    // complete() refuses a parameter that does not exist.
+    // A placeholder for an unknown parameter: complete() refuses it later.
     const std::vector<Value> values =
         key == kDevice && subject.device_levels ? device_names(json, of)
         : parameter == subject.parameters.end() ? std::vector<Value>{Value(Index{1})}
@@ -364,7 +364,7 @@ std::vector<Arguments> grid_of(const Json& entry, const Subject& subject,
   return grid;
 }
 
-// The first argument of an entry that this kernel does not take at all; empty if it takes all.
+// Returns the first argument that this kernel does not take; empty if it takes all.
 std::string not_taken(const Json& entry, const Subject& subject) {
   for (const auto& [key, value] : entry.items()) {
     if (!is_own(key) && key != kInner && key != kDevice &&
@@ -375,7 +375,8 @@ std::string not_taken(const Json& entry, const Subject& subject) {
   return "";
 }
 
-// The first argument of a point that names what this kernel has not, such as an operand of others.
+// Returns the first argument with a name that this kernel does not have, such as another kernel's
+// operand. Returns an empty text if all names are known.
 std::string name_not_taken(const Arguments& arguments, const Subject& subject) {
   for (const Parameter& parameter : subject.parameters) {
     if (parameter.names.empty() || !arguments.contains(parameter.name)) {
@@ -390,8 +391,8 @@ std::string name_not_taken(const Arguments& arguments, const Subject& subject) {
   return "";
 }
 
-// Kernels that a pattern matches but that do not take what an entry gives. They are left out, so
-// that a pattern can mean all kernels that take it.
+// Kernels that a pattern matches but that do not take the entry's arguments. Leaving them out lets
+// a pattern mean all kernels that do.
 class LeftOut {
  public:
   void add(const std::string& argument, const std::string& kernel) {
@@ -400,7 +401,7 @@ class LeftOut {
       kernels.push_back(kernel);
     }
   }
-  // "backward/flash, backward/small do not take threads as given". Of many the first ones.
+  // Returns "backward/flash, backward/small do not take threads as given", shortened.
   [[nodiscard]] std::string text() const {
     constexpr std::size_t kMost = 800;
     std::string text;
@@ -416,7 +417,7 @@ class LeftOut {
   std::map<std::string, std::vector<std::string>> kernels_;
 };
 
-// What is said of a kernel that is to have several levels of fast memory.
+// Returns the message for a kernel that does not support several levels of fast memory.
 std::string one_level(const Subject& subject, const std::string& place,
                       const std::vector<Subject>& subjects) {
   std::vector<std::string> others;
@@ -521,7 +522,8 @@ bool matches(std::string_view pattern, std::string_view name) {
   if (!name.starts_with(pattern.substr(0, star))) {
     return false;
   }
-  // The first place of what is between two stars leaves most of the name to the rest.
+  // Matching each piece between two stars at its first place leaves the longest rest of the name
+  // for the remaining pieces.
   std::size_t at = 0;
   do {
     name.remove_prefix(at + star);
@@ -558,7 +560,7 @@ Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
                  const std::vector<std::string>& hows) {
   const std::string text = read_text(file, kMostBytesOfSuite);
   const std::string path = input_name(file);
-  if (!is_utf8(text)) {  // checks comments too, which the parser skips: a sweep keeps the text
+  if (!is_utf8(text)) {  // also covers comments, which the parser skips but a sweep keeps
     throw InputError(path + " is not UTF-8");
   }
   const Json document = parse_json(text, path, Comments::yes);

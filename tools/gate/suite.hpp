@@ -1,14 +1,15 @@
 #pragma once
-// A suite: a small file of kernels and grids of their arguments; JSON, // comments allowed.
+// Reads suites. A suite is a small JSON file of kernels and grids of their arguments; // comments
+// are allowed.
 //
 //   {"how": "run",
 //    "points": [{"kernel": ["backward/small", "backward/rows*"],
 //                "n": [64, 129], "d": 16, "M": {"from": "1K", "to": "16K", "times": 2}}]}
 //
-// An entry is all combinations of its values. Kernels that match a `*` but do not take what the
-// entry gives are left out, with a note. "at_most" of an entry has budgets of its points. A
-// recording in place of a suite stands for its points. Names of files in arguments are relative to
-// the suite, or the recording.
+// An entry stands for all combinations of its values. A `*` pattern leaves out kernels that do not
+// take the entry's arguments, with a note. "at_most" sets budgets for the entry's points. A
+// recording can serve as a suite: it stands for its points. File names in arguments are relative to
+// the suite or recording.
 
 #include <filesystem>
 #include <string>
@@ -24,30 +25,30 @@ struct SuitePoint {
   const Subject* subject;
   Arguments arguments;  // complete
   std::vector<Budget> at_most = {};
-  std::vector<Accepted> accepted = {};  // of a recording
-  std::size_t entry = 0;                // the first of the file that asks for the point
+  std::vector<Accepted> accepted = {};  // changes accepted in a recording
+  std::size_t entry = 0;                // index of the first entry that asks for the point
 };
 
 struct Suite {
-  std::string how;                      // by default "run", or the first that is allowed
-  std::vector<SuitePoint> points = {};  // each once
-  std::string text = {};                // of the file
-  std::vector<std::string> notes = {};  // for a person: kernels that were left out
+  std::string how;                      // "run", "count" or another mode
+  std::vector<SuitePoint> points = {};  // without repetitions
+  std::string text = {};                // text of the file
+  std::vector<std::string> notes = {};  // messages about kernels that were left out
 };
 
-// Reads a file, or standard input: "-". Throws: InputError with the file, the entry and the
-// culprit; std::system_error for the file.
+// Reads a file, or standard input for "-". `hows` are the allowed modes, the default first. Throws:
+// InputError with the file, the entry and the culprit; std::system_error for the file.
 Suite read_suite(const std::string& file, const std::vector<Subject>& subjects,
                  const std::vector<std::string>& hows);
 
-// Whether `*` in a pattern for any letters makes it the name.
+// Returns whether `pattern` matches `name`. A `*` stands for any characters.
 bool matches(std::string_view pattern, std::string_view name);
 
-// What names of files in such a file are relative to: its directory; of standard input, the working
-// directory.
+// Returns the base directory of relative file names in `file`: its own directory, or the working
+// directory for standard input.
 std::filesystem::path directory_of(const std::string& file);
 
-// The subject of this name. Throws: std::invalid_argument with the nearest names.
+// Returns the subject with this name. Throws: std::invalid_argument with the nearest names.
 const Subject& find_subject(const std::vector<Subject>& subjects, const std::string& name);
 
 }  // namespace redblue

@@ -41,7 +41,7 @@
 namespace redblue {
 namespace {
 
-// What the points of a suite come from.
+// Returns the source of the suite's points.
 SuiteOrigin origin_of(const Suite& suite) {
   SuiteOrigin origin{.how = suite.how, .suite = suite.text, .program = program_fingerprint()};
   for (const SuitePoint& point : suite.points) {
@@ -55,7 +55,7 @@ SuiteOrigin origin_of(const Suite& suite) {
   return origin;
 }
 
-// The points done before, by name.
+// Returns the points finished by earlier calls, by name.
 std::map<std::string, Swept> done_before(Journal& journal, const KeptHead& head,
                                          const std::string& directory) {
   std::map<std::string, Swept> done;
@@ -76,8 +76,8 @@ std::map<std::string, Swept> done_before(Journal& journal, const KeptHead& head,
   return done;
 }
 
-// The result of a point, and whether it is final. A point that fails has the reason in place of
-// counts. A request that cannot be met fails again; a full disk may have room tomorrow.
+// Returns the result of a point, and whether it is final. A failed point has a reason and no
+// counts. An impossible request is final. A full disk is not, because a later call may succeed.
 template <class Work>
 std::pair<Swept, bool> outcome_of(const Point& point, const Work& work) {
   const auto failed = [&](const char* why, bool lasts) {
@@ -87,7 +87,7 @@ std::pair<Swept, bool> outcome_of(const Point& point, const Work& work) {
     return {work(), true};
   } catch (const Interrupted&) {
     throw;
-  } catch (const ShapeMismatch& error) {  // a kernel's mistake, which may be mended
+  } catch (const ShapeMismatch& error) {  // a bug in a kernel, which may be fixed
     return failed(error.what(), false);
   } catch (const std::invalid_argument& error) {
     return failed(error.what(), true);
@@ -100,7 +100,7 @@ std::pair<Swept, bool> outcome_of(const Point& point, const Work& work) {
   }
 }
 
-// A point that is at work on a disk.
+// Counts a running point that uses the disk.
 class RunningOnDisk {
  public:
   RunningOnDisk(std::atomic<int>& count, bool on_disk) : count_(count), one_(on_disk ? 1 : 0) {
@@ -115,11 +115,10 @@ class RunningOnDisk {
   int one_;
 };
 
-// Ends the process a second after a signal that came to it. Points in memory may take minutes more
-// and leave nothing behind, so that they are not waited for; those `on_disks` first remove their
-// files.
+// Ends the process one second after a signal. Points in memory leave no files and may take minutes,
+// so it does not wait for them. It does wait for points `on_disks`, which first remove their files.
 std::jthread ending_soon(std::function<std::string()> ending, const std::atomic<int>& on_disks) {
-  if (caller() != nullptr) {  // the process is the caller's, and points end when it asks
+  if (caller() != nullptr) {  // a caller's process must not end; it stops the points itself
     return {};
   }
   const auto watch = [ending = std::move(ending), &on_disks](const std::stop_token& done) {
@@ -142,7 +141,7 @@ std::jthread ending_soon(std::function<std::string()> ending, const std::atomic<
   };
   try {
     return std::jthread(watch);
-  } catch (const std::system_error&) {  // the system has no more threads: points end first
+  } catch (const std::system_error&) {  // no thread is left: points end first
     return {};
   }
 }
@@ -152,7 +151,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
   const std::vector<Subject> subjects = kernels.subjects();
   const Suite suite = read_suite(suite_path, subjects, kernels.hows);
   std::ranges::for_each(suite.notes, say);
-  // A timed point has the machine to itself.
+  // A timed point must run alone.
   if (suite.how == kTimed && jobs.given()) {
     throw UsageError(jobs.flag() + ": points that are timed run one at a time");
   }
@@ -218,7 +217,7 @@ int sweep(const std::string& suite_path, const std::filesystem::path& directory,
   write_whole((directory / kTableFile).string(), to_csv(sweep));
   write_whole((directory / kDocumentFile).string(), to_json(sweep, head.context));
   say_swept(sweep, directory);
-  // A point that may succeed another time is not kept.
+  // A point that may succeed later is not kept.
   return kept < points.size() ? 1 : 0;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// sweep: the points of a suite, each counted or timed, in a directory from which figures and
-// reports are made.
+// The sweep command: counts or times each point of a suite, and writes a directory for figures and
+// reports.
 
 #include <functional>
 #include <string>
@@ -12,13 +12,14 @@
 
 namespace redblue {
 
-// What is swept.
+// The kernels of a sweep, and the functions that run them.
 struct SweptKernels {
   std::function<std::vector<Subject>()> subjects;
-  std::vector<std::string> hows;         // of suites, the usual one first
-  std::function<std::string()> context;  // the document's, as one line of JSON
-  // `stop` is called now and then by what may take long on a disk, and ends it by throwing. Throws:
-  // what keeps a point from having counts; what does not fit is no failure.
+  std::vector<std::string> hows;         // allowed modes of suites, the default first
+  std::function<std::string()> context;  // context for the document, as one line of JSON
+  // Counts or times one point. Long disk work calls `stop` regularly; `stop` throws to end it.
+  // Throws: the reason why a point has no counts. A point that does not fit in M is a result, not a
+  // failure.
   std::function<Swept(const Subject& subject, const Arguments& arguments, const std::string& how,
                       const std::function<void()>& stop)>
       sweep_point;

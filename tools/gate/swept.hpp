@@ -1,5 +1,5 @@
 #pragma once
-// The directory of a sweep.
+// Reads the directory that a sweep wrote.
 
 #include <filesystem>
 #include <string>
@@ -8,22 +8,22 @@
 
 namespace redblue {
 
-// Its files.
-inline constexpr const char* kPointsFile = "points.jsonl";  // the points done so far
+// The files in the directory.
+inline constexpr const char* kPointsFile = "points.jsonl";  // journal of the finished points
 inline constexpr const char* kTableFile = "sweep.csv";
 inline constexpr const char* kDocumentFile = "sweep.json";
 
-// The program that sweeps and draws: redblue, or the command of a user's own kernels.
+// The program that sweeps and draws: redblue, or a command of a user's kernels.
 struct SweepTool {
   std::string name = "redblue";
   bool own = false;
 };
 
-// The document that its `sweep` left there. Throws: InputError, also for kernels that are not the
-// tool's; std::runtime_error if there is none yet.
+// Returns the document that the tool's `sweep` left in the directory. Throws: InputError, also if
+// another tool made it; std::runtime_error if it does not exist yet or has no points.
 Sweep read_sweep(const std::filesystem::path& directory, const SweepTool& tool);
 
-// Says what a sweep left in its directory, and names the first of its points that cannot run.
+// Reports the files that a sweep left in its directory, and the first point that cannot run.
 void say_swept(const Sweep& sweep, const std::filesystem::path& directory);
 
 }  // namespace redblue

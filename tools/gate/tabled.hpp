@@ -1,5 +1,6 @@
 #pragma once
-// Reports that are a table, which needs no gnuplot, and a picture where a file for it is named.
+// Commands that print a report as a table, without gnuplot, and also draw it if a picture file is
+// named.
 
 #include <memory>
 #include <optional>

@@ -1,5 +1,5 @@
 #pragma once
-// trace: the moves of a run, written down for other programs.
+// The trace command: writes the moves of a run for other programs.
 
 #include <functional>
 #include <optional>
@@ -13,16 +13,16 @@
 
 namespace redblue {
 
-// A file, if one is asked for, and the limit of its content.
+// An optional output file and the limit on its contents.
 class TraceTarget {
  public:
-  // Throws: UsageError for a limit without a file; as TextFile.
+  // `most` is the default limit. Throws: UsageError for a limit without a file; as TextFile.
   TraceTarget(const TextOption& file, const TextOption& limit, Index most);
 
   [[nodiscard]] bool asked() const { return text_.has_value(); }
   TextFile& text() { return *text_; }
   [[nodiscard]] Index most() const { return most_; }
-  // The note to print once the file is there.
+  // Adds a note if the file is cut: it has `written` of `all` events or words.
   void note_cut(Index written, Index all, const char* what, std::vector<std::string>& notes) const;
   void finish() {
     if (asked()) {
@@ -41,12 +41,12 @@ class TraceTarget {
   Index most_;
 };
 
-// --out and --din, and how much they may have.
+// Options of the outputs --out and --din, and of their limits.
 class TraceOptions {
  public:
-  // `of` says what the trace is of, after "a trace for Perfetto ... of".
+  // `of` describes the run in the help, after "write a trace of".
   TraceOptions(CLI::App& app, const std::string& of);
-  // The files that are asked for.
+  // Returns the requested files.
   [[nodiscard]] std::vector<Given> targets() const;
 
  private:
@@ -54,16 +54,17 @@ class TraceOptions {
   TextOption out_, din_, events_, din_words_;
 };
 
-// The files of one run.
+// The trace files of one run.
 class TraceFiles {
  public:
-  // Opens them before the work, so that one that cannot be written is known at once. Requires: the
-  // options live as long. Throws: UsageError without a file, or with one file for both; as
+  // Opens the files before the work, so that an unwritable file fails early. Requires: the options
+  // outlive this object. Throws: UsageError without a file, or if both outputs name one file; as
   // TextFile.
   explicit TraceFiles(const TraceOptions& asked);
-  // Calls work(), of a machine that has moved nothing yet. Throws: as work(), and as TextFile.
+  // Calls work() and writes the moves of `machine`. Requires: the machine has moved nothing yet.
+  // Throws: as work() and TextFile.
   void follow(Machine& machine, const FollowedRun& run, const std::function<void()>& work);
-  // Puts the files in their places, and says what is in them.
+  // Moves the files into place and prints the notes.
   void commit();
 
  private:

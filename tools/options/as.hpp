@@ -1,5 +1,5 @@
 #pragma once
-// --as: schedules of other attention kernels, with their tiles.
+// The option --as: other published attention schedules, run with their own tile sizes.
 
 #include <optional>
 #include <string>
@@ -13,14 +13,16 @@ namespace redblue {
 
 class AsOption {
  public:
-  // `where` begins the help: what the tiles are in place of, or beside.
+  // `where` is the start of the help text. It says how these tiles relate to the command's own.
   AsOption(CLI::App& app, const std::string& where);
   [[nodiscard]] std::optional<Given> get() const { return as_.get(); }
   [[nodiscard]] std::string flag() const { return as_.flag(); }
-  // Those that are asked for, of a problem that they take; none where none are. Throws: UsageError.
+  // Returns the schedules that --as names; empty without --as. Throws: UsageError, also for a
+  // problem or a machine that these schedules do not support.
   [[nodiscard]] std::vector<const KnownSchedule*> schedules(const Request& request,
                                                             Pass pass) const;
-  // Their rows beside the kernels that solve a task. Throws: UsageError; as count().
+  // Returns a row for each schedule, to print with the kernels that solve `task`. Throws:
+  // UsageError; as count().
   [[nodiscard]] std::vector<AsRow> rows(const Request& request, const Task& task) const;
 
  private:

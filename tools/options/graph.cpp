@@ -189,7 +189,8 @@ Task GraphOptions::task_of_problem(const std::string& name, const Settings& sett
                    : pass == Pass::product ? "matmul/blocked"
                                            : name + "/auto";
   const KernelName kernel = requested_kernel(request);
-  // A graph may have results that no kernel returns alone.
+  // The graph may ask for any subset of results, even if no kernel returns it, so the check below
+  // replaces the kernel's.
   const std::vector<std::string> wanted = std::exchange(request.wanted, {});
   task.problem =
       requested_problem(request, kernel, sparse ? open_inputs(request, kernel) : Readers()).problem;

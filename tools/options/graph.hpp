@@ -1,5 +1,6 @@
 #pragma once
-// The options of commands on graphs: the graph of a problem or of a file, and its game.
+// Options of the `redblue pebble` commands: the graph, built from a problem or read from a file,
+// and the game played on it.
 
 #include <array>
 #include <optional>
@@ -20,7 +21,7 @@
 
 namespace redblue {
 
-// One of several values, by its name. Throws: UsageError.
+// Returns the value with the name `text`. `from` is the flag, for messages. Throws: UsageError.
 template <class Value, std::size_t count>
 Value named(const std::string& text, const std::string& from,
             const std::array<std::pair<std::string_view, Value>, count>& values) {
@@ -47,15 +48,17 @@ inline constexpr const char* kGraphHelp =
     "gradients-core, what is between products with weights; or a graph in a file: .hdag, .dot or "
     ".gv, .mtx, or text";
 
-// The shape, mask and sparse operands of a problem that is no kernel's.
+// The options that describe the problem of a graph: sizes, mask, sparse operands and the shape of
+// its sums.
 class GraphOptions {
  public:
   explicit GraphOptions(CLI::App& app);
 
-  // Of a problem of that name, or in a file. A problem's sums are made as `sums` says, or as
-  // --sums does. Throws: UsageError, InputError.
+  // Returns the graph of the problem `name`, or of the file `name`. `sums` is the shape of a
+  // problem's sums; without it --sums decides. Throws: UsageError, InputError.
   [[nodiscard]] Dag dag(const std::string& name, std::optional<Sums> sums = std::nullopt) const;
-  // Of a problem of dense operands, which `flag` is for, without its M. Throws: UsageError.
+  // Returns the task of the dense problem `name`, without its M. `flag` is the option that needs
+  // the task, for messages. Throws: UsageError.
   [[nodiscard]] Task task(const std::string& name, const std::string& flag) const;
 
  private:
@@ -68,11 +71,11 @@ class GraphOptions {
   TextOption sums_;
 };
 
-// Is it a problem's name, and not a file's?
+// Returns whether `name` is the name of a problem. Any other name is a file.
 bool is_problem(const std::string& name);
 std::vector<std::string> problem_names();
 
-// Throws: UsageError where some vertex cannot be computed with so few.
+// Throws: UsageError if M is less than `least`, the pebbles that some vertex needs in this game.
 void require_enough(Index M, const std::string& from, Index least, Game game);
 
 }  // namespace redblue

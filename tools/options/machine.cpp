@@ -19,7 +19,7 @@ Topology machine_topology() {
     const UnchangedEnvironment unchanged;  // hwloc reads HWLOC_ variables itself
     topology = read_topology();
   }
-  // A description may be declared to be this system's.
+  // HWLOC_THISSYSTEM declares that a description is of this system.
   if (topology.this_system && variable("HWLOC_THISSYSTEM") == nullptr) {
     for (const char* name : {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE"}) {
       const char* text = variable(name);
@@ -50,7 +50,7 @@ std::vector<std::string> counter_names() {
 
 namespace {
 
-// Nothing if the environment has neither place.
+// Returns the calibration file; nothing if neither XDG_CACHE_HOME nor HOME helps.
 std::optional<std::filesystem::path> calibration_place() {
   const auto path_in = [](const char* name) -> std::filesystem::path {
     const char* text = variable(name);

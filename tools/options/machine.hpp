@@ -1,5 +1,6 @@
 #pragma once
-// The machine as the command sees it, with the environment.
+// Describes this machine for the commands: caches, event counters and the calibration file. Reads
+// the environment variables that affect them.
 
 #include <filesystem>
 #include <string>
@@ -12,26 +13,27 @@
 
 namespace redblue {
 
-// As read_topology(). Throws: UsageError if HWLOC_SYNTHETIC or HWLOC_XMLFILE is set and hwloc makes
-// nothing of it; hwloc would silently take this system instead.
+// Returns the result of read_topology(). Throws: UsageError if HWLOC_SYNTHETIC or HWLOC_XMLFILE is
+// set and hwloc cannot use it. Without the check hwloc would silently describe this system instead.
 Topology machine_topology();
 
-// The counters of these events.
+// Returns counters for the events with these names.
 Counters machine_counters(const Topology& topology, const std::vector<std::string>& names);
 
-// The events of PAPI_EVENTS, separated by commas; none if it is not set.
+// Returns the comma-separated events of PAPI_EVENTS; empty if it is not set.
 std::vector<std::string> counter_names();
 
-// The file in which `redblue calibrate` leaves what `--M auto` and `--objective time` look for:
-// redblue/calibration.json in XDG_CACHE_HOME, or in .cache at HOME if that is not set or, as its
-// specification has it, no absolute path. Throws: UsageError if HOME is not set either.
+// Returns the file that `redblue calibrate` writes, and that `--M auto` and `--objective time`
+// read: $XDG_CACHE_HOME/redblue/calibration.json. The directory is $HOME/.cache if XDG_CACHE_HOME
+// is not set or is not an absolute path, as the XDG specification says. Throws: UsageError if HOME
+// is needed and not set.
 std::filesystem::path calibration_file();
 
-// The rates of that file; the defaults if it does not exist. Throws: as calibrated_rates() and
-// read_calibration().
+// Returns the rates from that file, or the default rates if the file does not exist. Throws: as
+// calibrated_rates() and read_calibration().
 Rates machine_rates();
 
-// The same as options ask for it.
+// Returns this machine in the form that the option parser asks for.
 const KnownMachine& machine_at_hand();
 
 }  // namespace redblue

@@ -15,7 +15,8 @@
 namespace redblue {
 namespace {
 
-// The program that is simulated: this one; or, where another program called, the command beside it.
+// Returns the program to simulate: this one. A calling program instead uses the redblue command on
+// the PATH.
 std::string this_command() {
   if (caller() == nullptr) {
     return std::filesystem::read_symlink("/proc/self/exe").string();
@@ -131,7 +132,7 @@ Measurement measure_by_callgrind(const std::vector<std::string>& command, const 
   if (program.interrupted != 0) {
     std::raise(program.interrupted);
   }
-  // The message of the process, if it has one.
+  // The message that the process printed, if any.
   constexpr std::string_view kSays = "redblue: ";
   const bool speaks = std::string_view(program.err).starts_with(kSays);
   const std::string message =

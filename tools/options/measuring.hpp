@@ -1,5 +1,5 @@
 #pragma once
-// A run that is measured: by the processor's event counters, or in a second run under callgrind.
+// Measures a run: with the processor's event counters, or by a second run under callgrind.
 
 #include <filesystem>
 #include <optional>
@@ -13,31 +13,31 @@
 
 namespace redblue {
 
-// Set for the process that runs under callgrind: the bytes of the simulated cache.
+// Environment variable of the process under callgrind: the size of the simulated cache in bytes.
 inline constexpr const char* kInsideCallgrind = "REDBLUE_CALLGRIND_CACHE";
 
-// That process failed, with a message and an exit code.
+// The process under callgrind failed. Holds its message and its exit code.
 struct EndedInside : std::runtime_error {
   EndedInside(const std::string& message, int its_code)
       : std::runtime_error(message), code(its_code) {}
   int code;
 };
 
-// Measures the events of these names; without names, lines into caches. `caches` are those that
-// several levels of fast memory stand for. Throws: what run() throws; std::runtime_error without
-// counters.
+// Runs the request and reads the events `names`; without names, the lines loaded into caches.
+// `caches` are the caches that correspond to several levels of fast memory. Throws: as run();
+// std::runtime_error if there are no counters.
 Measurement measure_by_papi(const Request& request, const Topology& topology,
                             const std::vector<std::string>& names,
                             const std::vector<CacheLevel>& caches = {});
 
-// valgrind on the PATH.
+// Returns the path of valgrind, searched on the PATH.
 std::optional<std::filesystem::path> find_valgrind();
 inline constexpr const char* kNoValgrind = "valgrind is not installed (apt-get install valgrind)";
 
-// `command` has the words of `redblue measure ... --via callgrind` from "measure" on. These run
-// under callgrind. `source` is the origin of the sizes of the caches. A message of a process that
-// succeeds is repeated here. Throws: EndedInside; std::runtime_error without valgrind, or if it
-// fails.
+// Runs the command under callgrind and returns the measurement. `command` holds the words of
+// `redblue measure ... --via callgrind`, starting with "measure". `source` says where the cache
+// sizes come from. If the process succeeds with a message, the message is printed again here.
+// Throws: EndedInside; std::runtime_error if valgrind is missing or fails.
 Measurement measure_by_callgrind(const std::vector<std::string>& command, const Simulation& caches,
                                  const std::string& source);
 

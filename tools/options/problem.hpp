@@ -1,5 +1,5 @@
 #pragma once
-// Options of the table (runtime/run/options.hpp) on a command line.
+// Command-line options that come from the table in runtime/run/options.hpp.
 
 #include <string>
 #include <string_view>
@@ -13,15 +13,15 @@ namespace redblue {
 
 using Keys = std::vector<std::string_view>;
 
-// The options that one command takes.
+// The options that one command takes, chosen from the table by key.
 class TableOptions {
  public:
   TableOptions(CLI::App& app, const Keys& keys);
   [[nodiscard]] Settings settings() const;
-  // Changes the request as the options say. Throws: UsageError, also if an M is missing that the
-  // command takes; as fill().
+  // Applies the options to the request. Throws: UsageError, also if the command takes an M and none
+  // is given; as redblue::fill().
   void fill(Request& request) const { fill(settings(), request); }
-  // The same where these are the settings.
+  // Applies `settings` to the request.
   void fill(const Settings& settings, Request& request) const;
 
  private:
@@ -30,13 +30,14 @@ class TableOptions {
   bool takes_M_;
 };
 
-// A kernel, its problem and its M; and these other keys.
+// Options for a kernel, its problem and its M, and for the further keys `others`.
 class ProblemOptions {
  public:
   ProblemOptions(CLI::App& app, const Keys& others);
-  // Throws: UsageError; for an unknown kernel it has the names nearest to it.
+  // Fills in the kernel and all other options. Throws: UsageError; for an unknown kernel, the
+  // message lists the nearest names.
   void fill(Request& request) const;
-  // All but the kernel, which is left out. Throws: UsageError.
+  // Fills in all options except the kernel. Throws: UsageError.
   void fill_problem(Request& request) const;
   [[nodiscard]] std::optional<std::string> kernel() const { return kernel_.get(); }
   [[nodiscard]] Settings settings() const { return table_.settings(); }
@@ -46,10 +47,10 @@ class ProblemOptions {
   TableOptions table_;
 };
 
-// Keys of operands that are made or come from files.
+// Keys of the options that say where operands come from: files or generated values.
 inline const Keys kOperandKeys = {"in", "make", "seed", "scale"};
 
-// Throws: UsageError if `out` is a file of an operand or of the mask.
+// Throws: UsageError if `out` is also an input file of an operand or of the mask.
 void refuse_inputs(const Given& out, const Request& request);
 
 }  // namespace redblue

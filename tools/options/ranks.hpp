@@ -1,5 +1,5 @@
 #pragma once
-// The options of plans on ranks.
+// Options of commands that plan for several ranks.
 
 #include <optional>
 #include <string>
@@ -10,10 +10,11 @@
 
 namespace redblue {
 
-// Throws: UsageError with the kernels that run on ranks, where this one does not.
+// Throws: UsageError if `kernel` does not run on ranks. The message lists the kernels that do.
+// `said` is the option that named the kernel.
 void check_runs_on_ranks(const KernelName& kernel, const std::string& said);
 
-// --ranks, of what asks about grids of so many.
+// The option --ranks, for commands that compare the grids of this many ranks.
 class RanksOption {
  public:
   RanksOption(CLI::App& app, const std::string& help);
@@ -25,7 +26,7 @@ class RanksOption {
   TextOption ranks_;
 };
 
-// Of a plan: --ranks, --ring, --home and --link-costs.
+// The options --ranks, --ring, --home and --link-costs of `redblue plan`.
 class RanksToPlanOptions {
  public:
   explicit RanksToPlanOptions(CLI::App& app);
@@ -33,10 +34,10 @@ class RanksToPlanOptions {
   [[nodiscard]] std::optional<Index> ranks() const { return ranks_.get(); }
   [[nodiscard]] bool ring() const { return ring_.get(); }
   [[nodiscard]] std::optional<Index> home() const;
-  // Also thrown for costs where the objective is not time.
+  // Also throws if costs are given and the objective is not time.
   [[nodiscard]] std::optional<LinkCosts> link_costs(bool by_time) const;
   [[nodiscard]] std::string said_home() const { return home_.flag(); }
-  // The first of them that is given, for messages.
+  // Returns the first given option, for messages.
   [[nodiscard]] std::optional<Given> given() const;
 
  private:

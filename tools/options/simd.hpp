@@ -1,5 +1,5 @@
 #pragma once
-// The option for the instruction set of the arithmetic: --simd NAME.
+// The option --simd: the instruction set of the arithmetic.
 
 #include <optional>
 #include <string>
@@ -11,8 +11,8 @@ namespace redblue {
 class SimdOption {
  public:
   explicit SimdOption(CLI::App& app);
-  // Uses the instruction set, if one is given, and returns its name. Throws: UsageError, with the
-  // names of those available.
+  // Selects the instruction set, if one is given, and returns its name. Throws: UsageError, with
+  // the names of the available sets.
   std::optional<std::string> apply() const;
 
  private:

@@ -13,7 +13,7 @@
 namespace redblue {
 namespace {
 
-// Refuses options that have no meaning here.
+// Throws: UsageError if an option in `keys` is given, with the reason.
 void refuse(const Settings& settings, const std::vector<std::string_view>& keys,
             std::string_view why) {
   if (const auto given = settings.first_of(keys)) {
@@ -21,14 +21,14 @@ void refuse(const Settings& settings, const std::vector<std::string_view>& keys,
   }
 }
 
-// What has no meaning for a problem.
+// Refuses options that have no meaning for the problem.
 void refuse_of_others(const Settings& settings, Task& task) {
   if (!is_backward(task.pass)) {
     if (task.known != Known::nothing) {
       refuse(settings, {"given"},
              "only --problem backward, gradients and layer start from O and L");
     }
-    task.known = Known::O_and_L;  // as without the option: reports do not mention it
+    task.known = Known::O_and_L;  // the default value, which reports do not mention
   }
   if (is_linear(task.pass)) {
     refuse(settings, {"sharing"}, "linear attention reads queries, keys and values apart");
@@ -41,7 +41,7 @@ void refuse_of_others(const Settings& settings, Task& task) {
   }
 }
 
-// Of queries that are keys.
+// With --sharing self, queries are keys: checks that the sizes agree.
 void check_self(const Problem& problem, const Request& request) {
   if (problem.sharing != Sharing::self) {
     return;
@@ -57,7 +57,8 @@ void check_self(const Problem& problem, const Request& request) {
   }
 }
 
-// The problem of a request that has its kernel. What dense operands hold is none of it.
+// Returns the problem of a request that has its kernel. Refuses dense operand files, because they
+// do not affect the counts.
 RequestedProblem problem_in(const Request& request) {
   const KernelName kernel = requested_kernel(request);
   const bool sparse = kernel.kernel->takes_sparse;

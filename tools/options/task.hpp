@@ -1,5 +1,6 @@
 #pragma once
-// The options that describe a task, for any kernel, shared by the subcommands that bound and plan.
+// Options that describe a problem for any kernel. Used by the bounds, plan, curve and plot
+// commands.
 
 #include <optional>
 #include <string>
@@ -13,21 +14,21 @@ namespace redblue {
 class TaskOptions {
  public:
   explicit TaskOptions(CLI::App& app);
-  // The task. The request receives the origin of M. Throws: UsageError.
+  // Returns the task. Stores the origin of M in `request`. Throws: UsageError.
   [[nodiscard]] Task task(Request& request) const { return task_at({}, request); }
-  // With these sizes. Throws: UsageError, with `why` if an option gives a size, too.
+  // Fixed sizes, which the options must not give again; `why` is the reason in the message.
   struct Sizes {
     std::optional<Index> n = {}, d = {}, M = {};
     std::string why = {};
   };
   [[nodiscard]] Task task_at(const Sizes& sizes, Request& request) const;
-  // The problem of the kernel that `said` names: an option, or the kernel's own name. `shows`
-  // names the report, which is for one head. The request receives M and its origin.
-  // Throws: UsageError.
+  // Returns the problem for `kernel`, which `said` named: an option or the kernel's own name.
+  // `shows` names the report, which covers one head. Stores M and its origin in `request`. Throws:
+  // UsageError.
   [[nodiscard]] Problem problem_of(const std::string& said, const char* shows,
                                    const KernelName& kernel, Request& request) const;
-  // A backward task for each width that --d lists. Without --n, n is this one. M is left to fill
-  // in: the option `caches` replaces --M. Throws: UsageError.
+  // Returns a backward task for each width in --d. `n` is the default for --n. The tasks have no M:
+  // the option `caches` replaces --M. Throws: UsageError.
   [[nodiscard]] std::vector<Task> tasks_of_widths(Index n, const TextOption& caches) const;
   [[nodiscard]] Settings settings() const { return table_.settings(); }
 

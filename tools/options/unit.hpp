@@ -1,5 +1,5 @@
 #pragma once
-// --unit of the commands that replay a kernel's run.
+// The option --unit of commands that replay a kernel's run.
 
 #include <string>
 

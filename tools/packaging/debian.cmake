@@ -1,8 +1,8 @@
-# What Debian wants of the files of a package, once they are installed for it: a changelog of Debian's,
-# compressed pages, libraries without debug information, no empty directories, zsh's completions in a place of Debian's.
+# Adjusts the installed files of a package to Debian's rules: a Debian changelog, compressed pages,
+# libraries without debug information, no empty directories, and Debian's path for zsh completions.
 
 set(packages "${CPACK_TEMPORARY_DIRECTORY}")
-string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, where it is set
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # from SOURCE_DATE_EPOCH, if it is set
 file(GLOB documented ${packages}/*/usr/share/doc/*/copyright)
 foreach(copyright IN LISTS documented)
   cmake_path(GET copyright PARENT_PATH directory)
@@ -25,7 +25,7 @@ file(GLOB_RECURSE pages ${packages}/*/usr/share/man/*.1 ${packages}/*/usr/share/
 if(pages)
   execute_process(COMMAND gzip -9n ${pages} COMMAND_ERROR_IS_FATAL ANY)
 endif()
-# Programs are stripped by cpack.
+# cpack strips programs.
 file(GLOB_RECURSE objects ${packages}/*.a ${packages}/*/usr/bin/redblue*)
 if(objects)
   execute_process(COMMAND strip --strip-debug --remove-section=.comment ${objects}

@@ -1,9 +1,9 @@
-// The native half of the Python package: the command as a function, with arrays in place of files.
-// The other half, redblue/__init__.py, says what is called how.
+// The native half of the Python package: the command as a function, with arrays instead of files.
+// The other half, redblue/__init__.py, defines the Python interface.
 //
-// A call works on a thread that it starts, and waits for it without the interpreter's lock, so that
-// other threads of Python keep running. Meanwhile it looks for signals: where a handler of Python's
-// raises, as that of Ctrl-C does, it asks the work to end.
+// A call starts a thread for the work and waits for it without the interpreter's lock, so other
+// Python threads keep running. While it waits, it checks for signals. If a Python signal handler
+// raises, as the handler of Ctrl-C does, the call asks the work to end.
 
 #include <atomic>
 #include <chrono>
@@ -51,7 +51,7 @@ namespace {
 using FloatArray = py::array_t<float, py::array::c_style>;
 using Words = std::vector<std::string>;
 
-// Sets Python's error: one of the package's, with the command's words.
+// Sets Python's error: an exception of the package with the command's message.
 void set_error(const std::exception_ptr& failure) {
   const char* type = "Error";
   std::optional<Index> least_M;
@@ -79,17 +79,18 @@ void set_error(const std::exception_ptr& failure) {
   PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
 }
 
-// Handlers of signals run in this thread alone.
+// Python runs signal handlers in this thread only.
 bool is_main_thread() {
   const py::object main = py::module_::import("threading").attr("main_thread")();
   return main.attr("ident").cast<unsigned long>() == PyThread_get_thread_ident();
 }
 
-// How a thread that must not ask for the lock of Python has its caller hold it. With that lock
-// nobody changes os.environ, and with it the environment of the process.
+// Lets a worker thread, which must not take Python's lock, have its caller hold the lock. While the
+// caller holds it, no thread changes os.environ, and so none changes the environment of the
+// process.
 class Lending {
  public:
-  // By the thread that works.
+  // Called by the worker.
   void take() {
     turn_.lock();
     std::unique_lock lock(mutex);
@@ -105,9 +106,10 @@ class Lending {
     }
     turn_.unlock();
   }
-  // By its caller, with the mutex.
+  // Called by the caller, which holds the mutex.
   [[nodiscard]] bool is_wanted() const { return wanted_; }
-  // By its caller, with the lock of Python and the mutex: until it is given back.
+  // Called by the caller, which holds Python's lock and the mutex. Returns when the worker gives
+  // the lock back.
   void lend(std::unique_lock<std::mutex>& lock) {
     lent_ = wanted_;
     changed.notify_all();
@@ -122,7 +124,7 @@ class Lending {
   bool wanted_ = false, lent_ = false;
 };
 
-// The lock of Python, which the calling thread has, and gives away.
+// Releases Python's lock, which the calling thread holds, and takes it back at the end.
 class GivenLock {
  public:
   GivenLock() : state_(PyEval_SaveThread()) {}
@@ -130,8 +132,8 @@ class GivenLock {
   GivenLock& operator=(const GivenLock&) = delete;
   ~GivenLock() { take(); }
 
-  // Where Python ends meanwhile it ends a thread that asks for the lock, by unwinding what would
-  // join others. So that thread waits for the end of the process instead.
+  // If Python is shutting down, it ends a thread that asks for the lock by unwinding the stack.
+  // Unwinding would join other threads, so this thread waits for the end of the process instead.
   void take() noexcept {
     try {
       PyEval_RestoreThread(state_);
@@ -147,14 +149,13 @@ class GivenLock {
   PyThreadState* state_;
 };
 
-// Does the work on another thread. Throws: what it throws; py::error_already_set where a signal's
-// handler raises, after `stop` was set and the work has ended.
+// Does the work on another thread. Throws: what the work throws; py::error_already_set if a signal
+// handler raises, after `stop` is set and the work has ended.
 void work_aside(std::atomic<bool>& stop, Lending& lending, const std::function<void()>& work) {
   constexpr std::chrono::milliseconds kBetweenLooks{20};
   std::exception_ptr failure;
   bool has_ended = false, signalled = false;
-  // Another thread must not ask for the lock of Python: where Python ends meanwhile, it is never
-  // given.
+  // The worker must not ask for Python's lock: a Python that is shutting down never grants it.
   const bool hears_signals = is_main_thread();
   {
     GivenLock python;
@@ -208,8 +209,8 @@ void work_aside(std::atomic<bool>& stop, Lending& lending, const std::function<v
   }
 }
 
-// Calls run at the same time, but for those that choose the vector instructions of the whole
-// process, or open its counters: these are alone.
+// Returns whether a call must run alone: it chooses the vector instructions of the whole process,
+// or opens its counters. Other calls may run at the same time.
 bool must_be_alone(const Words& words, const Environment& environment) {
   const char* simd = environment.find("REDBLUE_SIMD");
   bool alone = simd != nullptr && *simd != '\0';
@@ -251,7 +252,7 @@ std::vector<Index> shape_of(const py::array& array) {
   return {array.shape(), array.shape() + array.ndim()};
 }
 
-// The words are NumPy's, which frees them with the array.
+// Returns an array that owns the words.
 py::array to_array(Arrays::Taken taken) {
   auto* words = new std::vector<float>(std::move(taken.words));
   const py::capsule owner(words, [](void* its) { delete static_cast<std::vector<float>*>(its); });
@@ -265,9 +266,9 @@ struct Called {
   std::map<std::string, py::array> results;
 };
 
-// `words` are those of a command line, after its name. Results come back where `returns` says so.
-// Requires: whoever calls may write to the arrays of `out`, even where NumPy says no: NumPy before
-// 2.1 says so of all that comes by DLPack.
+// Runs a command. `words` are the command line after the program's name. With `returns`, results
+// come back as arrays. Requires: the caller may write to the arrays of `out`, even if NumPy marks
+// them read-only. NumPy before 2.1 marks all arrays from DLPack read-only.
 Called call(const Words& words, const std::map<std::string, FloatArray>& in,
             const std::map<std::string, FloatArray>& out, bool returns) {
   Arrays arrays;
@@ -287,7 +288,7 @@ Called call(const Words& words, const std::map<std::string, FloatArray>& in,
   const int argc = static_cast<int>(argv.size());
   argv.push_back(nullptr);
 
-  const Environment present = Environment::present();  // with the lock of Python
+  const Environment present = Environment::present();  // needs Python's lock
   Lending lending;
   Caller caller;
   caller.hold_environment = [&] { lending.take(); };
@@ -313,7 +314,7 @@ Called call(const Words& words, const std::map<std::string, FloatArray>& in,
   return ended;
 }
 
-// A subcommand as its parser has it: its name, help, words without a flag, options and subcommands.
+// Returns a subcommand as a dict: its name, help, arguments, options and subcommands.
 py::dict described(const CommandTree& tree) {
   py::list arguments, options, subcommands;
   for (const CommandArgument& argument : tree.arguments) {
@@ -342,7 +343,7 @@ py::object commands() {
       command_tree("redblue", kDescription, redblue_subcommands(nullptr, nullptr)))["subcommands"];
 }
 
-// The names of what some kernel is given.
+// Returns the names of all operands that any kernel takes.
 std::set<std::string> operands() {
   std::set<std::string> all;
   for (const KernelName& name : all_kernel_names()) {
@@ -353,7 +354,8 @@ std::set<std::string> operands() {
   return all;
 }
 
-// The numbers of queries and keys are sizes as people type them.
+// Returns the mask as a matrix of bool. The numbers of queries and keys are texts in the form of
+// the command line.
 py::array_t<bool> pairs_of(const std::string& spec, const std::string& n_text,
                            const std::string& m_text) {
   Index n = 0, m = 0;

@@ -25,14 +25,14 @@ class BuildByCMake(build_ext):
             "REDBLUE_BUILD_BENCH": "OFF",
             "REDBLUE_INSTALL": "OFF",
             "REDBLUE_QUICK_BUILD": "ON",
-            "REDBLUE_WITH_VALGRIND": "OFF",  # the command simulates caches, which runs itself
+            "REDBLUE_WITH_VALGRIND": "OFF",  # the redblue command on the PATH simulates caches
             "Python_EXECUTABLE": sys.executable,
         }
         subprocess.run(["cmake", "-S", ROOT, "-B", build, "-G", "Ninja",
                         *(f"-D{name}={value}" for name, value in options.items()),
                         *shlex.split(os.environ.get("CMAKE_ARGS", ""))], check=True)
         subprocess.run(["cmake", "--build", build, "--target", "redblue_python"], check=True)
-        shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier build left
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # files of an earlier build
         shutil.copytree(build / "python" / "redblue", pathlib.Path(self.build_lib) / "redblue",
                         ignore=shutil.ignore_patterns("__pycache__"))
 

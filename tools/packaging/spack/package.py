@@ -10,8 +10,8 @@ class Redblue(CMakePackage):
     """Counts every word that an attention kernel moves between a fast memory of M words and a slow
     store, and computes its results."""
 
-    # The repository to build from is yours to say: `spack develop redblue@0.1.0 --path SOURCES`, or
-    # a `git` of this class.
+    # The repository to build from is your choice: `spack develop redblue@0.1.0 --path SOURCES`, or
+    # a `git` attribute of this class.
     version("0.1.0")
 
     license("MIT")
@@ -29,7 +29,7 @@ class Redblue(CMakePackage):
     depends_on("nlohmann-json@3.11:", type="build")
     depends_on("xxhash@0.8:", type="build")
     depends_on("fmt@9:")
-    depends_on("highway@1.0.3:1.0")  # as far as tested
+    depends_on("highway@1.0.3:1.0")  # the tested versions
     depends_on("zlib-api")
     depends_on("hwloc@2:", when="+hwloc")
     depends_on("papi", when="+papi")

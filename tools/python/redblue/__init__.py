@@ -83,8 +83,8 @@ class FastMemoryTooSmall(UsageError):
     5
     """
 
-    #: The least M that is enough, of the level that the message names where there are several; None where none is,
-    #: or it is not known.
+    #: The least M that is enough, or None if no M is enough or the least M is unknown. With several levels, it is for
+    #: the level that the message names.
     least_M: int | None = None
 
 
@@ -93,7 +93,7 @@ class ConversionWarning(UserWarning):
     warnings.simplefilter("always", redblue.ConversionWarning) or the like asks for it."""
 
 
-warnings.filterwarnings("ignore", category=ConversionWarning, append=True)  # what a user asks for is before it
+warnings.filterwarnings("ignore", category=ConversionWarning, append=True)  # a user's own filters come first
 _logger = logging.getLogger("redblue")
 
 
@@ -116,7 +116,7 @@ class Record(Mapping):
         return _record(self._members[name])
 
     def __getattr__(self, name):
-        if name.startswith("_"):  # copy and pickle ask for some before there are members
+        if name.startswith("_"):  # copy and pickle ask for such names before the members exist
             raise AttributeError(name)
         try:
             return self[name]
@@ -161,7 +161,7 @@ class Result(Record):
     def __init__(self, called, out):
         super().__init__(json.loads(called.data))
         self._table, self._csv = called.table, called.csv
-        #: Arrays by name. Where `out` gave an array, this one.
+        #: Arrays by name. An array given in `out` is returned itself.
         self.arrays = {**called.results, **out}
         #: Lines that the command wrote to standard error.
         self.said = called.words
@@ -304,13 +304,13 @@ def _float32(name, value):
         return array
     if array.dtype.kind not in "fiub":
         raise InputError(f"{name} of an array: elements of dtype {array.dtype}; expected numbers, float32 at best")
-    with numpy.errstate(over="ignore"):  # what becomes infinite is refused
+    with numpy.errstate(over="ignore"):  # a value that becomes infinite is refused
         converted = array.astype(numpy.float32, order="C")
     warnings.warn(f"{name} is copied: it is {', '.join(differences)}", ConversionWarning, stacklevel=4)
     return converted
 
 
-# NumPy before 2.1 takes all that comes by DLPack for read-only.
+# NumPy before 2.1 marks all arrays from DLPack read-only.
 _DLPACK_SAYS_READ_ONLY = numpy.lib.NumpyVersion(numpy.__version__) >= "2.1.0"
 
 
@@ -328,7 +328,7 @@ def _written(name, target):
 
 def _keyword_of(flag):
     name = flag[2:].replace("-", "_")
-    return name + "_" if keyword.iskeyword(name) or name == "list" else name  # `list` stays Python's here
+    return name + "_" if keyword.iskeyword(name) or name == "list" else name  # `list` stays Python's own here
 
 
 def _path_of(path):
@@ -457,7 +457,7 @@ def _call(path, command, args, keywords):
 def _targets(value):
     """Results that go to arrays, and those that go to files."""
     if value is None or isinstance(value, (str, list, tuple)) and not any(_is_array(item) for item in value):
-        return {}, value  # NAME=FILE, as the command has it
+        return {}, value  # NAME=FILE, in the form of the command
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise InputError(f"out is {_kind(value)}; expected names of results with an array or a file: {{'O': array}}")
     files = {name: target for name, target in value.items()
@@ -540,7 +540,7 @@ def _function(path, command):
     return function
 
 
-_operands = _redblue.operands()  # of some kernel
+_operands = _redblue.operands()  # of any kernel
 _commands = {command["name"]: command for command in _redblue.commands()}
 for _name, _command in _commands.items():
     globals()[_keyword_of("--" + _name)] = _function([_name], _command)

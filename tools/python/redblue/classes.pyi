@@ -1,4 +1,5 @@
-# The types of the package: the head of __init__.pyi, to which the build adds a function for each subcommand.
+# The types of the package. This file is the head of __init__.pyi; the build appends a function for
+# each subcommand.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -9,7 +10,7 @@ import pandas  # type: ignore[import]
 
 __version__: str
 
-# A size as the command line has it: 8192, "64K", "L2*0.25".
+# A size in the form of the command line: 8192, "64K", "L2*0.25".
 Size = int | str
 Text = str | int | float | PathLike[str] | Mask | Collection[Any] | Mapping[str, Any]
 Operand = numpy.typing.ArrayLike | str | PathLike[str]
