@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds tools/action to what it says: `check` reads its files; `run PREFIX` does its steps as a job of
-another repository, tests/install/stencil, does, with redblue installed in PREFIX already."""
+"""Tests tools/action. `check` reads its files. `run PREFIX` runs its steps as a job of another repository,
+tests/install/stencil, with redblue already installed in PREFIX."""
 
 import http.server
 import json
@@ -26,7 +26,7 @@ def require(holds, why):
 
 
 def documents():
-    """The action, the jobs of GitLab, and the workflows that docs/gate.md shows."""
+    """Returns the action, the jobs of GitLab, and the workflows that docs/gate.md shows."""
     page = (ROOT / "docs/gate.md").read_text()
     shown = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", page, re.S)]
     require(len(shown) >= 5, "docs/gate.md shows no workflows")
@@ -39,7 +39,7 @@ def comment_action():
 
 
 def scripts(action, gitlab, shown):
-    """Each text that a shell gets, with its place."""
+    """Yields each text that a shell runs, with its place."""
     for step in action["runs"]["steps"] + comment_action()["runs"]["steps"]:
         if "run" in step:
             yield "action.yml, " + step["name"], step["run"]
@@ -58,7 +58,7 @@ def scripts(action, gitlab, shown):
 
 def check():
     action, gitlab, shown = documents()
-    options = {  # what each program that the lines call has options of
+    options = {  # for each program, the text that defines its options
         "check": (ROOT / "tools/gate/gate.cpp").read_text(),
         "setup": (ROOT / "tools/setup").read_text(),
         "install": (ROOT / "CMakeLists.txt").read_text() + (ACTION / "install").read_text(),
@@ -81,7 +81,7 @@ def check():
                 require(f'"{option}"' in known, f"{place}: check has no {option}")
     for option in re.findall(r"-D(REDBLUE_\w+)=", options["install"]):
         require(f"option({option} " in options["install"], f"install: CMake has no {option}")
-    # Inputs come as variables: one in the text of a script could be any command.
+    # Inputs must come as variables: an input in the text of a script could be any command.
     steps = action["runs"]["steps"]
     used = str(steps)
     for step in steps:
@@ -114,7 +114,7 @@ def check():
 
 
 class Job:
-    """A job on a machine of GitHub: its folders, the files by which steps speak, and its variables."""
+    """A job on a GitHub machine: its folders, the files through which steps communicate, and its variables."""
 
     def __init__(self, workspace, temp, shell=("env", "-i"), action=ACTION):
         self.workspace, self.temp, self.shell, self.action = workspace, temp, list(shell), action
@@ -130,7 +130,7 @@ class Job:
         return inputs[name[1]] if name[0] == "inputs" else self.outputs[name[1]].get(name[3], "")
 
     def holds(self, condition, inputs, failed):
-        """Whether a step runs: GitHub adds success() where no such function is called."""
+        """Returns whether a step runs. GitHub adds success() to a condition without such a function."""
         terms = condition.split(" && ")
         if failed and "always()" not in terms:
             return False
@@ -142,7 +142,7 @@ class Job:
         return True
 
     def run(self, script, more=None, seen=lambda path: path):
-        """One step. Returns its exit code; `seen`: how the shell sees a path."""
+        """Runs a step and returns its exit code. `seen` translates a path to the path that the shell sees."""
         files = {name: self.temp / name for name in ("GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT")}
         for file in files.values():
             file.write_text("")
@@ -166,7 +166,7 @@ class Job:
         return ended.returncode
 
     def use(self, inputs, seen=lambda path: path, report=lambda *step: None, action=None):
-        """The steps of the action, with these inputs. Returns the first exit code that fails."""
+        """Runs the steps of the action with these inputs. Returns the first exit code that is not 0."""
         action = action or documents()[0]
         inputs = {name: inputs.get(name, its["default"]) for name, its in action["inputs"].items()}
         first = 0
@@ -184,7 +184,7 @@ class Job:
 
 
 class Service:
-    """What the comments of pull request 7 are kept by: the part of GitHub's interface that is asked."""
+    """Keeps the comments of pull request 7: a stand-in for the part of GitHub's interface that the action uses."""
 
     def __init__(self):
         service = self
@@ -230,7 +230,7 @@ class Service:
 
 
 def comments(job, gate, break_it, mend_it):
-    """One comment for a pull request: posted when a word has changed, replaced when the report has."""
+    """A pull request has one comment: posted when a count has changed, replaced when the report has changed."""
     service = Service()
     event = job.temp / "event.json"
     job.variables.update(GITHUB_EVENT_PATH=str(event), GITHUB_API_URL=service.address,
@@ -246,7 +246,7 @@ def comments(job, gate, break_it, mend_it):
         require(service.asked == asked, f"{service.asked} in place of {asked}:\n{said}")
         service.asked.clear()
 
-    # Comments of other people, of which one says what ours begins with.
+    # Comments of other people, with the same beginning as the action's comment.
     service.comments = [{"id": k, "user": {"type": "User"}, "body": "<!-- redblue: build/stencil check "
                          "baseline.json -->"} for k in range(150)]
     gate = {**gate, "comment": "true", "token": "secret"}
@@ -263,7 +263,8 @@ def comments(job, gate, break_it, mend_it):
     require("### redblue: same" in service.comments[-1]["body"], service.comments[-1]["body"])
     expect(1, job.use({**gate, "token": "another"}), [])
 
-    # Of a fork: what may not write keeps it, and the other workflow posts it, to this pull request alone.
+    # From a fork: the first workflow may not write, so it keeps the comment. The other workflow posts it, to
+    # this pull request only.
     del service.comments[-1]
     pull_request("somebody/kernels")
     break_it()
@@ -290,8 +291,8 @@ def run(prefix):
         temp.mkdir()
         key = subprocess.run([ACTION / "key"], stdout=subprocess.PIPE, text=True, check=True).stdout
         require(re.fullmatch(r"redblue-[a-z0-9.]+-\w+-[A-Za-z0-9.-]+-[0-9a-f]{16}\n", key), key)
-        # Where the action looks for it, as a cache leaves it. A checkout without sources, whose key
-        # is what it is now, builds nothing.
+        # The installation is where the action looks for it, as a cache leaves it. The checkout has no sources
+        # and the current key, so the action must not build.
         checkout = pathlib.Path(folder, "redblue")
         shutil.copytree(ACTION, checkout / "tools/action")
         shutil.copy(ROOT / "tools/setup", checkout / "tools/setup")
@@ -315,7 +316,7 @@ def run(prefix):
         expect(0, job.use(gate), "redblue: same")
         require("### redblue: same" in job.summary.read_text(), "no summary")
 
-        # GitLab's lines, but those that bring git and redblue's sources.
+        # GitLab's lines, except the lines that fetch git and redblue's sources.
         template = documents()[1][".redblue-gate"]
         (workspace / ".redblue").mkdir()
         (workspace / ".redblue/source").symlink_to(checkout)
@@ -352,7 +353,7 @@ def run(prefix):
 
 
 def install_prebuilt(prefix):
-    """tools/action/install takes an installation of its key from a folder, and says where there is none."""
+    """tools/action/install takes an installation with its key from a folder, and reports a missing one."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         shutil.copytree(ACTION, folder / "redblue/tools/action")

@@ -1,5 +1,5 @@
-# memsim alone, where a compiler is all that there is: no package, header or library is found. It is
-# configured, built and installed, and a user's kernel is built against it and counted.
+# Configures, builds and installs memsim alone, with nothing but a compiler: no package, header or
+# library is found. Then builds a user's kernel against it and counts its words.
 set(CMAKE_EXECUTE_PROCESS_COMMAND_ECHO STDOUT)
 macro(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)

@@ -1,5 +1,5 @@
-# Makes the Debian packages of a built tree, holds lintian to them, unpacks them, and runs the command
-# out of them. Overrides of lintian's tags are files of tools/packaging, with their reasons.
+# Makes the Debian packages of a built tree, checks them with lintian, unpacks them, and runs the
+# unpacked command. tools/packaging has the overrides of lintian's tags, with their reasons.
 #   BUILD_DIR, WORK_DIR, VERSION
 cmake_minimum_required(VERSION 3.25)
 set(CMAKE_EXECUTE_PROCESS_COMMAND_ECHO STDOUT)
@@ -7,7 +7,7 @@ set(CMAKE_EXECUTE_PROCESS_COMMAND_ECHO STDOUT)
 file(REMOVE_RECURSE ${WORK_DIR})
 cmake_path(GET CMAKE_COMMAND PARENT_PATH programs)
 execute_process(COMMAND ${programs}/cpack --config ${BUILD_DIR}/CPackConfig.cmake -B ${WORK_DIR}
-  -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip  # sooner
+  -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip  # faster
   OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
 file(GLOB packages ${WORK_DIR}/*.deb)
 set(names "")
@@ -23,11 +23,11 @@ foreach(package IN LISTS packages)
   endif()
   set(name ${CMAKE_MATCH_1})
   list(APPEND names ${name})
-  # What a package needs of the system the command's libraries say.
+  # The libraries of the command say which system packages a package needs.
   if(name STREQUAL "redblue" AND NOT fields MATCHES "Depends: [^\n]*libfmt[^\n]*libhwy")
     message(FATAL_ERROR "no dependencies: ${fields}")
   endif()
-  # A module of Python is loaded by the minor version that it was built for, and by no other.
+  # Only the minor version of Python that a module was built for can load it.
   string(FIND "${fields}" "${python}" at)
   if(name STREQUAL "python3-redblue" AND at EQUAL -1)
     message(FATAL_ERROR "not '${python}': ${fields}")
@@ -40,7 +40,7 @@ foreach(name redblue libredblue-dev)
   endif()
 endforeach()
 
-# Below /usr libraries go to Debian's own directory; this tree may be for another prefix.
+# Below /usr, libraries go to Debian's own directory. This tree may have another prefix.
 set(elsewhere "")
 if(EXISTS ${WORK_DIR}/root/usr/lib/pkgconfig)
   set(elsewhere --suppress-tags pkg-config-unavailable-for-cross-compilation)

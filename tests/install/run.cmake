@@ -1,6 +1,6 @@
-# Installs into an empty prefix, moves it, and builds and runs users' projects against it, through
-# find_package and through pkg-config. The projects have folders of their own with the names of ours, and
-# in them a file with the name of each of our headers: none of them may be taken for ours.
+# Installs into an empty prefix, moves the prefix, and builds and runs users' projects against it, through
+# find_package and through pkg-config. The projects have folders with the names of redblue's folders, and
+# in them a file with the name of each redblue header. The compiler must not take these for redblue's.
 set(CMAKE_EXECUTE_PROCESS_COMMAND_ECHO STDOUT)
 macro(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
@@ -24,7 +24,7 @@ if(WITH_TOOLS)
   run(${prefix}/bin/redblue --version)
 endif()
 
-# Another machine has these libraries elsewhere: files that find redblue name them, and no path.
+# Another machine has these libraries in other places, so the files that find redblue name them without a path.
 file(GLOB finders ${prefix}/${LIBDIR}/cmake/redblue/*.cmake ${prefix}/${LIBDIR}/pkgconfig/*.pc)
 foreach(finder IN LISTS finders)
   file(READ ${finder} text)
@@ -42,7 +42,7 @@ foreach(header IN LISTS headers)
     message(FATAL_ERROR "${header} may find a file of a user's: ${quoted}")
   endif()
 endforeach()
-# The user's project, with what could be taken for ours.
+# The user's project, with files that could be mistaken for redblue's.
 function(copy_user project)
   file(COPY ${CMAKE_CURRENT_LIST_DIR}/${project} DESTINATION ${WORK_DIR}/user)
   foreach(header IN LISTS headers)
@@ -84,7 +84,7 @@ if(WITH_TOOLS)
   endif()
 endif()
 
-# A user's kernel behind the gate: recorded, held to its baseline, swept and followed; then with one read more.
+# A user's kernel behind the gate: recorded, checked against its baseline, swept and traced. Then it reads one word more.
 if(WITH_TOOLS)
   copy_user(stencil)
   set(stencil ${WORK_DIR}/user/stencil)
@@ -120,7 +120,7 @@ if(WITH_TOOLS)
   endif()
 endif()
 
-# This prefix is searched first; other libraries are where Debian has them.
+# This prefix is searched first. Other libraries are in Debian's directories.
 set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
 separate_arguments(flags UNIX_COMMAND "${FLAGS} ${TYPE_FLAGS} ${LINK_FLAGS}")
 function(build_by_pkg_config package folder program)
@@ -144,8 +144,8 @@ execute_process(COMMAND pkg-config --cflags redblue
   OUTPUT_VARIABLE package_flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(package_flags UNIX_COMMAND "${package_flags}")
 
-set(ENV{LC_ALL} C)  # elsewhere the compiler may speak another language
-# All headers together; and by an older standard each says what it needs, before anything else.
+set(ENV{LC_ALL} C)  # in another locale the compiler may print another language
+# All headers together. With an older standard, each header first says which standard it needs.
 file(WRITE ${WORK_DIR}/all.cpp "${all}")
 run(${COMPILER} -std=c++20 -fsyntax-only ${package_flags} -I ${source} ${WORK_DIR}/all.cpp)
 foreach(header IN LISTS headers)

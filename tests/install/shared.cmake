@@ -1,6 +1,6 @@
-# redblue as shared libraries, configured but not built: the package of the libraries has the name of
-# their soname, the command depends on it, and pkg-config asks a program for what the libraries need in a
-# static link alone.
+# Configures redblue with shared libraries, without a build. The package of the libraries has the name of
+# their soname, and the command's package depends on it. pkg-config lists what the libraries need only for
+# a static link.
 #   SOURCE_DIR, WORK_DIR, COMPILER, GENERATOR, VERSION
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK_DIR})

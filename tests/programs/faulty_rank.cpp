@@ -1,6 +1,6 @@
-// redblue-mpi as one rank that fails or lies: REDBLUE_FAULT=KIND:K says what happens to the K-th
-// message that it sends, from 0, or to what it says to all ranks. MPI_Isend here is the one that
-// the transport calls, and calls MPI's own (PMPI_Isend), as the MPI standard lets a program do.
+// redblue-mpi as a rank that fails or lies. REDBLUE_FAULT=KIND:K names what happens to the K-th
+// message that it sends, from 0, or to the K-th fact that it tells all ranks. The transport calls
+// the MPI_Isend of this file, which calls MPI's own (PMPI_Isend), as the MPI standard allows.
 
 #include <algorithm>
 #include <array>
@@ -38,7 +38,7 @@ const Fault& fault() {
   return its;
 }
 
-// Kept until the process ends: MPI may read it after the call.
+// Returns a copy that lives until the process ends, because MPI may read it after the call.
 template <class T>
 T* lasting(const T* from, std::size_t count) {
   auto* copy = new std::vector<T>(from, from + count);
@@ -58,7 +58,7 @@ void falsify(MessageHeader& header, const std::string& kind) {
   header.version += kind == "version" ? 1 : 0;
 }
 
-// The beginning of a fact is "redblue 0.1.0 (GNU 12.2.0, RelWithDebInfo), ".
+// A fact begins with "redblue 0.1.0 (GNU 12.2.0, RelWithDebInfo), ".
 std::string false_fact(std::string fact, const std::string& kind) {
   if (fact.starts_with("redblue ")) {
     if (kind == "release") {
@@ -105,7 +105,7 @@ extern "C" int MPI_Isend(const void* from, int count, MPI_Datatype type, int to,
   if (sent != fault().at) {
     return pass_on(from, count);
   }
-  // A header is under way, and its words are not.
+  // Here the header has been sent, and its words have not.
   if (kind == "killed") {
     ::kill(::getpid(), SIGKILL);
   } else if (kind == "exits") {

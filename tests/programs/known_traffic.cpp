@@ -1,6 +1,6 @@
-// Moves of known traffic for a cache simulation: in phase "copy" n words from one buffer to another
-// through a small fast memory; in "again" the same n words repeatedly, which stay in any cache; in
-// "idle" nothing.
+// Moves known traffic for a cache simulation. Phase "copy" copies n words from one buffer to
+// another through a small fast memory. Phase "again" repeats a copy of few words, which stay in any
+// cache. Phase "idle" moves no word.
 //
 //   known_traffic WORDS RESIDENT-WORDS CACHE-BYTES
 
@@ -27,7 +27,7 @@ void copy(Machine& machine, const SlowMatrix& from, SlowMatrix& to) {
 int main(int, char** words) {
   const Index n = std::atoll(words[1]);
   const Index resident = std::atoll(words[2]);
-  // Touched beforehand: nothing here depends on fresh pages.
+  // Touches all pages first, so that no phase depends on fresh pages.
   std::vector<float> a(static_cast<std::size_t>(n), 1);
   std::vector<float> b(static_cast<std::size_t>(n), 2);
   const SlowMatrix A = borrow("A", std::as_const(a).data(), n, 1);

@@ -1,25 +1,25 @@
 #pragma once
-// exp in double precision for loops that are to become vectors. The exp of the C library is a call,
-// which g++ vectorises only under -ffast-math, and that loses infinities and the order of sums. No
-// branches, no tables.
+// exp in double precision for loops that the compiler should vectorise. g++ vectorises the exp of
+// the C library only under -ffast-math, which loses infinities and the order of sums. This function
+// has no branches and no tables.
 
 #include <bit>
 #include <cstdint>
 
 namespace redblue {
 
-// e^x = 2^k e^r with k the nearest whole number to x / ln 2 and |r| <= ln 2 / 2; 1 at 0, elsewhere
-// within 2e-16 of e^x (1.6e-16 is the most that was seen, with fused multiply-adds or without).
-// Requires: -700 <= x <= 0, where e^x and 2^k are normal numbers.
+// Returns e^x = 2^k e^r, with k the nearest whole number to x / ln 2 and |r| <= ln 2 / 2. The
+// result is 1 at 0, and elsewhere within 2e-16 of e^x (1.6e-16 at most in trials, with fused
+// multiply-adds or without). Requires: -700 <= x <= 0, where e^x and 2^k are normal numbers.
 inline double normal_exp(double x) {
-  // Added to a small number, this leaves its nearest whole number in the last bits.
+  // Adding this to a small number leaves the nearest whole number in the last bits.
   constexpr double kRounder = 0x1.8p+52;
   const double rounded = x * 0x1.71547652b82fep+0 + kRounder;
   const double k = rounded - kRounder;
-  // ln 2 in two parts; k times the first, of 32 bits, is exact, and so is the difference.
+  // ln 2 in two parts. k times the first part, of 32 bits, is exact, and so is the difference.
   const double high = x - k * 0x1.62e42feep-1;
   const double r = high - k * 0x1.a39ef35793c76p-33;
-  // The series to r^13 / 13!; what it leaves out is at most 6e-18 of e^r.
+  // The series to r^13 / 13!. The rest of the series is at most 6e-18 of e^r.
   double e = 1.0 / 6227020800;
   e = e * r + 1.0 / 479001600;
   e = e * r + 1.0 / 39916800;

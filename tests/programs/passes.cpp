@@ -1,5 +1,4 @@
-// A user's kernels behind the command that redblue::gate_main makes of them: for the tests of its
-// sweeps, pictures, traces and replays.
+// A user's kernels behind redblue::gate_main, for tests of sweeps, pictures, traces and replays.
 
 #include <csignal>
 #include <cstddef>
@@ -22,7 +21,7 @@ void read_rows(Machine& machine, const SlowMatrix& from, SlowMatrix* to) {
   }
 }
 
-// All rows, twice, of which the second pass writes them.
+// Reads all rows twice, and writes them in the second pass.
 void twice(Machine& machine, const Arguments& given) {
   SlowMatrix from("from", given["n"], given["m"]);
   SlowMatrix to("to", given["n"], given["m"]);
@@ -47,14 +46,14 @@ std::vector<PhaseCost> a_word_more(const Arguments& given) {
   return phases;
 }
 
-// Without a phase, and without a formula.
+// Has no phase and no formula.
 void once(Machine& machine, const Arguments& given) {
   const SlowMatrix from("from", given["n"], given["m"]);
   SlowMatrix to("to", given["n"], given["m"]);
   read_rows(machine, from, &to);
 }
 
-// Sums of two words each are made of rows, and read again.
+// Writes sums of two words each, made from rows, and reads them again.
 void weighed(Machine& machine, const Arguments& given) {
   machine.weigh(Holds::sums, 2);
   const SlowMatrix from("from", given["n"], given["m"]);

@@ -1,24 +1,24 @@
-// The distance of a gradient of attention that redblue wrote from one made here in double
+// Compares a gradient of attention from redblue with one that this program computes in double
 // precision:
 //
 //   S = A1 X,  s = S A2^T,  f = softmax of s by rows,  h = A3 Y,  q = dO h^T,
 //   v = rowsum(f o q),  p = f o (q - v),  g = A1^T p A2
 //
 // The program shares only the reading of files with the kernels and their reference. It holds a few
-// rows and keys at a time, so that its memory does not grow with n and m.
+// rows and keys, so its memory does not grow with n and m.
 //
 //   streamed_gradient DIR G.npy [threads]
 //
-// DIR holds A1.npy, A2.npy, A3.npy, X.npy, Y.npy and dO.npy. The answer is a line of JSON; the
+// DIR holds A1.npy, A2.npy, A3.npy, X.npy, Y.npy and dO.npy. The answer is a line of JSON, and the
 // caller judges whether the error is small enough. Exit 0: compared, 1: not, 2: usage.
 //
 // One pass over the keys is enough, with e = exp(s - the row's maximum so far) and l = rowsum(e):
 //
 //   W = p A2 = (U - v Z) / l,  U = (e o q) A2,  Z = e A2,  v = rowsum(e o q) / l
 //
-// U and v Z cancel where the q of a row have much in common. Therefore q - c replaces q, where c is
-// the row's first q; that changes no p. The rest that cancels is no larger than the spread of q, of
-// which doubles lose nothing that a gradient in float32 could show.
+// U and v Z cancel if the values q of a row are nearly equal. Therefore q - c replaces q, where c
+// is the row's first q; this changes no p. The remaining cancellation is no larger than the spread
+// of q. In doubles it loses no digit that a gradient in float32 could show.
 
 #include <algorithm>
 #include <charconv>
@@ -45,7 +45,7 @@
 #include "runtime/text/json.hpp"
 #include "tests/programs/normal_exp.hpp"
 
-// The linker's choice between clones comes before a sanitizer is ready for it.
+// Sanitizers start too late for target_clones: the linker chooses a clone before they are ready.
 #if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
     !defined(__SANITIZE_THREAD__)
 #define CLONES [[gnu::target_clones("arch=x86-64-v3", "default")]]
@@ -57,17 +57,17 @@ using namespace redblue;
 
 namespace {
 
-constexpr Index kRows = 2048;   // of A1 at a time; for each such range all keys are read anew
-constexpr Index kKeys = 128;    // at a time, with the scores of so many rows: for d = 64 all this
-constexpr Index kQueries = 32;  // stays in 512 KiB
-constexpr Index kTileRows = 4;  // what a product makes at a time, in registers
+constexpr Index kRows = 2048;   // rows of A1 in memory; each range of them reads all keys again
+constexpr Index kKeys = 128;    // keys in work
+constexpr Index kQueries = 32;  // rows in work: with d = 64, all this is 512 KiB
+constexpr Index kTileRows = 4;  // rows of a product's tile in registers
 constexpr Index kTileCols = 8;
 
 constexpr Index filled_up(Index extent, Index tile) {
   return ceil_div(extent, tile) * tile;
 }
 
-// Row-major. Rows and columns are filled up with zeros to whole tiles.
+// A row-major matrix. Zeros pad rows and columns to whole tiles.
 class Matrix {
  public:
   Matrix(Index rows, Index cols)
@@ -92,7 +92,7 @@ class Matrix {
   std::vector<double> words_;
 };
 
-// A left factor, or its transpose, from some row on: A(i, k) = words[i * row_step + k * col_step].
+// A left factor, or its transpose, from a given row: A(i, k) = words[i * row_step + k * col_step].
 struct Left {
   const double* words;
   Index row_step;
@@ -105,8 +105,8 @@ Left left_transposed(const Matrix& A) {
   return {A.row(0), 1, A.step()};
 }
 
-// A right factor in the order in which a product takes it: all rows of the first tile's columns,
-// then all of the next tile's.
+// A right factor in the order in which a product uses it: all rows of the first tile's columns,
+// then all rows of the next tile's columns.
 class Right {
  public:
   [[nodiscard]] Index rows() const { return rows_; }
@@ -136,7 +136,7 @@ class Right {
   std::vector<double> words_;
 };
 
-// Adds A B to so many rows of C.
+// Adds A B to the first `rows` rows of C from row `first`.
 CLONES void add_product(Left A, const Right& B, Index rows, Matrix& C, Index first = 0) {
   for (Index j = 0; j < C.cols(); j += kTileCols) {
     for (Index i = 0; i < rows; i += kTileRows) {
@@ -169,7 +169,7 @@ Matrix product(const Matrix& A, const Right& B, Index cols) {
   return C;
 }
 
-// What one row knows of the keys it has seen.
+// The state of a row after the keys so far.
 struct Softmax {
   double centre = 0;  // c
   double top = -std::numeric_limits<double>::infinity();
@@ -177,16 +177,16 @@ struct Softmax {
   double eq = 0;  // sum of e (q - c)
 };
 
-// Turns the scores of a row with the next keys into e, their q into e (q - c). Returns what sums
-// over earlier keys are now to be multiplied by, because the maximum may have grown.
+// Replaces the scores of a row with the next keys by e, and their q by e (q - c). Returns the
+// factor for sums over earlier keys, because the maximum may have grown.
 CLONES double weigh(Index keys, double* scores, double* q, Softmax& row) {
   constexpr double kLeast = -700;
   double top = row.top;
 #pragma omp simd reduction(max : top)
   for (Index j = 0; j < keys; ++j) {
-    top = top < scores[j] ? scores[j] : top;  // std::max, of references, makes no vectors
+    top = top < scores[j] ? scores[j] : top;  // std::max works on references and does not vectorise
   }
-  // Beside exp(0), exp(-700) is nothing. In the next loop this choice would be a branch.
+  // exp(-700) is negligible against exp(0). In the next loop, this choice would be a branch.
   for (Index j = 0; j < keys; ++j) {
     const double x = scores[j] - top;
     scores[j] = x < kLeast ? kLeast : x;
@@ -252,7 +252,7 @@ struct Problem {
   Index n, m, d;
 };
 
-// Adds to g what these rows of A1 and dO contribute.
+// Adds the contribution of the rows of A1 and dO in `rows` to g.
 void add_gradient(const Problem& problem, const Right& X, const Right& Y, Range rows, Matrix& g) {
   const Index d = problem.d;
   const Matrix A1 = read(problem.A1, rows);
@@ -304,7 +304,7 @@ void add_gradient(const Problem& problem, const Right& X, const Right& Y, Range 
   add_product(left_transposed(A1), Right::of(W), d, g);
 }
 
-// For as many threads the same sums in the same order, whichever is done first.
+// For a given number of threads, the order of the sums is fixed, whichever thread ends first.
 Matrix gradient(const Problem& problem, Index threads) {
   const Right X = Right::of(read(problem.X));
   const Right Y = Right::of(read(problem.Y));
@@ -340,7 +340,7 @@ void check(const std::filesystem::path& directory, const std::filesystem::path& 
   for (Index i = 0; i < problem.d; ++i) {
     for (Index j = 0; j < problem.d; ++j) {
       const double exact = g.row(i)[j];
-      if (!std::isfinite(exact)) {  // doubles hold the g of any float32; and no maximum shows a NaN
+      if (!std::isfinite(exact)) {  // no float32 input causes this; a maximum would hide a NaN
         throw std::logic_error(fmt::format("g is not finite at row {}, column {}", i, j));
       }
       max_g = std::max(max_g, std::abs(exact));
@@ -356,9 +356,9 @@ void check(const std::filesystem::path& directory, const std::filesystem::path& 
       {"d", problem.d},
       {"max_error", max_error},
       {"max_g", max_g},
-      {"relative", max_error == 0 ? 0 : max_error / max_g},  // null where g is 0 and G is not
+      {"relative", max_error == 0 ? 0 : max_error / max_g},  // null if g is 0 and G is not
       {"seconds", seconds.count()},
-      {"peak_bytes", usage.ru_maxrss * 1024},  // at least what the process had that started this
+      {"peak_bytes", usage.ru_maxrss * 1024},  // at least the peak of the parent process
   };
   fmt::print("{}\n", answer.dump());
   if (std::fflush(stdout) != 0) {

@@ -1,5 +1,5 @@
-// Rank 0 of two sends a message that rank 1 takes only when rank 0 has lost patience twice. Prints
-// how often finish() said so. wait() may not throw, and leaves that to finish().
+// Rank 0 of two sends a message that rank 1 takes only after rank 0 has lost patience twice. Prints
+// how often finish() reported the failure. wait() may not throw and leaves the report to finish().
 
 #include <cstdio>
 #include <vector>

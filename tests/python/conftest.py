@@ -1,4 +1,4 @@
-"""What the tests of the Python package share: the built command, and a directory of each test's own."""
+"""Fixtures of the Python tests: the built command, and a separate directory for each test."""
 
 import json
 import os
@@ -8,11 +8,11 @@ import pytest
 
 COMMAND = os.environ["REDBLUE_COMMAND"]
 for name in {name for name in os.environ if name.startswith("REDBLUE_")} - {"REDBLUE_COMMAND"}:
-    del os.environ[name]  # an option of the user's
+    del os.environ[name]  # set by the user
 
 
 class Command:
-    """The built command in a directory."""
+    """Runs the built command in a directory."""
 
     def __init__(self, directory):
         self.directory = directory

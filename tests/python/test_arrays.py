@@ -1,4 +1,4 @@
-"""Arrays in place of files: the same results, without a copy where none is needed."""
+"""Tests arrays instead of files: the same results, without copies unless a conversion is needed."""
 
 import gc
 import pathlib
@@ -16,7 +16,7 @@ import redblue
 
 
 def operands(*names, n=48, m=56, d=8, heads=None, kv_heads=None, seed=1):
-    """float32 arrays of these operands of attention."""
+    """Returns float32 arrays for the named operands of attention."""
     random = numpy.random.default_rng(seed)
     shapes = {"Q": (heads, n, d), "dO": (heads, n, d), "K": (kv_heads or heads, m, d), "V": (kv_heads or heads, m, d)}
     return {name: random.standard_normal([extent for extent in shapes[name] if extent], numpy.float32)
@@ -24,7 +24,7 @@ def operands(*names, n=48, m=56, d=8, heads=None, kv_heads=None, seed=1):
 
 
 def in_double(Q, K, V, dO, causal=False):
-    """O, dQ, dK and dV of one head, in double precision."""
+    """Returns O, dQ, dK and dV of one head, in double precision."""
     Q, K, V, dO = (array.astype(float) for array in (Q, K, V, dO))
     c = 1 / numpy.sqrt(Q.shape[1])
     s = c * Q @ K.T
@@ -45,7 +45,7 @@ def address(array):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("kernel", ["gradients/auto", "gradients/flash", "gradients/rows-keys"])
 def test_gradients_against_numpy(kernel, causal):
-    """dQ, dK and dV are those of NumPy in double precision, up to float32."""
+    """dQ, dK and dV equal NumPy's in double precision, up to the precision of float32."""
     given = operands("Q", "K", "V", "dO")
     ran = redblue.run(kernel, **given, M="2K", mask="causal" if causal else None)
     assert ran.operands.to_dict() == dict.fromkeys(given, "array")
@@ -56,7 +56,7 @@ def test_gradients_against_numpy(kernel, causal):
 
 
 def test_same_bits_as_files(command):
-    """Arrays give the bits that the command gives for .npy files of them; of heads that share keys, too."""
+    """Arrays give the same bits as the command gives for their .npy files, also for heads that share keys."""
     given = operands("Q", "K", "V", "dO", heads=4, kv_heads=2)
     for name, array in given.items():
         numpy.save(f"{name}.npy", array)
@@ -75,8 +75,7 @@ def test_same_bits_as_files(command):
 
 @pytest.mark.parametrize("kernel", sorted({kernel.kernel for kernel in redblue.kernels() if not kernel.sparse}))
 def test_every_kernel_takes_arrays(kernel, command):
-    """Whatever a kernel of dense operands is given may be an array, and all that it returns comes back: the bits
-    of a run on files."""
+    """Every operand of a dense kernel may be an array, and every result is returned with the bits of a run on files."""
     n, d, M = 24, 6, 4000
     listed = next(each for each in redblue.kernels() if each.name == kernel)
     random = numpy.random.default_rng(2)
@@ -96,7 +95,7 @@ def test_every_kernel_takes_arrays(kernel, command):
 
 
 def test_operands_stay_where_they_are(monkeypatch):
-    """The addresses that go to the kernel are those of the arrays, which are not written."""
+    """The kernel gets the addresses of the arrays, and does not write them."""
     given = operands("Q", "K", "V")
     before = {name: (address(array), array.copy()) for name, array in given.items()}
     seen = {}
@@ -108,7 +107,7 @@ def test_operands_stay_where_they_are(monkeypatch):
 
     monkeypatch.setattr(redblue._redblue, "call", watched)
     for array in given.values():
-        array.flags.writeable = False  # an operand is for reading
+        array.flags.writeable = False  # operands are only read
     redblue.run("attention/auto", **given, M="2K")
     for name, (where, words) in before.items():
         assert seen[name] == where
@@ -116,7 +115,7 @@ def test_operands_stay_where_they_are(monkeypatch):
 
 
 def test_large_operands_take_no_memory():
-    """A run from 64 MiB to 64 MiB takes less than a quarter of one of them beside: nothing is copied."""
+    """A run from 64 MiB to 64 MiB needs less than 16 MiB more, so it copies neither array."""
     n, d = 1 << 19, 32
     Q, O = numpy.ones((2, n, d), numpy.float32)
     K = V = numpy.ones((4, d), numpy.float32)
@@ -128,7 +127,7 @@ def test_large_operands_take_no_memory():
 
 
 def test_results_are_written_where_out_says():
-    """out= takes arrays: they are the results, at the same address; others are made."""
+    """out= takes arrays: they become the results, at the same address. Other results are new arrays."""
     given = operands("Q", "K", "V", "dO")
     dQ = numpy.full((48, 8), numpy.nan, numpy.float32)
     ran = redblue.run("gradients/auto", **given, M="2K", out={"dQ": dQ})
@@ -150,7 +149,7 @@ def test_files_and_arrays_together(command):
 
 
 def test_wanted_leaves_results_out():
-    """What is not wanted is not made."""
+    """Results that are not wanted are not made."""
     ran = redblue.run("gradients/flash", n=32, d=8, M="2K", wanted="dV")
     assert list(ran.arrays) == ["dV"]
     with pytest.raises(AttributeError, match="^Result has no 'dK': it has schema, .*, dV$"):
@@ -158,7 +157,7 @@ def test_wanted_leaves_results_out():
 
 
 def test_ranks_and_stores(command):
-    """Arrays go to ranks and to a store on disk, with the bits of files; results of a store stay there, unless out=
+    """Arrays go to ranks and to a store on disk, with the bits of files. Results of a store stay there, unless out=
     asks for them."""
     given = operands("Q", "K", "V", n=64, m=64)
     for name, array in given.items():
@@ -180,9 +179,9 @@ def test_ranks_and_stores(command):
 
 
 def test_results_outlive_all_else():
-    """The words of a result are freed with the array, and not before."""
+    """The memory of a result is freed together with the array."""
     array = redblue.run("forward/flash", n=64, d=8, M=512).O
-    assert type(array.base).__name__ == "PyCapsule"  # which has the kernel's own buffer
+    assert type(array.base).__name__ == "PyCapsule"  # it owns the kernel's buffer
     gc.collect()
     again = redblue.run("forward/flash", n=64, d=8, M=512).O
     numpy.testing.assert_array_equal(array, again)
@@ -193,7 +192,7 @@ def test_results_outlive_all_else():
 
 
 class OverDLPack:
-    """An array of another library, as far as NumPy can tell."""
+    """An array that NumPy takes for another library's."""
 
     def __init__(self, array):
         self.array = array
@@ -220,9 +219,9 @@ CONVERTED = {
 
 @pytest.mark.parametrize("how", CONVERTED)
 def test_conversions(how):
-    """What is not float32 in C order is converted, with a warning that is off by default, to the same results."""
+    """An array that is not float32 in C order is converted, with the same results. The warning is off by default."""
     given = operands("Q", "K", "V")
-    given["Q"] = given["Q"].astype(numpy.float16).astype(numpy.float32)  # so that float16 has it, too
+    given["Q"] = given["Q"].astype(numpy.float16).astype(numpy.float32)  # exact in float16
     same = redblue.run("attention/auto", **given, M="2K").O
     given["Q"] = CONVERTED[how](given["Q"])
     with warnings.catch_warnings(record=True) as caught:
@@ -234,7 +233,7 @@ def test_conversions(how):
 
 
 def test_dlpack_without_a_copy():
-    """float32 in C order of another library is used where it is, without a warning."""
+    """Another library's float32 array in C order is used without a copy and without a warning."""
     given = operands("Q", "K", "V")
     lent = {name: OverDLPack(array) for name, array in given.items()}
     with warnings.catch_warnings():
@@ -245,14 +244,14 @@ def test_dlpack_without_a_copy():
 
 
 def test_mapped_files_without_a_copy(tmp_path):
-    """A .npy file that is mapped is used where it is."""
+    """A mapped .npy file is used without a copy."""
     numpy.save(tmp_path / "Q.npy", operands("Q")["Q"])
     mapped = numpy.load(tmp_path / "Q.npy", mmap_mode="r")
     assert address(redblue._float32("Q", mapped)) == address(mapped)
 
 
 def test_warning_is_off_by_default():
-    """In a fresh interpreter nobody hears of conversions, and -W error does."""
+    """A fresh interpreter reports no conversion. With -W error it does."""
     code = ("import redblue, numpy; a = numpy.ones((4, 4)); "
             "redblue.run('matmul/blocked', A=a, B=a, M=99)")
     quiet = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -261,7 +260,7 @@ def test_warning_is_off_by_default():
     assert "ConversionWarning" in loud.stderr
 
 
-# Arrays that contradict each other or hold what is no number: the words of the command for the same files.
+# Arrays that contradict each other or hold NaN or infinity. The command has the same message for the same files.
 BAD = {
     "another d": {"K": numpy.ones((6, 3), numpy.float32)},
     "another m": {"V": numpy.ones((5, 4), numpy.float32)},
@@ -281,7 +280,7 @@ BAD = {
 
 @pytest.mark.parametrize("what", BAD)
 def test_bad_arrays_have_the_words_of_files(what, command):
-    """The same InputError, where messages call an array what they call a file by its name."""
+    """The InputError is the command's message, with "an array" instead of the file's name."""
     good = {"Q": numpy.ones((8, 4), numpy.float32), "K": numpy.ones((6, 4), numpy.float32),
             "V": numpy.ones((6, 4), numpy.float32)}
     given = {**good, **BAD[what]}
@@ -291,17 +290,17 @@ def test_bad_arrays_have_the_words_of_files(what, command):
     with pytest.raises(redblue.InputError) as raised:
         redblue.run("attention/auto", M=999, **given)
     words = ended.stderr.removeprefix("redblue: ").rstrip("\n")
-    for name in given:  # what opens a file knows its name alone; an array has none but the operand's
+    for name in given:  # messages name the file, or "an array" of the operand
         words = words.replace(f"{name} of {name}.npy", f"{name} of an array").replace(
             f"{name}.npy", f"{name} of an array")
     said = str(raised.value)
-    if what == "too large":  # in float32 it is infinite
+    if what == "too large":  # infinite in float32
         words = words.replace("1e+300", "inf")
     assert (said, ended.returncode) == (words, 1)
 
 
 def test_other_refusals():
-    """Operands and results of other kernels, what is no number, and out= that is not as it must be."""
+    """Refuses operands and results of other kernels, complex numbers, and wrong arrays in out=."""
     given = operands("Q", "K", "V")
     with pytest.raises(redblue.UsageError, match="^A1 is an array: attention/auto is given Q, K, V$"):
         redblue.run("attention/auto", **given, A1=given["Q"], M="2K")
@@ -325,10 +324,10 @@ def test_other_refusals():
 
 
 class Namespace:
-    """An object that is no array."""
+    """An object that is not an array."""
 
 
-# What out= does not take, and what is said of it.
+# Values that out= does not take, and their messages.
 NO_TARGETS = {
     "an array": (lambda O: O, r"^out is an object of type ndarray of float32; expected names of results"),
     "a name that is none": (lambda O: {3: O}, "^out is an object of type dict; expected names"),
@@ -353,7 +352,7 @@ def read_only(array):
 
 @pytest.mark.parametrize("what", NO_TARGETS)
 def test_out_takes_files_and_arrays_alone(what, command):
-    """Anything else is refused, and no file is made."""
+    """Any other value is refused, and no file is made."""
     target, said = NO_TARGETS[what]
     with pytest.raises((redblue.InputError, redblue.UsageError), match=said):
         redblue.run("attention/auto", n=48, d=8, M="2K", out=target(numpy.zeros((48, 8), numpy.float32)))
@@ -361,7 +360,7 @@ def test_out_takes_files_and_arrays_alone(what, command):
 
 
 def test_out_by_dlpack():
-    """An array of another library is written where it is, and comes back itself; None is left out."""
+    """Another library's array is written without a copy and returned itself. None asks for no result."""
     given = operands("Q", "K", "V")
     O = numpy.zeros((48, 8), numpy.float32)
     lent = OverDLPack(O)
@@ -371,7 +370,7 @@ def test_out_by_dlpack():
 
 
 def test_buffers_are_arrays():
-    """What has Python's buffer protocol is an array: the bits of NumPy's."""
+    """An object with Python's buffer protocol is an array, with the same bits of results."""
     given = operands("Q", "K", "V")
     numpy.testing.assert_array_equal(
         redblue.run("attention/auto", **{name: memoryview(array) for name, array in given.items()}, M="2K").O,
@@ -379,7 +378,7 @@ def test_buffers_are_arrays():
 
 
 def test_conversions_say_what_differs():
-    """A warning says which of dtype, order and alignment is another."""
+    """A warning says whether dtype, order or alignment caused the copy."""
     given = operands("Q", "K", "V")
     crooked = numpy.frombuffer(b" " + given["V"].tobytes(), numpy.uint8)[1:].view(numpy.float32).reshape(56, 8)
     with warnings.catch_warnings(record=True) as caught:
@@ -395,7 +394,7 @@ def sparse(array):
     return scipy.sparse.csr_matrix(array)
 
 
-# Arrays where none can be, and values that are none: the call, the class of its error and what it says.
+# Arrays in wrong places, and values that are not arrays: the call, its error class and its message.
 MISPLACED = {
     "of count": (lambda Q: redblue.count("attention/auto", Q=Q, M="2K"), redblue.UsageError,
                  "^Q: count takes no arrays; give n, m and d, or the name of a file$"),
@@ -429,7 +428,7 @@ def test_misplaced_arrays(what):
 
 
 def test_nothing_is_masked():
-    """A masked array of which no element is masked is an array."""
+    """A masked array without masked elements is an array."""
     given = operands("Q", "K", "V")
     masked = numpy.ma.masked_array(given["Q"])
     numpy.testing.assert_array_equal(redblue.run("attention/auto", **{**given, "Q": masked}, M="2K").O,
@@ -437,14 +436,14 @@ def test_nothing_is_masked():
 
 
 def test_mask_by_a_matrix(command):
-    """A matrix of bool is a mask by a file, as the message and the page say."""
+    """A bool matrix becomes a mask through a file, as the message and the page say."""
     live = numpy.random.default_rng(4).random((48, 56)) < 0.5
     numpy.save("live.npy", live)
     numpy.testing.assert_array_equal(redblue.Mask("blocks:live.npy").pairs(48, 56), live)
 
 
 def test_masks():
-    """The pairs of a mask are those that NumPy says."""
+    """The pairs of a mask equal NumPy's."""
     i, j = numpy.arange(6)[:, None], numpy.arange(9)
     causal, window = j <= i + 3, (j >= i + 3 - 2) & (j <= i + 3)
     numpy.testing.assert_array_equal(redblue.Mask("causal").pairs(6, 9), causal)

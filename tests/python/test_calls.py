@@ -1,4 +1,4 @@
-"""Calls beside other threads, and calls that are interrupted."""
+"""Tests calls next to other threads, and interrupted calls."""
 
 import signal
 import subprocess
@@ -14,7 +14,7 @@ import redblue
 
 
 def in_fresh_interpreter(code):
-    """The last line that the code prints, of an interpreter that ends well."""
+    """Runs the code in a new interpreter, which must succeed, and returns the last line that it prints."""
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=300)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout.splitlines()[-1]
@@ -38,8 +38,8 @@ INTERRUPTED = {
 
 @pytest.mark.parametrize("what", INTERRUPTED)
 def test_interrupt_ends_a_call(what, tmp_path, monkeypatch):
-    """A run of 20 s ends in less than a second after Ctrl-C, as KeyboardInterrupt; its memory is given back, the
-    handler is Python's as before, and calls work again."""
+    """A run of 20 s ends less than a second after Ctrl-C, with KeyboardInterrupt. Its memory is freed, the handler
+    is Python's again, and calls still work."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "suite.json").write_text(
         '{"points": [{"kernel": "attention/rows", "n": 60000, "d": 64, "M": [16384, 8192, 32768]}]}')
@@ -75,8 +75,8 @@ def test_interrupt_ends_a_call(what, tmp_path, monkeypatch):
 
 
 def test_the_environment_may_change_meanwhile():
-    """Three threads call for 3 s while a fourth changes os.environ. The process lives, and each call counts what
-    it counts alone: `M="L1"` reads the machine, by hwloc, which reads the environment itself."""
+    """Three threads call for 3 s while a fourth changes os.environ. The process survives, and each call has the
+    counts of a call alone. `M="L1"` reads the machine by hwloc, which itself reads the environment."""
     calls = in_fresh_interpreter("""
         import os, threading, time
         import redblue
@@ -111,7 +111,7 @@ def test_the_environment_may_change_meanwhile():
 
 
 def test_handlers_of_python_are_called_meanwhile():
-    """A handler that raises nothing is called while a kernel runs, which keeps running."""
+    """A handler that raises no exception is called while a kernel runs, and the kernel continues."""
     beats = []
     before = signal.signal(signal.SIGALRM, lambda *_: beats.append(time.monotonic()))
     try:
@@ -125,7 +125,7 @@ def test_handlers_of_python_are_called_meanwhile():
 
 
 def test_other_threads_keep_running():
-    """While a kernel runs, a thread of Python counts as before: the lock is free."""
+    """While a kernel runs, a Python thread counts as before, because the interpreter lock is free."""
     ticks = []
     over = threading.Event()
 
@@ -147,8 +147,8 @@ def test_other_threads_keep_running():
 
 
 def test_threads_call_at_the_same_time():
-    """Calls from four threads are those of one after the other: counts, bits of results, and errors; with one that
-    chooses other instructions among them."""
+    """Calls from four threads have the counts, bits and errors of calls one after the other. One of the calls
+    chooses other vector instructions."""
     given = {name: numpy.random.default_rng(k).standard_normal((200, 16), numpy.float32)
              for k, name in enumerate(("Q", "K", "V", "dO"))}
 
@@ -180,7 +180,7 @@ def test_threads_call_at_the_same_time():
 
 
 def test_calls_of_other_threads_are_not_interrupted():
-    """Ctrl-C is the main thread's: a call of another thread ends as if nothing had been."""
+    """Ctrl-C interrupts the main thread only: a call of another thread ends normally."""
     assert in_fresh_interpreter("""
         import os, signal, threading, time
         import redblue
@@ -200,7 +200,7 @@ def test_calls_of_other_threads_are_not_interrupted():
 
 
 def test_a_child_may_call():
-    """A process that forked after a run on threads runs on threads, too."""
+    """A process that forks after a run on threads can run on threads, too."""
     assert in_fresh_interpreter("""
         import multiprocessing
         import redblue
@@ -220,12 +220,12 @@ def test_calls_a_second():
         redblue.count("backward/small", n=1000, d=48, M=1024)
         calls += 1
     print(f"{calls} calls of count a second")
-    assert calls > 5  # on any machine, whatever else it does
+    assert calls > 5  # on any machine, under any load
 
 
 def test_a_thread_that_ends_with_python():
-    """A call of a daemon thread is at work, or at its end, where the interpreter ends: not a word."""
-    for wait in (0.3, 0.3, 0.05, 0.01, 0):  # the last are done meanwhile, and ask for Python's lock
+    """If the interpreter ends during a daemon thread's call, or at its end, no message is printed."""
+    for wait in (0.3, 0.3, 0.05, 0.01, 0):  # short calls end meanwhile, and ask for Python's lock
         ended = subprocess.run([sys.executable, "-c", textwrap.dedent(f"""
             import threading, time, redblue
             def work():

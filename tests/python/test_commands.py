@@ -1,4 +1,4 @@
-"""Each subcommand as a function: the JSON of the command, and its words where something is wrong."""
+"""Tests each subcommand as a function: the JSON of the command, and its message for a fault."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ SUITE = {"points": [{"kernel": "backward/small", "n": 64, "d": 8, "M": [64, 128]
 
 
 def counted(document):
-    """The document without what differs from one run to the next: times, and what follows from them."""
+    """Returns the document without facts that differ between runs: times, and numbers that depend on them."""
     if isinstance(document, dict):
         return {name: counted(value) for name, value in document.items()
                 if not any(part in name for part in ("seconds", "gflops", "percent", "memory_available", "program",
@@ -84,7 +84,7 @@ CALLS = {
 
 @pytest.mark.parametrize("line", CALLS)
 def test_json_is_that_of_the_command(command, line):
-    """to_dict() is what --format json prints, but for times; and the representation is the table."""
+    """to_dict() equals the output of --format json, except for times. The representation is the table."""
     result = CALLS[line]()
     assert counted(result.to_dict()) == counted(command.json(line))
     assert result.exit_code == 0
@@ -92,13 +92,13 @@ def test_json_is_that_of_the_command(command, line):
 
 
 def test_representation_is_the_table(command):
-    """repr() is what the command prints, to the letter."""
+    """repr() equals the output of the command, letter for letter."""
     line = "count backward/small --n 1000 --d 48 --M 1024"
     assert repr(CALLS[line]()) + "\n" == command.run(line).stdout
 
 
 def test_other_formats_are_text(command):
-    """With another format than JSON, the text that the command prints."""
+    """With another format than JSON, the call returns the text that the command prints."""
     line = "count backward/small --n 100 --d 8 --M 256 --format csv"
     assert redblue.count("backward/small", n=100, d=8, M=256, format="csv") == command.run(line).stdout
     assert redblue.count("backward/flash", symbolic=True, regime="large", format="latex") == command.run(
@@ -106,7 +106,7 @@ def test_other_formats_are_text(command):
 
 
 def test_text_of_json(command):
-    """format="json" is text, too, where all else is a Result; and a gate that finds a difference gives its text."""
+    """format="json" returns text, and the default a Result. A gate that finds a difference also returns its text."""
     line = "count backward/small --n 100 --d 8 --M 256 --format json"
     assert redblue.count("backward/small", n=100, d=8, M=256, format="json") == command.run(line).stdout
     assert redblue.count("backward/small", n=100, d=8, M=256, format=None).total.io > 0
@@ -120,7 +120,7 @@ def test_text_of_json(command):
 
 
 def test_graphs_come_back(command, capfd):
-    """The text of a graph, and of moves, is returned, and nothing is written to standard output."""
+    """The text of a graph or of moves is returned, and standard output stays empty."""
     assert redblue.pebble.dag("product", n=2, m=2, d=2) == command.run("pebble dag product --n 2 --m 2 --d 2").stdout
     assert redblue.pebble.solve("product", n=2, m=2, d=2, M=6, moves="-") == command.run(
         "pebble solve product --n 2 --m 2 --d 2 --M 6 --moves -").stdout
@@ -143,7 +143,7 @@ STANDARD_OUTPUT = {
 
 @pytest.mark.parametrize("what", STANDARD_OUTPUT)
 def test_no_standard_output(what, capfd):
-    """What would be written to the standard output of the process is refused."""
+    """Output to the standard output of the process is refused."""
     with pytest.raises(redblue.UsageError, match="^[a-z]+ '-': a call has no standard output; expected the name"):
         STANDARD_OUTPUT[what]()
     assert capfd.readouterr().out == ""
@@ -151,7 +151,7 @@ def test_no_standard_output(what, capfd):
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result))])
 def test_copies(again):
-    """Results, records, lists of kernels and errors are copied and pickled with all that they have."""
+    """Results, records, lists of kernels and errors can be copied and pickled with all their content."""
     result = redblue.run("matmul/blocked", n=32, m=32, d=32, M=300)
     copied = again(result)
     assert (repr(copied), copied.to_dict(), copied.exit_code) == (repr(result), result.to_dict(), 0)
@@ -163,7 +163,7 @@ def test_copies(again):
     assert again(raised.value).least_M == raised.value.least_M > 2
 
 
-# Keywords and values that no option takes, and what is said of them.
+# Keywords and values that no option takes, and their messages.
 MISTAKEN = {
     "mmask='causal'": "no option and no operand is called 'mmask': did you mean mask?",
     "dd=48": "no option and no operand is called 'dd': did you mean d?",
@@ -186,14 +186,14 @@ MISTAKEN = {
 
 @pytest.mark.parametrize("given", MISTAKEN)
 def test_mistaken_keywords(given):
-    """They are refused by name, with what is near."""
+    """They are refused by name, with the nearest known name."""
     with pytest.raises(redblue.UsageError) as raised:
         eval(f"redblue.count('backward/small', {given})")
     assert str(raised.value) == MISTAKEN[given]
 
 
 def test_values_of_other_types():
-    """Switches, lists and arguments in all the forms that they may have are those of the plain ones."""
+    """Switches, lists and arguments have the same effect in all their forms."""
     for true in (True, 1, numpy.True_):
         assert redblue.count("backward/flash", symbolic=true, regime="large").to_dict() == redblue.count(
             "backward/flash", symbolic=True, regime="large").to_dict()
@@ -211,7 +211,7 @@ def test_values_of_other_types():
 
 
 def test_least_M_of_a_level():
-    """least_M is the number of the message, and enough, where there are several levels, too."""
+    """least_M is the number in the message, and it is enough, also with several levels."""
     with pytest.raises(redblue.FastMemoryTooSmall, match=" of level 1: .* at least (\\d+)$") as raised:
         redblue.count("forward/rows", n=64, d=8, M=[2, 4096])
     assert str(raised.value).endswith(f" {raised.value.least_M}")
@@ -219,7 +219,7 @@ def test_least_M_of_a_level():
 
 
 def test_subcommands_of_files(command):
-    """record, check, diff, sweep, merge, history's refusal, store, trace: what they write and return is the command's."""
+    """record, check, diff, sweep, merge, history (refused), store and trace write and return the command's output."""
     pathlib.Path("suite.json").write_text(json.dumps(SUITE))
     recorded = redblue.record("suite.json")
     assert counted(recorded.to_dict()) == counted(json.loads(command.run("record suite.json").stdout))
@@ -257,7 +257,7 @@ def test_parts_of_a_sweep(command):
 
 
 def test_history(command):
-    """The history of a baseline in git."""
+    """Reads the history of a baseline in git."""
     pathlib.Path("suite.json").write_text(json.dumps(SUITE))
     redblue.record("suite.json", out="baseline.json")
     git = ["git", "-c", "user.name=A", "-c", "user.email=a@b.c"]
@@ -269,13 +269,13 @@ def test_history(command):
 
 
 def test_measure(command, monkeypatch):
-    """By callgrind, which simulates the command along PATH: the words of the command, kernel and phases."""
+    """callgrind simulates the command that PATH finds. The words equal the command's, for the kernel and its phases."""
     line = "measure forward/flash --n 32 --d 8 --M 256 --via callgrind"
     monkeypatch.setenv("HWLOC_SYNTHETIC", "core:2 l2:1(size=262144) l1:1(size=32768) pu:1")
     ended = command.run(line + " --format json")
     call = lambda: redblue.measure("forward/flash", n=32, d=8, M=256, via="callgrind")  # noqa: E731
     monkeypatch.setenv("PATH", os.path.dirname(os.environ["REDBLUE_COMMAND"]) + os.pathsep + os.environ["PATH"])
-    if ended.returncode != 0:  # built without a part that it needs
+    if ended.returncode != 0:  # built without a required part
         with pytest.raises(redblue.Error) as raised:
             call()
         assert ended.stderr == f"redblue: {raised.value}\n"
@@ -344,7 +344,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_refusals_have_the_words_of_the_command(command, line):
-    """What the command says after "redblue: " is the exception's text, and its exit code the class."""
+    """The exception has the command's message after "redblue: " as its text. The exit code decides its class."""
     pathlib.Path("broken.json").write_text("{")
     ended = command.run(line)
     with pytest.raises(redblue.Error) as raised:
@@ -358,7 +358,7 @@ def test_refusals_have_the_words_of_the_command(command, line):
 
 
 def test_least_M_is_enough(command):
-    """With least_M the call works, and with a word less it does not."""
+    """With least_M the call works, and with one word less it does not."""
     for kernel in ("backward/small", "backward/flash", "gradients/auto", "attention/rows"):
         with pytest.raises(redblue.FastMemoryTooSmall) as raised:
             redblue.count(kernel, n=64, d=8, M=2)
@@ -369,7 +369,7 @@ def test_least_M_is_enough(command):
 
 
 def test_words_beside_a_result(command, caplog):
-    """Lines of standard error come to the logger, and stay with the result."""
+    """Lines of standard error go to the logger, and stay in the result."""
     caplog.set_level(logging.INFO)
     numpy.save("O.npy", numpy.zeros((8, 4), numpy.float32))
     numpy.save("L.npy", numpy.zeros(8, numpy.float32))
@@ -386,14 +386,14 @@ def test_words_beside_a_result(command, caplog):
 
 
 def test_instructions_of_one_call_are_not_those_of_the_next():
-    """simd= is of one call: the process has its own again."""
+    """simd= applies to one call. Then the process has its own instruction set again."""
     before = redblue.info().simd.in_use
     assert redblue.run("forward/flash", n=8, d=4, M=64, simd="SSE4").context.simd == "SSE4"
     assert redblue.info().simd.in_use == before
 
 
 def test_frames():
-    """Rows as a DataFrame: those of CSV, of what is named; and one row of what has no rows."""
+    """to_pandas() has the rows of the CSV, or the rows of a named part. A result without rows has one row."""
     words = redblue.count("backward/small", n=100, d=8, M=256)
     rows = words.to_pandas()
     assert list(rows["phase"]) == [*(phase.path for phase in words.phases), "total"]

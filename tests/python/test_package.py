@@ -1,4 +1,4 @@
-"""What is written about the package is so: examples, the page, type stubs, notebooks, and the package that is built."""
+"""Tests that the texts about the package are true: examples, the page, type stubs, notebooks, and the built package."""
 
 import ast
 import doctest
@@ -21,7 +21,7 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 
 def functions(of=redblue, names=redblue.__all__):
-    """The functions of subcommands, those of subcommands of subcommands too, by their dotted names."""
+    """Yields the functions of all subcommands, including nested ones, with their dotted names."""
     for name in names:
         member = getattr(of, name)
         if isinstance(member, types.ModuleType):
@@ -32,7 +32,7 @@ def functions(of=redblue, names=redblue.__all__):
 
 
 def test_examples():
-    """The examples of docstrings do what they say."""
+    """The examples in docstrings print the stated output."""
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
     tests = [test for test in finder.find(redblue) if test.examples]
     for name, function in functions():
@@ -60,7 +60,7 @@ def test_help_has_every_option():
 
 
 def test_names():
-    """dir() shows what is public, and help() of a group its functions."""
+    """dir() shows the public names, and help() of a group shows its functions."""
     assert {name for name in dir(redblue) if not name.startswith("__")} == set(redblue.__all__)
     shown = pydoc.plain(pydoc.render_doc(redblue.pebble))
     assert "solve(problem, *, " in shown and "find the fewest words that win a game" in shown
@@ -74,7 +74,7 @@ def test_kernels_as_a_table():
 
 
 def test_stubs_are_those_of_the_module():
-    """__init__.pyi has each public name, each class its members, each function its parameters, and nothing else."""
+    """__init__.pyi has exactly the public names, the members of classes and the parameters of functions."""
     package = pathlib.Path(redblue.__file__).parent
     assert (package / "py.typed").exists()
     tree = ast.parse((package / "__init__.pyi").read_text())
@@ -117,7 +117,7 @@ def test_stubs_are_those_of_the_module():
 
 
 def test_ten_lines_of_the_page(tmp_path):
-    """The first example of the page, to the letter, prints what is below it and draws a picture."""
+    """The first example of the page prints exactly the output below it, and draws a picture."""
     code = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.S)
     assert len([line for line in code[1].splitlines() if line]) == 10
     ended = subprocess.run([sys.executable, "-c", code[1]], cwd=tmp_path, capture_output=True, text=True,
@@ -127,7 +127,7 @@ def test_ten_lines_of_the_page(tmp_path):
 
 
 def test_page():
-    """The other examples of the page, one after the other."""
+    """Runs the other examples of the page, one after the other."""
     text = "\n".join(re.findall(r"```python\n(>>>.*?)```", PAGE, re.S))
     test = doctest.DocTestParser().get_doctest(text, {}, "docs/python.md", None, 0)
     assert len(test.examples) > 8
@@ -139,7 +139,7 @@ def test_notebook(notebook, tmp_path):
     """The notebook runs from the first cell to the last."""
     search = os.path.dirname(os.environ["REDBLUE_COMMAND"]) + os.pathsep + os.environ["PATH"]
     (tmp_path / "kernels" / "here").mkdir(parents=True)
-    # The kernel is this interpreter, whatever is installed for the user.
+    # The kernel is this interpreter, not one that is installed for the user.
     (tmp_path / "kernels" / "here" / "kernel.json").write_text(
         '{"argv": ["%s", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "language": "python",'
         ' "display_name": "here"}' % sys.executable)
@@ -152,7 +152,7 @@ def test_notebook(notebook, tmp_path):
 
 
 def test_notebooks_are_there():
-    """Each is on the page, and is kept without outputs."""
+    """The page links each notebook, and each is stored without outputs."""
     assert len(NOTEBOOKS) == 3
     for notebook in NOTEBOOKS:
         assert f"(notebooks/{notebook.name})" in PAGE
@@ -160,7 +160,7 @@ def test_notebooks_are_there():
 
 
 def test_no_member_of_a_document_is_hidden(tmp_path, monkeypatch):
-    """Members of the JSON are attributes: the class has none of their names."""
+    """Members of the JSON are attributes, so the class must not use their names."""
     monkeypatch.chdir(tmp_path)
     results = [redblue.count("forward/small", n=4, d=2, M=24), redblue.plan(problem="backward", n=4, d=2, M=24),
                redblue.bounds(problem="backward", n=4, d=2, M=24), redblue.pebble.run("forward/small", n=4, d=2, M=24),
@@ -172,7 +172,7 @@ def test_no_member_of_a_document_is_hidden(tmp_path, monkeypatch):
 
 
 def test_texts_hold_any_byte_but_nul():
-    """Names that are no UTF-8 reach the command; a NUL would cut a text, and is refused."""
+    """File names that are not UTF-8 reach the command. A NUL would cut a text, so it is refused."""
     with pytest.raises(redblue.Error, match="No such file"):
         redblue.run("attention/auto", Q=pathlib.Path(os.fsdecode(b"no\xff.npy")), K="k.npy", V="v.npy", M=99)
     for call in (lambda: redblue.count("backward/small\0", n=8, d=8, M=99),
@@ -183,6 +183,6 @@ def test_texts_hold_any_byte_but_nul():
 
 
 def test_words_that_may_be_several():
-    """An argument that the command takes several times is one of any number here, too."""
+    """An argument that the command takes several times is variadic in Python."""
     parts = inspect.signature(redblue.merge).parameters["parts"]
     assert parts.kind is inspect.Parameter.VAR_POSITIONAL

@@ -1,5 +1,6 @@
-// What stands in place of the softmax, through the command: each kernel that takes it counts the
-// words of its formula and is verified; suites and sweeps name it; what has none is refused.
+// Tests activations other than the softmax from the command line. Each kernel that takes an
+// activation counts the words of its formula and is verified. Suites and sweeps can name the
+// activation. Kernels that know only the softmax refuse it.
 
 #include <filesystem>
 #include <string>
@@ -46,7 +47,8 @@ TEST_F(ActivationOption, EveryKernelCountsWhatItRuns) {
   EXPECT_GT(ran, 3 * 20);
 }
 
-// A point is of its activation, in a recording and in a sweep; and moves what the command counts.
+// Each point of a recording and of a sweep states its activation, and moves the words that `count`
+// reports.
 TEST_F(ActivationOption, InASuite) {
   const std::vector<std::string> kernels = {"forward/rows", "backward/tiles", "attention/auto",
                                             "gradients/auto", "layer/flash"};
@@ -71,7 +73,7 @@ TEST_F(ActivationOption, InASuite) {
     EXPECT_EQ(point["arguments"].value("activation", "softmax"), activation);
     const Json& total = point["total"];
     EXPECT_EQ(swept[k]["total"]["reads"], total["reads"]);
-    if (activation != "softmax") {  // with O and L given, which the command would make
+    if (activation != "softmax") {  // O and L are given; the command would compute them
       EXPECT_EQ(json(fmt::format("count {} --n 31 --m 23 --d 7 --M 1500 --activation {}",
                                  point["kernel"].get<std::string>(), activation))["total"]["io"],
                 total["reads"].get<Index>() + total["writes"].get<Index>());
@@ -79,7 +81,7 @@ TEST_F(ActivationOption, InASuite) {
   }
   EXPECT_NE(content_of(directory_ / "swept/sweep.csv").find(",activation,"), std::string::npos);
 
-  // Those that know softmax alone are left out of a pattern, and refused by name.
+  // A kernel that knows only the softmax is refused by name.
   const auto suite = [&](const std::string& kernel, const std::string& activation) {
     directory_.write("t.json", fmt::format(R"({{"how": "count", "points": [{{"kernel": "{}",
         "n": 31, "d": 7, "M": 1500, "activation": "{}"}}]}})",
@@ -94,7 +96,7 @@ TEST_F(ActivationOption, InASuite) {
   expect_line("record t.json", 1, "matmul/blocked takes no 'activation'");
 }
 
-// The help, its error and the schemas name every activation of the list.
+// The help, the error message and the schemas name every activation of the list.
 TEST_F(ActivationOption, TheListIsWhatPeopleRead) {
   std::string all, bars;
   for (const Activation activation : kActivations) {

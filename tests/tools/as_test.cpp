@@ -1,5 +1,6 @@
-// Schedules of other attention kernels: their words are those of the kernel with the same loops and
-// these blocks, and, of attention, n d (queries) + 2 m d ceil(n / Br) + n d + n (O and L).
+// Tests `count --as`: schedules of attention kernels from other projects. They move the words of
+// the redblue kernel with the same loops and the same blocks. For attention, they are n d (queries)
+// + 2 m d ceil(n / Br) + n d + n (O and L).
 
 #include <algorithm>
 #include <string>
@@ -85,7 +86,7 @@ TEST_F(CountAs, WordsAreThoseOfTheLoops) {
   }
 }
 
-// Words do not depend on M, nor do those that are missing hide.
+// The words do not depend on M. The words that M lacks are reported as `too_many`.
 TEST_F(CountAs, TilesThatDoNotFitAreCounted) {
   const Json fits = row("pytorch-cpu", "--n 900 --d 64 --M 1M");
   const Index peak = fits["peak"].get<Index>();
@@ -130,7 +131,7 @@ TEST_F(CountAs, AreListedWithTheirSources) {
   }
 }
 
-// Beside our kernels they are those of `count --as`, to the letter.
+// `plan` and `bounds` list the same rows as `count --as`, number for number.
 TEST_F(CountAs, RowsOfPlansAndBoundsAreTheSame) {
   for (const char* line :
        {"--problem attention --n 700 --d 64 --M 48K",
@@ -147,7 +148,8 @@ TEST_F(CountAs, RowsOfPlansAndBoundsAreTheSame) {
     EXPECT_EQ(plan["plan"]["words"], counted["best"]["words"]);
     EXPECT_EQ(bounds["best"]["words"], counted["best"]["words"]);
     EXPECT_FALSE(json(fmt::format("plan {}", line)).contains("as"));
-    // A plan of the same loops, where these fit in M, is the row of their kernel.
+    // If the other project's tiles fit in M, `planned` is the plan's own choice for the same
+    // kernel.
     for (const Json& its : counted["as"]) {
       if (its["too_many"] != 0) {
         continue;
@@ -193,7 +195,7 @@ TEST_F(CountAs, PlansAndBoundsHaveThemAsTextAndCsv) {
     }
     EXPECT_EQ(found, rows.size());
   }
-  // Words that are missing are no 0, and have their reason.
+  // A missing number of words is empty, never 0, and the reason is printed.
   const std::string wide = " --as xformers --problem attention --n 90 --d 129 --M 48K";
   for (const std::string command : {"plan", "bounds"}) {
     EXPECT_NE(redblue(command + wide).out.find("; it has no tiles for d = 129\n"),
@@ -204,7 +206,7 @@ TEST_F(CountAs, PlansAndBoundsHaveThemAsTextAndCsv) {
   }
 }
 
-// Bounds say what tiles move where none of our kernels fits.
+// `bounds` reports the words of other projects' tiles even if no redblue kernel fits in M.
 TEST_F(CountAs, BoundsHaveThemWhereNothingFits) {
   const Json bounds = json("bounds --as pytorch-cpu --problem attention --n 90 --d 64 --M 2");
   EXPECT_TRUE(bounds["best"].is_null());
@@ -239,7 +241,7 @@ TEST_F(CountAs, PlansAndBoundsRefuseWhatHasNoTiles) {
   plan("--cache a100 --d 64", "leave out --cache");
 }
 
-// The rates are of planned blocks: other tiles have words, and no time.
+// The measured rates belong to planned blocks. Other tiles have words, but no time.
 TEST_F(CountAs, AreNotTimed) {
   const std::string line = " --as all --problem attention --n 700 --d 64 --M 48K";
   EXPECT_EQ(json("plan --objective time" + line)["as"], json("plan" + line)["as"]);

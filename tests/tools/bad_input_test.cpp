@@ -1,6 +1,6 @@
-// Every bad input: one clear line on standard error, nothing on standard output, no file left
-// behind or changed. The exit code is 2 for a command line that asks for something that does not
-// exist, 1 for the rest. Most are in bad_input.txt.
+// Tests every bad input: one clear line on standard error, an empty standard output, and no file
+// left behind or changed. The exit code is 2 for a command line that asks for something that does
+// not exist, and 1 for all other faults. Most cases are in bad_input.txt.
 
 #include <cerrno>
 #include <cstring>
@@ -24,15 +24,15 @@
 namespace redblue {
 namespace {
 
-// A command line in which @ stands for "--n 4 --m 5 --d 3 --M 200", its exit code, and a regular
-// expression for its message.
+// A command line, its exit code, and a regular expression for its message. In the command, @ stands
+// for "--n 4 --m 5 --d 3 --M 200".
 struct Bad {
   std::string command;
   int code;
   std::string message;
 };
 
-// A part of bad_input.txt, which says what its lines mean.
+// A part of bad_input.txt. The file itself explains its lines.
 struct BadInputs {
   std::string name;
   std::vector<Bad> lines;
@@ -60,7 +60,7 @@ std::vector<BadInputs> bad_inputs() {
   return parts;
 }
 
-// The command in this process, in the given directory, without variables of the environment.
+// Calls the command in this process, in the given directory, with an empty environment.
 Outcome called(const std::filesystem::path& directory, std::vector<std::string> words) {
   words.insert(words.begin(), "redblue");
   std::vector<char*> arguments;
@@ -98,7 +98,7 @@ class BadInput : public Cli {
     file("column.npy", npy_bytes(4, 1, ones));
     file("O.npy", npy_bytes(4, 3, ones));
     file("L.npy", npy_bytes(4, 0, ones));
-    // (2, 1) is not finite, in either order.
+    // Element (2, 1) is not finite; one file for each order of elements.
     for (const auto& [name, bad] :
          {std::pair("nan", std::numeric_limits<float>::quiet_NaN()),
           std::pair("inf", std::numeric_limits<float>::infinity()),
@@ -110,7 +110,7 @@ class BadInput : public Cli {
            npy_bytes(4, 3, words, {.float64 = true, .fortran = true}));
     }
     file("huge.npy", npy_bytes(4, 3, std::vector<float>(12, 3e38F)));
-    // A double that no float32 comes near: 1e300, little-endian.
+    // A double that no float32 is near: 1e300, little-endian.
     const char* const large = "\x9c\x75\x00\x88\x3c\xe4\x37\x7e";
     file("double.npy", npy_file(npy_header("<f8", false, "(1, 1)"), std::string(large, 8)));
 
@@ -128,7 +128,7 @@ class BadInput : public Cli {
     file("complex.npy", npy_file(npy_header("<c8", false, "(4, 3)"), std::string(96, '\0')));
     file("object.npy", npy_file(npy_header("|O", false, "(4, 3)"), std::string(96, '\0')));
     file("cube.npy", npy_file(npy_header("<f4", false, "(1, 2, 3, 2)"), std::string(48, '\0')));
-    // Of heads.
+    // Arrays with a dimension of heads.
     file("a1_2x4x3.npy", npy_bytes({2, 4, 3}, ones));
     file("a2_2x5x3.npy", npy_bytes({2, 5, 3}, ones));
     file("a2_3x5x3.npy", npy_bytes({3, 5, 3}, ones));
@@ -214,7 +214,7 @@ TEST_F(BadInput, FastMemoryBelowTheLeast) {
       const Index least = kernel.least_M(shape);
       const std::string problem = command + std::string(kernel.name) + " --n 17 --m 13 --d 5 --M ";
       SCOPED_TRACE(problem);
-      // With less than 4 words, nobody makes the O and L that the kernel takes.
+      // With less than 4 words of M, no kernel can compute the O and L that this kernel takes.
       if (least < 4 && find_operand(kernel.given, "O") != nullptr) {
         expect_refused(process(problem + std::to_string(least)), 2,
                        std::string(kernel.name) + " takes O and L, .*no less than M = 4 .*give");
@@ -343,7 +343,7 @@ TEST_F(BadInput, Measure) {
   }
   expect_refused({{"HWLOC_SYNTHETIC=pu:2 measure backward/small @ --via callgrind --level L2", 2,
                    "--level L2: its size is not known"}});
-  // Found out by the run that is simulated, whose message and exit code come through.
+  // The simulated run finds these faults. Its message and its exit code come through.
   const Bad inside[] = {
       {"measure backward/small --n 17 --d 5 --M 3 --via callgrind", 2, "M = 3 .*at least"},
       {"measure backward/large @ --blocks printed --via callgrind", 2, "--blocks printed"},
@@ -359,7 +359,7 @@ TEST_F(BadInput, Measure) {
   }
 }
 
-// A process of its own has a standard input that cannot be written.
+// A separate process has a standard input that cannot be written.
 TEST_F(BadInput, AnOutputToStandardInput) {
   expect_refused(process(expanded("run forward/flash @ --out O=/dev/stdin")), 1,
                  "/dev/stdin: Bad file descriptor");
@@ -373,7 +373,8 @@ TEST_F(BadInput, TooManyMasks) {
   expect_refused(process(expanded(line)), 2, "expected at most 64 masks in one");
 }
 
-// More workers than one need several heads or a kernel that splits; the message says which do.
+// Several workers need several heads, or a kernel that splits. The message names the kernels that
+// split.
 TEST_F(BadInput, Threads) {
   std::string who;
   for (const Kernel& kernel : kernels()) {
@@ -396,7 +397,7 @@ TEST_F(BadInput, Threads) {
   }
 }
 
-// A directory and a file that may not be written, and a command that is not root.
+// A directory and a file without write permission, and a command that does not run as root.
 TEST_F(BadInput, OutputsWithoutPermission) {
   using std::filesystem::perms;
   directory_.write("mine/g.npy", "older");
@@ -415,25 +416,25 @@ TEST_F(BadInput, OutputsWithoutPermission) {
   std::filesystem::permissions(directory_ / "out", all);
 }
 
-// As much room as a limit leaves: none for the result, and the older file stays.
+// The limit leaves no room for the result O. The older file stays.
 TEST_F(BadInput, OutputsLargerThanAFileMayBe) {
   directory_.write("out/O.npy", "older");
   if (!kFilesAreLimited) {
     GTEST_SKIP() << "below a limit of files clang's OpenMP does not start";
   }
   Process write = process(expanded("run forward/flash @ --out O=out/O.npy --out L=out/L.npy"));
-  write.largest_file = 160;  // enough for L, for O not
+  write.largest_file = 160;  // enough for L, too small for O
   expect_refused(write, 1, "out/O.npy: File too large");
 }
 
-// A file system of its own, one page large, that nobody else sees.
+// A private file system of one page, which no other process sees.
 TEST_F(BadInput, OutputsToAFullDisk) {
   if (::unshare(CLONE_NEWNS) != 0 || ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
       ::mount("redblue", (directory_ / "out").c_str(), "tmpfs", 0, "size=4096") != 0) {
     GTEST_SKIP() << "no file system to fill: " << std::strerror(errno)
                  << "; OutputsLargerThanAFileMayBe stands in";
   }
-  directory_.write("out/small.npy", "older");  // takes the page
+  directory_.write("out/small.npy", "older");  // takes the only page
   expect_refused(process(expanded("run backward/small @ --out g=out/g.npy")), 1,
                  "out/g.npy: No space left on device");
   expect_refused(process("run matmul/blocked --n 999 --d 9 --M 99 --out C=out/small.npy"), 1,
@@ -486,7 +487,7 @@ TEST_F(BadInput, AnOutputIsNoInput) {
   }
 }
 
-// Attention has no forward pass before it: it is given nothing, and may say so.
+// The passes in this list need no O and L. Their `--given nothing` is allowed and has no effect.
 TEST_F(BadInput, WhatIsGivenNothingMaySaySo) {
   for (const std::string problem : {"product", "forward", "attention"}) {
     const std::string line = "bounds --n 8 --d 2 --M 100 --problem " + problem;

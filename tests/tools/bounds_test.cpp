@@ -1,5 +1,5 @@
-// The output of `redblue bounds`: its JSON key by key, the same in a table and in CSV, and the best
-// kernel as `redblue count` has it.
+// Tests the output of `redblue bounds`. Its JSON is checked key by key, the table and the CSV must
+// agree with it, and the best kernel must have the words that `redblue count` reports.
 
 #include "runtime/theory/bounds.hpp"
 
@@ -55,7 +55,7 @@ TEST_F(BoundsCommand, EveryKey) {
   EXPECT_EQ(product["best"]["kernel"].get<std::string>().substr(0, 7), "matmul/");
 }
 
-// The best kernel moves what count says of it, and none of the others less.
+// The best kernel moves the words that `count` reports for it, and no other kernel moves fewer.
 TEST_F(BoundsCommand, TheBestKernelAsCountHasIt) {
   const std::string problem = " --n 300 --m 200 --d 16 --M 2048";
   const Json given = json("bounds" + problem)["best"];
@@ -101,7 +101,7 @@ TEST_F(BoundsCommand, TableAndCsvSayTheSame) {
   }
 }
 
-// Partitions are told where they are asked for, the same in a table, in JSON and in CSV.
+// Partitions are reported on request only, and are the same in the table, JSON and CSV.
 TEST_F(BoundsCommand, Partitions) {
   const std::string command = "bounds --n 4096 --d 64 --M 64K";
   EXPECT_FALSE(json(command).contains("partitions"));
@@ -136,7 +136,7 @@ TEST_F(BoundsCommand, Partitions) {
   EXPECT_NE(table.find("  yes\n"), std::string::npos) << table;
 }
 
-// Where the paper's statements do not hold, the table says so.
+// The table says where the paper's statements do not hold.
 TEST_F(BoundsCommand, StatementsOfThePaper) {
   const Json large = json("bounds --n 4096 --d 64 --M 64K");
   for (const Json& statement : large["statements"]) {
@@ -150,9 +150,9 @@ TEST_F(BoundsCommand, StatementsOfThePaper) {
   EXPECT_NE(data("bounds --n 4096 --d 64 --M 4095").find("this cache is small"), std::string::npos);
 }
 
-// A theorem is not refuted where it says nothing. Theorem D.5 is stated for n d >= M >= d^2,
-// Theorem 4.3 for M < d^2, and all of them for one length n. Inside, with n >= d, Theorem 1.1 says
-// at least n d + d^2, which four times covers the compulsory 4 n d + 3 d^2.
+// A theorem is not refuted outside its stated range. Theorem D.5 is stated for n d >= M >= d^2,
+// Theorem 4.3 for M < d^2, and all of them for a single length n. Inside its range, with n >= d,
+// Theorem 1.1 states at least n d + d^2. Four times that covers the compulsory 4 n d + 3 d^2.
 TEST_F(BoundsCommand, StatementsOutsideTheirRange) {
   const auto verdict = [&](const std::string& sizes, const std::string& name) {
     const Json all = json("bounds " + sizes);
@@ -171,9 +171,11 @@ TEST_F(BoundsCommand, StatementsOutsideTheirRange) {
   EXPECT_EQ(verdict("--n 64 --d 128 --M 4K", "Theorem 1.1"), next) << "from small into n d < M";
   EXPECT_EQ(verdict("--n 4096 --m 100 --d 64 --M 1K", "Theorem 1.1"), outside);
   EXPECT_EQ(verdict("--n 4096 --m 100 --d 64 --M 1K", "Lemma C.9"), outside);
-  // In the range words are the compulsory ones, and a constant is enough: 28,672 of 16,579.
+  // Inside the range, the bound is the compulsory words, and a constant covers the difference:
+  // 28,672 against 16,579.
   EXPECT_EQ(verdict("--n 64 --d 64 --M 1000", "Theorem 1.1"), "no: within a constant");
-  // Whose matrix X alone has d^2 words, more than n^2 d / sqrt(M) + n d^2 / sqrt(M) by d / n.
+  // The matrix X alone has d^2 words, which is more than n^2 d / sqrt(M) + n d^2 / sqrt(M) by a
+  // factor of d / n.
   EXPECT_EQ(verdict("--n 64 --d 4096 --M 1M", "Theorem 1.1"), "no: refuted");
   EXPECT_EQ(verdict("--n 4096 --d 64 --M 64K", "Theorem 1.1"), "yes");
   EXPECT_EQ(verdict("--n 4096 --d 64 --M 64K", "Theorem D.5"), "no: refuted");
@@ -183,7 +185,7 @@ TEST_F(BoundsCommand, StatementsOutsideTheirRange) {
   EXPECT_NE(table.find("for m = n, d^2 <= M <= n d"), std::string::npos) << table;
 }
 
-// Also where M is so large that what the paper says is less than a word.
+// This also holds if M is so large that the paper's statement is less than one word.
 TEST_F(BoundsCommand, StatementsThatFallToZero) {
   for (const std::string problem :
        {"bounds --n 4096 --d 64 --M 1024G", "bounds --n 4096 --d 64 --M 2000000000G",

@@ -1,5 +1,5 @@
-// redblue calibrate, and --M auto by its file, on small caches that are declared to be those of
-// this system.
+// Tests `redblue calibrate`, and `--M auto` with the file that it writes. hwloc takes the declared
+// small caches for this system's own.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,8 @@ class Calibrate : public Cli {
       GTEST_SKIP() << why;
     }
   }
-  // With spaces, which a line of words has not.
+  // Runs a line on the given caches. Their description has spaces, so it cannot be a part of the
+  // line.
   [[nodiscard]] Outcome on(const std::string& caches, const std::string& line) const {
     Process with = process("HWLOC_THISSYSTEM=1 " + line);
     with.environment.push_back(caches);
@@ -65,8 +66,9 @@ TEST_F(Calibrate, TheFileIsWhatIsPrinted) {
   }
 }
 
-// What a word takes is known of each cache and of memory, and weighs the words of levels: those
-// that come into 512 words from 2048, which L2 has, and into these from memory.
+// calibrate measures the time of a word from each cache and from memory. These times are the costs
+// of words in plans with levels. Words that enter the 512-word level cost the time of L2, which
+// holds 2,048 words. Words that enter the 2,048-word level cost the time of memory.
 TEST_F(Calibrate, WordCostsAreThoseOfTheCaches) {
   const std::string size = "backward/rows --n 60 --d 8 --M 512,2K --word-costs calibrated";
   expect_refused(
@@ -127,8 +129,8 @@ TEST_F(Calibrate, MAutoIsTheFastestOfL2) {
       << table.out;
 }
 
-// How long messages take is found, too, and plans of ranks go by it; --links finds it anew, and
-// leaves all else.
+// calibrate also measures how long messages take, and plans for ranks use this time. `--links`
+// measures it again and leaves the rest of the file as it was.
 TEST_F(Calibrate, LinksAreTimedBetweenThreads) {
   EXPECT_NE(on(kCaches, "calibrate --links").err.find("run `redblue calibrate` before"),
             std::string::npos);
@@ -154,7 +156,7 @@ TEST_F(Calibrate, LinksAreTimedBetweenThreads) {
   EXPECT_NE(refused.err.find("it is not what `redblue calibrate` writes"), std::string::npos);
 }
 
-// Every kernel has rates, and the plan says whose they are.
+// Every kernel has measured rates, and the plan says which machine they come from.
 TEST_F(Calibrate, ObjectiveTimeIsByTheFile) {
   const Json calibrated = json_on(kCaches, "PATH=/none calibrate --n 32");
   const Json& rates = calibrated["rates"];
@@ -193,7 +195,8 @@ TEST_F(Calibrate, OutElsewhereAndTwice) {
   EXPECT_EQ(parse_csv(csv.out).size(), 14U);
 }
 
-// A line for each part, where nobody sees one that is rewritten.
+// Progress has one line for each part, because the output is not a terminal that could rewrite a
+// line.
 TEST_F(Calibrate, SaysWhatItDoes) {
   const Outcome outcome = on(kCaches, "PATH=/none calibrate --n 32 --out c.json");
   EXPECT_EQ(outcome.code, 0);
@@ -203,14 +206,14 @@ TEST_F(Calibrate, SaysWhatItDoes) {
   }
 }
 
-// What was measured before an interruption is not measured again.
+// A calibration that continues after an interruption does not repeat finished measurements.
 TEST_F(Calibrate, GoesOnAfterAnInterruption) {
   const std::string n = kSanitized ? "256" : "1024";
   Process ended = process("HWLOC_THISSYSTEM=1 PATH=/none calibrate --out c.json --n " + n);
   ended.environment.push_back(kCaches);
   ended.words.insert(ended.words.begin(),
                      {"/usr/bin/timeout", "--foreground", "-s", "INT", "seconds"});
-  // How soon the first piece is measured depends on the machine.
+  // The time of the first measurement depends on the machine.
   std::string kept;
   for (int seconds = 2; seconds < 100 && std::ranges::count(kept, '\n') < 2; seconds *= 2) {
     ended.words[4] = std::to_string(seconds);
@@ -226,7 +229,7 @@ TEST_F(Calibrate, GoesOnAfterAnInterruption) {
   const auto lines = std::ranges::count(kept, '\n');
   ASSERT_GT(lines, 1);
 
-  // A damaged line is named, with what to do.
+  // The message names the damaged line and says what to do.
   const std::size_t second = kept.find('\n') + 1;
   for (const std::string damaged :
        {"7", "[\"backward/rows 0\"]", "[1, []]", "[\"backward/rows 0\", [0.5]]",
@@ -242,13 +245,13 @@ TEST_F(Calibrate, GoesOnAfterAnInterruption) {
         << refused.err;
   }
 
-  // Of another problem it is of no use.
+  // A calibration of another size cannot use the partial file.
   const Outcome other = on(kCaches, "PATH=/none calibrate --n 16 --out c.json");
   EXPECT_EQ(other.code, 0);
   EXPECT_EQ(other.err.find("continuing"), std::string::npos) << other.err;
   EXPECT_FALSE(files().contains("c.json.part")) << "it is all in the file";
 
-  // Another call of the same problem takes it up: its numbers are in what that one writes.
+  // Another call with the same size uses the partial file: its numbers are in the result.
   directory_.write("c.json.part", kept);
   const Outcome more = ended.run();
   EXPECT_NE(more.err.find("redblue: " + std::to_string(lines - 1) + " piece"), std::string::npos)

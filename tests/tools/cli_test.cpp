@@ -1,5 +1,5 @@
-// The output of the command against its promises: its JSON and CSV key by key, its counts against
-// the closed forms of Algorithm 6, its environment, its help.
+// Tests the output of the command against its promises: its JSON and CSV key by key, its counts
+// against the closed forms of Algorithm 6, its environment, and its help.
 
 #include "tests/support/cli.hpp"
 
@@ -35,7 +35,7 @@ const Keys kIndices = {"index_reads", "index_writes"};
 const Keys kOnlyOfARun = {"elementwise", "seconds"};
 const Keys kOnlyOfAWholeRun = {"span", "gflops", "peak_gflops", "percent_of_peak"};
 
-// A phase, a total and a formula as the document has them.
+// Checks the keys of a part of a report: phases, total and formula.
 void expect_part(const Json& part, bool ran) {
   const Keys run_keys = ran ? kOnlyOfARun : Keys{};
   Json sum = {{"reads", 0},        {"writes", 0}, {"index_reads", 0},
@@ -87,7 +87,8 @@ void expect_part(const Json& part, bool ran) {
   }
 }
 
-// Whatever only a run knows, taken out; what is left must be what count says.
+// Returns the document without the facts that only a run knows. The rest must be equal to the
+// output of `count`.
 Json without_the_run(Json document) {
   if (document.is_object()) {
     for (const char* key : {"elementwise", "seconds", "span", "seed", "operands", "error", "gflops",
@@ -105,7 +106,7 @@ Json without_the_run(Json document) {
 
 class Command : public Cli {
  protected:
-  // Neither square nor a multiple of anything, with some more than the least M.
+  // The sizes are neither square nor multiples of anything. M is somewhat above the least M.
   static std::string ragged(const TestedKernel& kernel) {
     const Index least = kernel.least_M({37, 23, 11});
     return fmt::format("{} --n 37 --m 23 --d 11 --M {}", kernel.name, least + least / 3 + 5);
@@ -226,7 +227,8 @@ TEST_F(Command, CountsAreExactIn64Bits) {
   expect_part(count, false);
 }
 
-// NAME-shared is NAME where A3 is A2: the same words, the same bits; and the planner takes part.
+// NAME-shared is NAME with A3 = A2: the same words and the same bits. The planner knows this option
+// too.
 TEST_F(Command, SharedKeysAreAnOptionOfTheProblem) {
   const std::string sizes = " --n 37 --m 23 --d 11 --M 5000";
   for (const Kernel& kernel : kernels()) {
@@ -259,7 +261,7 @@ TEST_F(Command, SharedKeysAreAnOptionOfTheProblem) {
   const Json chosen = json("run backward/auto --verify --sharing kv" + sizes);
   EXPECT_EQ(chosen["sharing"], "kv");
   EXPECT_EQ(chosen["asked"], "backward/auto");
-  // From nothing, at an M where the forward pass is one by tiles, and where it is one by rows.
+  // From scratch, once with an M for which the forward pass works by tiles, and once by rows.
   for (const char* M : {"400", "4000"}) {
     const Json both =
         json("run backward/auto --verify --sharing kv --n 200 --d 48 --M " + std::string(M));
@@ -284,7 +286,8 @@ TEST_F(PerfOfCount, AnswersAtOnce) {
   }
 }
 
-// c is 1 / sqrt(d) where nothing is said; kernel and forward pass have the same, and files too.
+// The scale c is 1 / sqrt(d) by default. The kernel, its forward pass and the outputs in files all
+// use the same c.
 TEST_F(Command, TheSoftmaxScaleIsAPartOfTheProblem) {
   const std::string size = " --n 21 --m 17 --d 16 --M 900 ";
   for (const TestedKernel& kernel : tested_kernels()) {
@@ -343,7 +346,7 @@ TEST_F(Command, CsvIsStrictAndAddsUp) {
           EXPECT_GE(std::stod(row["seconds"]), seconds);
         }
         seconds += std::stod(row["seconds"]);
-        // count leaves out what only a run knows.
+        // `count` leaves these columns empty, because only a run knows them.
         row["elementwise"] = row["seconds"] = row["operands"] = "";
         EXPECT_EQ(count[at], row);
       }
@@ -352,7 +355,8 @@ TEST_F(Command, CsvIsStrictAndAddsUp) {
   }
 }
 
-// Every form says where each operand came from; O and L that a run makes are none that were given.
+// Every format says where each operand came from. An O and L that the run computes are not reported
+// as given.
 TEST_F(Command, SaysWhereOperandsComeFrom) {
   directory_.write("a1.npy", npy_bytes(4, 3, std::vector<float>(12, 1)));
   const struct {
@@ -414,7 +418,8 @@ TEST_F(Command, SaysWhereOperandsComeFrom) {
       (Json{{"A1", "store"}, {"A2", "store"}, {"A3", "store"}, {"X", "made"}, {"Y", "store"}}));
 }
 
-// Made or from a file: the same bits, whatever the kernel's heads, threads and store.
+// An operand has the same bits whether it is generated or read from a file, for all heads, threads
+// and stores.
 TEST_F(Command, MakesOperands) {
   std::vector<float> identity(5 * 5);
   for (std::size_t i = 0; i < 5; ++i) {
@@ -450,7 +455,7 @@ TEST_F(Command, TheTableHasARowAPhase) {
   for (const std::string expected : {"phase1", "phase2", "O and L by forward/", "from scratch, "}) {
     EXPECT_NE(count.find(expected), std::string::npos) << expected << "\n" << count;
   }
-  // The paper's own blocks: what they would need.
+  // The paper's own block sizes need more than M, and the peak says how much.
   const Json printed = json("count backward/large --n 1000 --d 48 --M 8192 --blocks printed");
   EXPECT_EQ(printed["blocks"]["phase2.Br"], 43);
   EXPECT_GT(printed["total"]["peak"], printed["M"]);
@@ -465,15 +470,15 @@ TEST_F(Command, BlocksOfOnesOwn) {
   const std::string both = "count backward/large --n 50 --d 6 --M 999 --format json --blocks ";
   EXPECT_EQ(data(both + "phase1.Br=3,phase2.Br=7"),
             data(both + "phase1.Br=3 --blocks phase2.Br=7"));
-  // Blocks that the fitted plan lacks.
+  // Blocks that the fitted plan does not have.
   for (const char* line : {"backward/rows --n 90 --d 6 --M 250 --blocks kept=2",
                            "backward/rows-xg --n 90 --d 6 --M 300 --blocks Br=2,resident=3"}) {
     EXPECT_EQ(json(std::string("run ") + line + " --verify")["error"]["ok"], true) << line;
   }
 }
 
-// `run` takes each option of the table but those of problems without a kernel; its help has each
-// with its type and its line.
+// `run` takes each option of the table except the options of problems without a kernel. Its help
+// has each option with its type and its line.
 TEST_F(Command, RunTakesTheTableOfOptions) {
   const std::string help = data("run --help");
   for (const Option& option : options()) {
@@ -487,12 +492,11 @@ TEST_F(Command, RunTakesTheTableOfOptions) {
   }
 }
 
-// A suite takes each option of the table that a count depends on, and counts what the command
-// counts.
+// A suite takes each option that changes a count, and counts the same words as the command.
 TEST_F(Command, SuitesTakeTheTableOfOptions) {
   struct Case {
-    std::string flags;  // of `count KERNEL --n 40 --d 6`
-    std::string entry;  // the same as members of an entry
+    std::string flags;  // the flags of `count KERNEL --n 40 --d 6`
+    std::string entry;  // the same options as members of a suite entry
     std::string kernel = "attention/rows";
   };
   const std::string M = R"(, "M": 2048)";
@@ -527,8 +531,8 @@ TEST_F(Command, SuitesTakeTheTableOfOptions) {
        {"--make A1=random:2 --seed 5 --M 2K", R"("make": {"A1": "random:2"}, "seed": 5)" + M,
         "forward/sparse-rows"}},
       {"store", {"--M 2K", R"("store": "disk")" + M}}};
-  // No count depends on these. Suites have one machine of fast memory: ranks are gated by own
-  // kernels.
+  // No count depends on these options. Suites describe one machine with one fast memory; gates for
+  // ranks use their own kernels.
   const std::set<std::string_view> others = {"problem", "scale",   "out",     "verify", "engine",
                                              "direct",  "granule", "keep",    "resume", "grid",
                                              "ranks",   "ring",    "patience"};
@@ -541,7 +545,7 @@ TEST_F(Command, SuitesTakeTheTableOfOptions) {
       continue;
     }
     const auto& [flags, entry, kernel] = found->second;
-    // The command's default is balanced, a suite's is words.
+    // The command plans for `balanced` by default, a suite for `words`.
     const std::string plan =
         flags.find("--objective") == std::string::npos ? " --objective words" : "";
     const Json counted = json("count " + kernel + " --n 40 --d 6 " + flags + plan);
@@ -564,7 +568,7 @@ TEST_F(Command, SuitesTakeTheTableOfOptions) {
   }
 }
 
-// Several runs have one report, that of the first, and the spread of their times.
+// Repeated runs give one report: the counts of the first run and the spread of the times.
 TEST_F(Command, RepeatsRuns) {
   const std::string run = "run backward/rows --n 60 --d 8 --M 1K";
   const Json once = json(run), often = json(run + " --repeat 3 --verify");
@@ -580,7 +584,7 @@ TEST_F(Command, RepeatsRuns) {
   EXPECT_NE(data(run + " --repeat 2").find("\n2 runs: median "), std::string::npos);
 }
 
-// --help has subcommands under headings, and nothing twice.
+// `--help` groups the subcommands under headings and lists each once.
 TEST_F(Command, HelpIsInGroups) {
   const std::string help = data("--help");
   std::size_t last = 0;
@@ -595,7 +599,7 @@ TEST_F(Command, HelpIsInGroups) {
   EXPECT_EQ(help.find("Subcommands:"), std::string::npos);
 }
 
-// A variable that was set for something else, and forgotten, changes nothing.
+// An environment variable that was set for another purpose has no effect.
 TEST_F(Command, TheEnvironmentChangesNoCount) {
   const std::string count = "count backward/small --n 40 --m 30 --d 5 --M 300 --format json";
   std::string variables;
@@ -616,9 +620,10 @@ TEST_F(Command, SizesInUnits) {
   EXPECT_EQ(data(count + "--M 16384"), data("count backward/small --n 4K --d 16 --M 16K"));
 }
 
-// M as a part of a cache: the same words typed, and where they came from in the context.
+// M as a part of a cache gives the same counts as the same number of words. The context says where
+// the words came from.
 TEST_F(Command, FastMemoryFromACache) {
-  if (!read_topology().unavailable.empty()) {  // then no cache has a size
+  if (!read_topology().unavailable.empty()) {  // then the size of each cache is unknown
     const Outcome refused = redblue("count backward/small --n 40 --d 5 --M L2*0.5");
     EXPECT_EQ(refused.code, 2);
     EXPECT_NE(refused.err.find("--M L2*0.5: the size of L2 is not known"), std::string::npos);
@@ -662,7 +667,7 @@ TEST_F(Command, HelpAndVersionEverywhere) {
     EXPECT_NE(help.find("Usage: redblue " + command), std::string::npos) << help;
     EXPECT_NE(help.find("--version"), std::string::npos) << help;
     EXPECT_EQ(data(command + "--version"), fmt::format("redblue {}\n", build_info::kVersion));
-    // Those below it, as "store " and then "store info ".
+    // Subcommands of a command, such as "store info " below "store ".
     const std::string all = help.substr(0, help.find("Environment:\n"));
     std::istringstream lines(all);
     bool of_arguments = false;
@@ -676,9 +681,9 @@ TEST_F(Command, HelpAndVersionEverywhere) {
   for (const std::string known : {"list ", "diff ", "store ", "store export ", "plot figure1 "}) {
     EXPECT_EQ(std::ranges::count(commands, known), 1) << known << "is not in the help";
   }
-  // Also in the middle of something.
+  // `--help` also works after other arguments.
   EXPECT_EQ(data("run backward/small --n 4 --help"), data("run --help"));
-  // Every flag is in the help, and every variable.
+  // The help lists every flag and every variable.
   const std::string run = data("run --help");
   for (const std::string flag :
        {"n", "m", "d", "M", "heads", "blocks", "in", "out", "seed", "scale", "verify", "format"}) {
@@ -697,7 +702,7 @@ TEST_F(Command, ListNamesEveryKernel) {
   for (std::size_t i = tested_kernels().size(); i < csv.size(); ++i) {  // of sparse operands
     EXPECT_EQ(plain["kernels"][i]["name"], all_kernel_names()[i].text());
     EXPECT_EQ(plain["kernels"][i]["sparse"], true);
-    EXPECT_EQ(sized["kernels"][i]["least_M"], nullptr);  // of their entries, too
+    EXPECT_EQ(sized["kernels"][i]["least_M"], nullptr);  // depends on their entries, too
     EXPECT_EQ(csv[i].at("kernel"), all_kernel_names()[i].text());
   }
   EXPECT_EQ(plain["schema"], 1);
@@ -724,8 +729,8 @@ TEST_F(Command, InfoSaysWhatThisIs) {
   EXPECT_NE(data("info").find("float32"), std::string::npos);
 }
 
-// What a run says is what was asked for, by the flag or the variable; the flag wins; and only bits
-// change.
+// A run reports the instruction set that the flag or the variable asked for, and the flag wins. The
+// instruction set changes only bits of the results.
 TEST_F(Command, RunsInTheInstructionSetThatIsAskedFor) {
   const std::string run = "run " + ragged(tested_kernel("forward/flash")) + " --verify ";
   const std::vector<std::string> targets = simd_targets();
@@ -748,8 +753,8 @@ TEST_F(Command, RunsInTheInstructionSetThatIsAskedFor) {
   EXPECT_EQ(json("REDBLUE_SIMD= info")["simd"]["in_use"], targets.front());
 }
 
-// Caches of a machine that a file describes, with the unknown as null; and each optional part
-// with its version, or why it is missing.
+// The caches of a machine that a file describes: unknown values are null. Each optional part has
+// its version, or the reason why it is missing.
 TEST_F(Command, InfoSaysWhatTheMachineOffers) {
   const Json info = json(kSixCores + "info");
   for (const char* part : {"hwloc", "papi", "valgrind"}) {
@@ -782,7 +787,7 @@ TEST_F(Command, InfoSaysWhatTheMachineOffers) {
   EXPECT_NE(table.find("A made-up processor"), std::string::npos);
 }
 
-// Software events are there on every Linux that does not forbid counters altogether.
+// Every Linux has software events, unless it forbids all counters.
 TEST_F(Command, InfoFollowsPapiEvents) {
   const Json counters = json("PAPI_EVENTS=perf::PAGE-FAULTS,perf::TASK-CLOCK info")["counters"];
   if (counters.contains("unavailable")) {
@@ -793,8 +798,8 @@ TEST_F(Command, InfoFollowsPapiEvents) {
   EXPECT_TRUE(none["unavailable"].get<std::string>().starts_with("NO_SUCH_EVENT: ")) << none;
 }
 
-// Scores so large that their rounding errors pass what exp can carry, with an L that came as
-// data: nothing can be said, and that is no success.
+// The scores are so large that their rounding errors exceed the range of exp, and L came as an
+// input. The result cannot be verified, and this counts as a failure.
 TEST_F(Command, AFailedVerification) {
   const float score = 1e6F * 1e6F;
   directory_.write("large.npy", npy_bytes(1, 1, {1e6F}));
@@ -829,7 +834,7 @@ TEST_F(Command, ArgumentsThatNobodyExpectsComeInTheirOrder) {
                  "not expected: --maskk=causal: did you mean --mask\\? \\(redblue --help\\)");
 }
 
-// A limit on the size of files is an error of the write, not the end of the process.
+// A limit on file sizes makes the write fail with an error. It does not kill the process.
 TEST_F(Command, AFileThatMayNotGrowIsSaid) {
   if (!kFilesAreLimited) {
     GTEST_SKIP() << "below a limit of files clang's OpenMP does not start";

@@ -1,5 +1,5 @@
-// Curves of words: at each size they are those that `plan` says there, and the M that is found for
-// so many words is enough where a word less is not.
+// Tests `redblue curve`. At each size, a curve has the words that `plan` reports. The M that it
+// finds for a number of words is enough, and one word less is not.
 
 #include "runtime/report/curve.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 
 class CurveCommand : public Cli {
  protected:
-  // Each point has the kernels, words, ratios and bound of a plan of that size.
+  // Checks that each point has the kernels, words, ratios and bound of a plan of that size.
   void expect_plans(const std::string& problem, const std::string& over,
                     const std::string& range = "") {
     SCOPED_TRACE(problem + " over " + over);
@@ -50,7 +50,7 @@ class CurveCommand : public Cli {
     }
   }
 
-  // The fewest words of all kernels in M, or more than any.
+  // Returns the fewest words of all kernels that fit in M, or the largest Index if no kernel fits.
   [[nodiscard]] Index fewest(const std::string& problem, Index M) const {
     const Outcome outcome = redblue(fmt::format("plan --format json {} --M {}", problem, M));
     return outcome.code == 0 ? Json::parse(outcome.out)["plan"]["words"].get<Index>()
@@ -70,9 +70,9 @@ TEST_F(CurveCommand, HasTheWordsOfPlans) {
   expect_plans("--problem forward --n 90 --M 900", "d", " --from 1 --to 200");
 }
 
-// Every algorithm moves at least lower_bound; a kernel's class at least class_bound. The class is a
-// part of all algorithms, so lower_bound <= class_bound <= words. Where the two bounds differ, the
-// larger one assumes something; `bounds` lists it with that very assumption.
+// Every algorithm moves at least `lower_bound`, and a kernel of the class at least `class_bound`.
+// The class is a part of all algorithms, so lower_bound <= class_bound <= words. If the two bounds
+// differ, the larger one makes an assumption, and `bounds` lists it with the same assumption.
 TEST_F(CurveCommand, HasTheBoundOfEachKernelsClass) {
   constexpr const char* kAll = "any order, recomputation allowed";
   int apart = 0;
@@ -104,7 +104,7 @@ TEST_F(CurveCommand, HasTheBoundOfEachKernelsClass) {
   EXPECT_GT(apart, 20);
 }
 
-// The table and CSV say the same; the line below the table says what holds of any algorithm.
+// The table and the CSV say the same. The line below the table says what any algorithm may do.
 TEST_F(CurveCommand, SaysWhyTheTwoBoundsDiffer) {
   const std::string line = "curve --problem gradients --n 300 --d 8 --from 512 --to 2K";
   const std::string table = data(line);
@@ -125,7 +125,7 @@ TEST_F(CurveCommand, SaysWhyTheTwoBoundsDiffer) {
       ++row;
     }
   }
-  // A kernel that takes sparse operands as dense ones has the bound of the dense problem.
+  // A dense kernel that runs on sparse operands has the bound of the dense problem.
   bool dense = false;
   const Json sparse =
       json("curve --problem forward --n 30 --d 6 --make A1=random:3 --from 64 --to 4K");
@@ -135,7 +135,8 @@ TEST_F(CurveCommand, SaysWhyTheTwoBoundsDiffer) {
   EXPECT_TRUE(dense);
 }
 
-// The picture has a line for each kind of bound, and its legend says what that bound assumes.
+// The picture has a line for each kind of bound, and its legend states the assumption of that
+// bound.
 TEST(CurvePicture, NamesWhatItsBoundsAssume) {
   std::vector<Task> tasks;
   for (const Index M : {1024, 1536, 2048}) {
@@ -167,7 +168,8 @@ TEST_F(CurveCommand, FindsTheLeastM) {
             json("curve --n 90 --d 8 --words 20001")["reached"]);
 }
 
-// Of what varies a heading says nothing, and each point all; sizes may be as large as they can.
+// The heading leaves out the size that varies, and each point states all its sizes. Sizes may be as
+// large as an Index.
 TEST_F(CurveCommand, SaysWhichProblemEachPointIs) {
   EXPECT_TRUE(data("curve --d 8 --mask causal --over n --M 1K --from 8 --to 32")
                   .starts_with("backward d=8 M=1024, after a forward pass, mask causal   ("));
@@ -195,7 +197,7 @@ TEST_F(CurveCommand, SaysWhichProblemEachPointIs) {
 
 using PerfOfCurve = Cli;
 
-// From formulas alone.
+// A curve needs only formulas, so it is fast.
 TEST_F(PerfOfCurve, TakesLessThanASecond) {
   EXPECT_LT(seconds_after_start("curve --n 64K --d 128 --words 100M", 1), 1);
 }

@@ -1,6 +1,6 @@
-// Damaged JSON: after any edit a reader takes the file, or refuses it with one line that names the
-// file. Readers and pictures end in bounded time. REDBLUE_CASES sets the number of random edits of
-// each kind of file.
+// Tests damaged JSON. After any edit, a reader accepts the file, or refuses it with one line that
+// names the file. Readers and pictures end in bounded time. REDBLUE_CASES sets the number of random
+// edits for each kind of file.
 
 #include <chrono>
 #include <functional>
@@ -69,7 +69,7 @@ Document other_value(Random& random) {
   return Document::parse(any_of(texts, random));
 }
 
-// The text of the document after an edit.
+// Returns the text of the document after one random edit.
 std::string edited(const std::string& text, Random& random) {
   if (random() % 8 == 0) {
     return text.substr(0, random() % text.size());
@@ -99,7 +99,7 @@ std::string edited(const std::string& text, Random& random) {
   return document.dump();
 }
 
-// The first fault of a message, or an empty text.
+// Returns the first fault of a message, or an empty text.
 std::string fault_of(const std::string& message, const std::string& file) {
   for (const char* words : {"cannot use", "type must be", "key '", "array index", "json.exception",
                             "no argument is called", "is out of range"}) {
@@ -127,7 +127,7 @@ class Damaged : public Cli {
     }
   }
 
-  // Each edit of the text, as a reader of a file of that name takes it.
+  // Passes many edits of the text to a reader of the named file.
   void every_edit(const std::string& text, const std::string& file,
                   const std::function<void(const std::string&)>& read) const {
     Random random(seed_of_case(0));
@@ -149,7 +149,8 @@ class Damaged : public Cli {
     EXPECT_GT(taken, 0) << "no edit was harmless";
   }
 
-  // The command with an edited file: it ends with a documented code and leaves no partial output.
+  // Runs the command with edited files. It must end with a documented exit code and leave no
+  // partial output.
   void every_edit_of(const std::string& file, const std::string& line,
                      const std::string& output) const {
     const std::string text = content_of(directory_ / file);
@@ -190,7 +191,7 @@ TEST_F(Damaged, RecordingsAreReadOrRefused) {
 
 TEST_F(Damaged, SweepsAreDrawnOrRefused) {
   Document sweep = Document::parse(content_of(directory_ / "sw/sweep.json"));
-  for (Document& point : sweep["points"]) {  // as if they had been timed
+  for (Document& point : sweep["points"]) {  // as if they were timed
     point["speed"] = {{"gflops", 3.5}, {"peak_gflops", 40.5}, {"words_per_second", 1e9}};
     point["total"]["seconds"] = 0.25;
   }
@@ -202,7 +203,7 @@ TEST_F(Damaged, SweepsAreDrawnOrRefused) {
       }
       static_cast<void>(to_html(read, {}));
       static_cast<void>(to_csv(read));
-    } catch (const std::logic_error&) {  // the command adds the file
+    } catch (const std::logic_error&) {  // the command adds the name of the file
     }
   });
 }
@@ -244,7 +245,7 @@ TEST_F(Damaged, CommandsEndWithADocumentedCode) {
   every_edit_of("sw/sweep.json", "report sw -o o.html", "o.html");
 }
 
-// The place that never ended: marks in units of d^2 were drawn down to M = 0.
+// A picture once never ended on this input: marks in units of d^2 were drawn down to M = 0.
 TEST_F(Damaged, SweepsHaveNoLevelOfNoWords) {
   Document sweep = Document::parse(content_of(directory_ / "sw/sweep.json"));
   std::size_t k = 0;

@@ -1,6 +1,6 @@
-// Kernels of dense operands for a problem of sparse ones: `plan` lists them beside those of sparse
-// operands with the words that they move under the mask of its live pairs, and auto takes the least
-// of both.
+// Tests dense kernels on problems with sparse operands. `plan` lists them with the sparse kernels.
+// Their words are the words that they move under the mask of live pairs. `auto` takes the choice
+// with the fewest words.
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +32,8 @@ Stored random_entries(Index rows, Index cols, double density, std::mt19937& rand
   return stored;
 }
 
-// Entry (i, j) where some k is stored in row i of A and in row j of B, or in column j of B.
+// Returns the product's entries. Entry (i, j) is stored if some k is stored in row i of A, and in
+// row j of B (`rows_of_B`) or in column j of B.
 Stored meet(const Stored& A, const Stored& B, bool rows_of_B) {
   const std::size_t cols = rows_of_B ? B.size() : B.front().size();
   Stored met(A.size(), std::vector<bool>(cols));
@@ -74,7 +75,8 @@ std::size_t densified_ones(const std::vector<Json>& all) {
 
 class Densified : public Cli {
  protected:
-  // Each densified choice moves what `count` of its kernel says, the first choice the fewest words.
+  // Checks that each densified choice moves the words that `count` reports for its kernel, and that
+  // the first choice moves the fewest.
   void expect_words_of_count(const Json& plan, const std::string& dense) {
     const std::vector<Json> all = all_choices(plan);
     EXPECT_GE(densified_ones(all), 3U) << plan;
@@ -116,7 +118,7 @@ TEST_F(Densified, ChoicesMoveTheWordsOfTheMask) {
         const std::string dense =
             fmt::format(" --n 23 --m 31 --d 9 --M {}{}", M, all ? "" : " --mask pattern:pairs.mtx");
         expect_words_of_count(json("plan --problem " + pass + sparse), dense);
-        // From nothing, as auto counts.
+        // From scratch, as `auto` counts.
         const Json plan = json("plan --problem " + pass + sparse +
                                (pass == "backward" ? " --given nothing" : ""));
         const Json counted = json("count " + pass + "/auto --seed 1 --objective words" + sparse);
@@ -132,7 +134,7 @@ TEST_F(Densified, ChoicesMoveTheWordsOfTheMask) {
   }
 }
 
-// The values are those that a kernel of sparse operands takes: results differ by roundings alone.
+// A dense kernel uses the same values as a sparse kernel. Results differ only by rounding.
 TEST_F(Densified, RunsHaveTheResultsOfSparseKernels) {
   directory_.write("a.mtx", mtx(meet(Stored(47, std::vector<bool>(13, true)),
                                      Stored(13, std::vector<bool>(13, true)), false)));
@@ -168,7 +170,8 @@ TEST_F(Densified, RunsHaveTheResultsOfSparseKernels) {
         std::vector<float> of_sparse(of_dense.size());
         a.read_rows({0, a.rows()}, of_dense);
         b.read_rows({0, b.rows()}, of_sparse);
-        // Both say how far they are from the exact results, over the largest of these.
+        // Both runs report their error relative to the largest exact result. The results must agree
+        // within the sum of both errors.
         double largest = 0, off = 0;
         for (std::size_t k = 0; k < of_dense.size(); ++k) {
           largest = std::max<double>(largest, std::abs(of_sparse[k]));
@@ -200,7 +203,8 @@ TEST_F(Densified, OtherActivationsAndDeadPairs) {
   }
 }
 
-// Dense operands are of no use where few entries are stored; nor in a store, and for L alone.
+// Dense kernels lose where few entries are stored. They are not used for operands in a store, nor
+// for L alone.
 TEST_F(Densified, SparseKernelsWinWhereEntriesAreFew) {
   const std::string few =
       " --n 64 --d 64 --M 3000 --make A1=random:1 --make A2=random:1 --make "
@@ -223,8 +227,8 @@ TEST_F(Densified, SparseKernelsWinWhereEntriesAreFew) {
   EXPECT_EQ(stored["error"]["ok"], true);
 }
 
-// A point of a suite runs the kernel of which it has the words, on the same operands: from O and L
-// that the run makes before, from nothing, and in a store.
+// A point of a suite runs the kernel that it counted, on the same operands. It may start from an O
+// and L that the run computes first, from scratch, or from a store.
 TEST_F(Densified, InASuite) {
   directory_.write("a.mtx", mtx(Stored(31, std::vector<bool>(13, true))));
   const auto suite = [](const std::string& how) {
@@ -282,7 +286,8 @@ TEST_F(Densified, TablesMarkThem) {
             std::string::npos);
 }
 
-// A plan says why they are left out: a mask of too many pairs, or a bound above the first choice.
+// A plan says why dense kernels are left out: the mask has too many pairs, or their bound is above
+// the words of the first choice.
 TEST_F(Densified, LeftOut) {
   const auto expect = [&](const std::string& task, const std::string& why) {
     const std::string line = "plan --problem forward --make X=identity " + task;
@@ -297,7 +302,7 @@ TEST_F(Densified, LeftOut) {
          "33,542,574 live pairs are left out: a mask has at most 16,777,216");
   expect("--make A1=random:1 --make A2=random:1 --n 4608 --d 16 --M 1M",
          "move at least 300,032 words (bound: compulsory), more than the first choice");
-  // All pairs are no mask.
+  // If all pairs are live, no mask is needed.
   const Json full = json("plan --problem forward --make A1=random:1 --n 8192 --d 2 --M 64K");
   EXPECT_GT(densified_ones(all_choices(full)), 0U);
   EXPECT_FALSE(full.contains("densified_left_out"));

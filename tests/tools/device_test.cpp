@@ -1,5 +1,6 @@
-// --device: the levels of a device are those of --M with their words; what words come to by its
-// figures is their product; and a device may be asked for by name, by file, or as this machine.
+// Tests `--device`. The levels of a device count as the same words of `--M` do. A time or energy is
+// the words times the device's figure. A device is named from the list, by a file, or as `this`
+// machine.
 
 #include <string>
 #include <vector>
@@ -26,13 +27,13 @@ class DeviceFiles : public Cli {
  protected:
   DeviceFiles() { directory_.write("three.json", kThreeLevels); }
 
-  // What is asked for by a device, without the keys that --M has not.
+  // Returns the report for a device, without the key that a report for `--M` does not have.
   [[nodiscard]] Json of_device(const std::string& line) const {
     Json report = json(line);
     EXPECT_EQ(report.erase("device"), 1U) << line;
     return report;
   }
-  // What is asked for by --M, which may be of caches.
+  // Returns the report for `--M`, which may name caches.
   [[nodiscard]] Json of_M(const std::string& line) const {
     Json report = json(line);
     EXPECT_FALSE(report.contains("device")) << line;
@@ -65,7 +66,8 @@ TEST_F(DeviceFiles, LevelsOfPlansAndBounds) {
             of_M("plan backward/rows" + kOfDevices + "--M 500,4000,20000"));
 }
 
-// A plan's products are of the words of its first choice, those of bounds of the active ones.
+// A plan multiplies the words of its first choice by the device's figures. `bounds` multiplies the
+// active bounds.
 TEST_F(DeviceFiles, FiguresOfPlansAndBounds) {
   const Json plan = json("plan" + kOfDevices + "--device three.json");
   const Json bounds = json("bounds" + kOfDevices + "--device three.json");
@@ -96,7 +98,8 @@ TEST_F(DeviceFiles, FiguresOfPlansAndBounds) {
   }
 }
 
-// seconds = words * 4 / bandwidth and joules = words * joules a word at each level; and their sums.
+// At each level, seconds = words * 4 / bandwidth and joules = words * joules a word. The device
+// also reports their sums.
 TEST_F(DeviceFiles, FiguresAreProducts) {
   for (const std::string kernel : {"backward/rows", "forward/rows", "attention/rows"}) {
     for (const std::string command : {"count ", "run "}) {
@@ -132,7 +135,7 @@ TEST_F(DeviceFiles, FiguresAreProducts) {
   }
 }
 
-// Where a level has no figure there is no product, and no sum of all.
+// A level without a figure has no product, and then the device has no sum.
 TEST_F(DeviceFiles, WhatIsNotDocumentedIsNull) {
   directory_.write("part.json", R"({"name": "part", "source": "s", "levels": [
       {"name": "L1", "bytes": 2000, "joules_per_word": 2},
@@ -166,7 +169,7 @@ TEST_F(DeviceFiles, WhatIsNotDocumentedIsNull) {
   EXPECT_EQ(zen3["levels"][0]["words"], json(count + "zen3")["total_from_nothing"]);
 }
 
-// Of three workers that share 80,000 bytes each has a third of them.
+// Three workers that share 80,000 bytes have a third each.
 TEST_F(DeviceFiles, WorkersShareALevel) {
   directory_.write("shared.json", R"({"name": "shared", "source": "s", "levels": [
       {"name": "L1", "bytes": 2000}, {"name": "L2", "bytes": 60000, "shared_by": 3}]})");
@@ -209,7 +212,7 @@ TEST_F(DeviceFiles, ThisMachineIsItsCaches) {
       "--device this: the caches are not known \\(hwloc .*synthetic.*--M 8192");
 }
 
-// A row for each level, as for a size of as many bytes.
+// Each level has a row, equal to the row of a cache with the same number of bytes.
 TEST_F(DeviceFiles, CachesOfFiles) {
   const Json rows = json("plan --cache three.json,a100 --d 16 --n 300")["devices"];
   const Json sizes = json("plan --cache 2000B,16000B,80000B,192KiB --d 16 --n 300")["devices"];
@@ -228,7 +231,7 @@ TEST_F(DeviceFiles, CachesOfFiles) {
   }
 }
 
-// What is listed of a device is a file of it.
+// Each device on the list can also be given as a file with the listed facts.
 TEST_F(DeviceFiles, TheListIsOfFiles) {
   const Json list = json("list --devices");
   const std::string table = data("list --devices");

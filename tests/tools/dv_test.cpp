@@ -1,4 +1,4 @@
-// --dv of run, count, plan and bounds: values of another width than keys.
+// Tests `--dv` of run, count, plan and bounds: values that are wider or narrower than keys.
 
 #include <fmt/format.h>
 
@@ -14,8 +14,9 @@ using Json = nlohmann::json;
 
 class DvOption : public Cli {};
 
-// Every kernel of attention and gradients: what a run counts is its formula, and its results hold
-// against double precision; with a mask where it takes one, with heads that share keys, on threads.
+// Tests every kernel of attention and gradients. The counts of a run equal the formula, and the
+// results hold against double precision. The options include masks, heads that share keys, and
+// threads.
 TEST_F(DvOption, EveryKernelTakesIt) {
   for (const Kernel& kernel : kernels()) {
     if (inputs_of(kernel.pass) == Inputs::weighted) {
@@ -39,14 +40,14 @@ TEST_F(DvOption, EveryKernelTakesIt) {
   }
 }
 
-// dv = d is nothing new, and files say dv themselves.
+// dv = d is the default. Input files state dv by their shape.
 TEST_F(DvOption, IsThatOfFiles) {
   const std::string size = " --n 9 --m 8 --d 5 --M 700";
   EXPECT_EQ(data("count attention/rows --dv 5" + size), data("count attention/rows" + size));
   const Json made =
       json("run gradients/rows-keys-onepass --dv 3 --out dV=dV.npy --out dK=dK.npy" + size);
   EXPECT_EQ(made["dv"], 3);
-  // dV is m x 3, dK m x 5: as V and K they make dv = 3.
+  // dV is m x 3 and dK is m x 5. Read as V and K, they give dv = 3.
   const Json read =
       json("run attention/rows --in V=dV.npy --in K=dK.npy --in Q=dK.npy --M 700 --verify");
   EXPECT_EQ(read["dv"], 3);
@@ -58,7 +59,8 @@ TEST_F(DvOption, IsThatOfFiles) {
   EXPECT_FALSE(json("count forward/rows" + size).contains("dv"));
 }
 
-// Wide values: plans and bounds count them; compulsory words are 2 n d + ... in all.
+// Plans and bounds count the width of values in the compulsory words: n d (Q) + m (d + dv) (K and
+// V) + n dv + n (O and L).
 TEST_F(DvOption, OfPlansAndBounds) {
   const std::string size = " --n 64 --m 64 --d 8 --dv 24 --M 100K";
   const Json plan = json("plan --problem attention" + size);

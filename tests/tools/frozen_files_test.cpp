@@ -1,5 +1,5 @@
-// Files that version 0.1.0 wrote are read by this one: docs/formats.md promises it. They are in
-// tests/fixtures, and are never written anew.
+// Tests that this version reads the files that version 0.1.0 wrote, as docs/formats.md promises.
+// The files are in tests/fixtures and are never written again.
 
 #include <filesystem>
 #include <string>
@@ -28,7 +28,7 @@ class FrozenFiles : public Cli {
   }
 };
 
-// Every recorded name is still a kernel's, and every point has the words that it had.
+// Every recorded name is still the name of a kernel, and every point moves the same words as then.
 TEST_F(FrozenFiles, Baseline) {
   expect_done("diff old/baseline.json old/baseline.json", "30 points");
   expect_done("check old/baseline.json", "30 points");
@@ -41,7 +41,7 @@ TEST_F(FrozenFiles, Sweep) {
   EXPECT_NE(content_of(directory_ / "page.html").find("backward/rows-shared"), std::string::npos);
 }
 
-// A store has its words, by the checksums that it was written with, and those of the seed.
+// A store still matches its checksums, and its seed still makes the same words.
 TEST_F(FrozenFiles, Store) {
   expect_done("store verify old/store", "A1");
   expect_done("store generate new --n 4 --d 3 --seed 3", "A1");
@@ -59,7 +59,7 @@ TEST_F(FrozenFiles, GraphAndMoves) {
 }
 
 TEST_F(FrozenFiles, Calibration) {
-  Topology machine;  // that made it
+  Topology machine;  // the machine that wrote the file
   machine.model = "Intel(R) Xeon(R) Processor";
   machine.caches = {std::vector<Cache>{{49152, 64, 12, {0}}, {49152, 64, 12, {1}}},
                     std::vector<Cache>{{2097152, 64, 16, {0}}, {2097152, 64, 16, {1}}},

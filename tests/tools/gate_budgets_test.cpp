@@ -1,5 +1,5 @@
-// Budgets of a suite, and changes that somebody accepts: what a baseline keeps of both, and how
-// they are refused.
+// Tests budgets of a suite and accepted changes: how a baseline keeps both, and which ones are
+// refused.
 
 #include <filesystem>
 #include <functional>
@@ -34,13 +34,13 @@ class GateBudgets : public Cli {
     change(document["points"]);
     directory_.write("base.json", document.dump());
   }
-  // `check base.json` with these words, which may have blanks.
+  // Returns `check base.json` with more arguments, which may have spaces.
   [[nodiscard]] Process check(const std::vector<std::string>& more) const {
     Process process = this->process("check base.json");
     process.words.insert(process.words.end(), more.begin(), more.end());
     return process;
   }
-  // The reads of the first point, and of its first phase, change.
+  // Changes the reads of the first point and of its first phase.
   void change_reads(Index by) const {
     edit([&](Ordered& all) {
       for (Ordered* counts : {&all[0]["total"], &all[0]["phases"][0]}) {
@@ -63,8 +63,8 @@ TEST_F(GateBudgets, StayThroughNewBaselines) {
   EXPECT_EQ(redblue("check base.json").code, 0);
 }
 
-// At the words themselves it passes; one below it does not, though nothing has changed, and no
-// tolerance, and no environment, hides it.
+// A count equal to its budget passes. A budget one word lower fails, although no count has changed.
+// No tolerance and no environment variable hides that.
 TEST_F(GateBudgets, FailWhateverTheBaselineSays) {
   ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
   const Json total = points()[0]["total"];
@@ -85,7 +85,7 @@ TEST_F(GateBudgets, FailWhateverTheBaselineSays) {
     EXPECT_EQ(outcome.code, 3);
     EXPECT_NE(outcome.out.find("at most"), std::string::npos) << outcome.out;
   }
-  // Nor is a baseline made that is over them.
+  // A baseline that is over its budgets is not written either.
   const Outcome over = record(fmt::format(R"({{"words": {}}})", words - 1));
   EXPECT_EQ(over.code, 1);
   EXPECT_TRUE(std::regex_match(over.err, std::regex("redblue: " + first_ +
@@ -146,7 +146,7 @@ TEST_F(GateBudgets, AChangeIsAccepted) {
   EXPECT_EQ(Json::parse(content_of(directory_ / "base.json")), Json::parse(before));
 }
 
-// Of a point that moves a word more, where git has so much configured.
+// A baseline with one point that differs by a word, and settings of git from the environment.
 class WithGit : public GateBudgets {
  protected:
   void SetUp() override {
@@ -171,7 +171,7 @@ TEST_F(WithGit, KnowsTheNameOfGit) {
   EXPECT_EQ(points()[0]["accepted"][0]["who"], "A. Person <a@b>");
 }
 
-// An address without a name, and a directory for git's output that is not there.
+// An address without a name. Then a directory for git's output that does not exist.
 TEST_F(WithGit, NeedsAName) {
   Process process =
       accepting({"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_CONFIG_COUNT=1",
@@ -215,7 +215,7 @@ TEST_F(GateBudgets, AnAcceptanceSaysWhatAndWhy) {
                  "record it");
 }
 
-// A word that moved in some way between two recordings, and budgets that one of them lost.
+// A diff reports a raised budget and a budget that is gone.
 TEST_F(GateBudgets, AreNotLostInADiff) {
   ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
   directory_.write("old.json", content_of(directory_ / "base.json"));
@@ -237,7 +237,7 @@ TEST_F(GateBudgets, AreNotLostInADiff) {
   EXPECT_EQ(redblue("diff base.json old.json").code, 0) << "a new budget is no difference";
 }
 
-// Parts of suites with other budgets are no parts of one whole; those of one keep theirs.
+// Parts of a suite with different budgets do not merge. Parts with equal budgets keep them.
 TEST_F(GateBudgets, AreThoseOfAllParts) {
   const auto part = [&](int number, const std::string& at_most) {
     directory_.write("suite.json", fmt::format(R"({{"points": [{{"kernel": "backward/rows",
@@ -261,7 +261,7 @@ TEST_F(GateBudgets, AreThoseOfAllParts) {
   edit([](Ordered& all) { all[1]["at_most"]["words"] = 1; });
   EXPECT_EQ(redblue("check base.json --part 1/2").code, 0);
   EXPECT_EQ(redblue("check base.json --part 2/2").code, 3);
-  // What differs at a point that two parts have is named.
+  // If two parts have the same point, the message names the member that differs.
   const auto change = [&](const std::function<void(Ordered & point)>& of_point) {
     auto document = Ordered::parse(content_of(directory_ / "1.json"));
     of_point(document["points"][0]);
@@ -292,7 +292,7 @@ TEST_F(GateBudgets, AKeyOfAPointThatIsUnknownIsRefused) {
           "1, at_most: words is 1e\\+16: expected a number of words, at most 2\\^53");
 }
 
-// The bound depends on the arguments, and so does whether there is one.
+// The bound depends on the arguments, and some arguments have no bound.
 TEST_F(GateBudgets, OverABoundThatIsNotKnownIsRefused) {
   directory_.write("suite.json", R"({"points": [{"kernel": "backward/rows", "n": 40, "d": 5,
       "M": 300, "threads": 2, "at_most": {"over_bound": 90}}]})");
@@ -311,11 +311,11 @@ TEST_F(GateBudgets, SeveralChangesAreAcceptedAtOnce) {
     all[2]["phases"][0]["writes"] = 9;
   });
   const std::string changed = content_of(directory_ / "base.json");
-  // The second is refused: nothing has changed, and nothing is said to be accepted.
+  // The second point is refused, because it has no difference. Then no point is accepted.
   expect_refused(check({"--accept", first_, "--accept", "backward/rows n=40 d=5 M=900", "--reason",
                         "why", "--who", "me"}),
                  2, "--accept 'backward/rows n=40 d=5 M=900': nothing differs there");
-  // One of the same point twice counts once.
+  // A point that is named twice counts once.
   const Outcome outcome = check({"--accept", last, "--accept", first_, "--accept", first_,
                                  "--reason", "why", "--who", "me"})
                               .run();
@@ -331,7 +331,7 @@ TEST_F(GateBudgets, SeveralChangesAreAcceptedAtOnce) {
   EXPECT_EQ(redblue("check base.json").code, 0);
 }
 
-// A pattern is for all points that match it and differ.
+// A pattern stands for all points that match it and differ.
 TEST_F(GateBudgets, APatternAcceptsWhatDiffers) {
   ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
   expect_refused(check({"--accept", "backward/*", "--reason", "why", "--who", "me"}), 2,
@@ -347,7 +347,7 @@ TEST_F(GateBudgets, APatternAcceptsWhatDiffers) {
   EXPECT_EQ(redblue("check base.json").code, 0);
 }
 
-// What cannot be accepted is known before anything runs.
+// An acceptance that is not possible is refused before anything runs.
 TEST_F(GateBudgets, AnAcceptanceIsRefusedAtOnce) {
   directory_.write("suite.json", R"({"points": [
       {"kernel": "forward/rows", "n": 5000, "d": 64, "M": 20000}]})");
@@ -359,7 +359,7 @@ TEST_F(GateBudgets, AnAcceptanceIsRefusedAtOnce) {
   EXPECT_LT(refused.seconds, recorded.seconds / 2);
 }
 
-// An output that cannot be written leaves the baseline as it was.
+// If an output cannot be written, the baseline stays as it was.
 TEST_F(GateBudgets, ABaselineChangesAfterItsReport) {
   ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
   change_reads(-7);
@@ -377,7 +377,7 @@ TEST_F(GateBudgets, ABaselineChangesAfterItsReport) {
   EXPECT_EQ(content_of(directory_ / "base.json"), before);
 }
 
-// Each form says what was accepted.
+// Each format reports the accepted change.
 TEST_F(GateBudgets, AnAcceptedChangeIsReported) {
   for (const std::string form :
        {"table", "json", "csv", "markdown", "github", "junit", "customSmallerIsBetter"}) {
@@ -400,7 +400,8 @@ TEST_F(GateBudgets, AnAcceptedChangeIsReported) {
   }
 }
 
-// What a tolerance hides can be accepted, too; and what no longer fits, which has no words.
+// A change that a tolerance hides can be accepted. So can a point that no longer fits in M, which
+// then has no words.
 TEST_F(GateBudgets, WhatIsHiddenOrDoesNotFitIsAccepted) {
   ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
   change_reads(-7);
@@ -432,7 +433,7 @@ TEST_F(GateBudgets, WhatIsHiddenOrDoesNotFitIsAccepted) {
   outcome = check({"--accept", unfit, "--reason", "why", "--who", "me"}).run();
   EXPECT_NE(outcome.err.find(": it does not fit in M, as before\n"), std::string::npos)
       << outcome.err;
-  // With a budget, of whatever, it is not accepted.
+  // A point that no longer fits is not accepted if it has any budget.
   edit([](Ordered& all) {
     all[0]["at_most"] = {{"least_M", 9000}};
     all[0]["arguments"]["M"] = 1;
@@ -443,7 +444,7 @@ TEST_F(GateBudgets, WhatIsHiddenOrDoesNotFitIsAccepted) {
   EXPECT_EQ(redblue("check base.json").code, 3);
 }
 
-// A record over an older one of the same points keeps what was accepted there.
+// A recording over an older one of the same points keeps the accepted changes.
 TEST_F(GateBudgets, WhatIsAcceptedStaysWhenASuiteIsRecordedAgain) {
   ASSERT_EQ(record(R"({"words": "1M"})").code, 0);
   change_reads(-7);

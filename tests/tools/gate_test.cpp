@@ -1,5 +1,5 @@
-// record, check and diff as a person types them: the recordings that pass the gate, and those that
-// do not.
+// Tests record, check and diff as a person types them: recordings that pass the gate, and
+// recordings that fail.
 
 #include <functional>
 #include <regex>
@@ -16,7 +16,7 @@
 namespace redblue {
 namespace {
 
-// Arguments as they were recorded.
+// Keeps the arguments in the recorded order.
 using Ordered = nlohmann::ordered_json;
 
 class GateCommand : public Cli {
@@ -46,7 +46,8 @@ class GateCommand : public Cli {
     directory_.write("edited.json", document.dump());
   }
 
-  // A check of edited.json that differs, and what it says first; its table says as much.
+  // Checks edited.json, which must differ, and returns the first difference. The table must say the
+  // same.
   [[nodiscard]] Json culprit() const {
     const Outcome outcome = redblue("check edited.json --format json");
     EXPECT_EQ(outcome.code, 3);
@@ -67,7 +68,7 @@ TEST_F(GateCommand, WhatWasRecordedIsTheSame) {
   EXPECT_EQ(redblue("record suite.json").out, baseline()) << "without -o, to standard output";
 }
 
-// In every phase and the total, of every metric, a word more and a word fewer in the baseline.
+// In every phase and in the total, for every metric, a baseline that differs by one word fails.
 TEST_F(GateCommand, AWordMoreOrFewerIsADifference) {
   const Json points = Json::parse(baseline())["points"];
   for (const char* metric : {"reads", "writes", "index_reads", "peak"}) {
@@ -77,7 +78,7 @@ TEST_F(GateCommand, AWordMoreOrFewerIsADifference) {
         Index recorded = 0;
         edit([&](Ordered& edited) {
           Ordered& part = total ? edited[0]["total"] : edited[0]["phases"][k];
-          recorded = part.value(metric, Index{0}) + change;  // none: no index is read
+          recorded = part.value(metric, Index{0}) + change;  // absent if no index is read
           part[metric] = recorded;
         });
         if (recorded < 0) {
@@ -112,8 +113,8 @@ TEST_F(GateCommand, NamesWhatChangedMostFirst) {
       << redblue("check edited.json").out;
 }
 
-// The command at the end of a report takes what differs: pasted into a shell, with a reason, the
-// next check is the same.
+// The command at the end of a report accepts the differences. After it is pasted into a shell with
+// a reason, the next check passes.
 TEST_F(GateCommand, TheCommandThatAcceptsIsOne) {
   edit([](Ordered& points) {
     for (Ordered* part : {&points[1]["phases"][0], &points[1]["total"], &points[2]["phases"][0],
@@ -133,7 +134,8 @@ TEST_F(GateCommand, TheCommandThatAcceptsIsOne) {
   EXPECT_EQ(redblue("check edited.json --part 1/2").out.find("to accept"), std::string::npos);
 }
 
-// Annotations name the line of the suite's entry that asks for the point, or that of the baseline.
+// Annotations name the line of the suite entry that asks for the point, or the line of the
+// baseline.
 TEST_F(GateCommand, AnnotationsNameALine) {
   record(
       "{\"points\": [  // of two entries\n"
@@ -150,7 +152,7 @@ TEST_F(GateCommand, AnnotationsNameALine) {
   EXPECT_TRUE(std::regex_search(
       of_suite, std::regex("::error file=suite.json,line=4,title=redblue%3A backward/small ")))
       << of_suite;
-  std::vector<std::string> lines;  // of the baseline, from 1
+  std::vector<std::string> lines;  // lines of the baseline, from 1
   std::istringstream in("\n" + content_of(directory_ / "edited.json"));
   for (std::string line; std::getline(in, line);) {
     lines.push_back(line);
@@ -188,7 +190,8 @@ TEST_F(GateCommand, LeastMAndWhatFits) {
   EXPECT_EQ(culprit()["kind"], "no_longer_fits");
 }
 
-// A point that cannot be asked is gone, and says why; the others are held to theirs all the same.
+// A point that no longer exists is reported as gone, with the reason. The other points are checked
+// all the same.
 TEST_F(GateCommand, KernelsAndArgumentsThatAreNoMore) {
   const auto gone = [&](const std::string& why) {
     const Json found = culprit();
@@ -233,10 +236,10 @@ TEST_F(GateCommand, WhatIsNoBaselineIsRefused) {
   expect_refused(process("check ."), 1, "cannot read '.': Is a directory");
 }
 
-// One that cannot run any more is a difference like others: it hides none of them.
+// A point that can no longer run is a difference, and does not hide other differences.
 TEST_F(GateCommand, APointThatFailsIsADifference) {
   edit([](Ordered& points) {
-    points[0]["arguments"]["threads"] = 3;  // which backward/small cannot be split among
+    points[0]["arguments"]["threads"] = 3;  // backward/small cannot be split
   });
   const Json first = culprit();
   EXPECT_EQ(first["kind"], "failed");
@@ -250,7 +253,7 @@ TEST_F(GateCommand, WhatIsComparedIsNotWrittenOver) {
   EXPECT_EQ(baseline(), before);
 }
 
-// What a developer needs is the reason, in every form.
+// Every format gives the reason, because a developer needs it.
 TEST_F(GateCommand, WhatNoLongerFitsSaysWhy) {
   edit([](Ordered& points) { points[0]["arguments"]["M"] = 1; });
   for (const std::string form : {"table", "json", "csv", "markdown", "github", "junit"}) {
@@ -269,7 +272,7 @@ TEST_F(GateCommand, AToleranceOfAMetricIsGivenOnce) {
   EXPECT_EQ(redblue("check base.json --tolerance reads=1,phase1/S:reads=2,writes=1").code, 0);
 }
 
-// A slip in a phase's name is said; it lets nothing pass.
+// A mistyped phase in a tolerance is reported, and hides no difference.
 TEST_F(GateCommand, AToleranceOfNoPhaseIsSaid) {
   const Outcome outcome = redblue("check base.json --tolerance phase1/s:reads=1");
   EXPECT_EQ(outcome.code, 0);
@@ -339,7 +342,7 @@ TEST_F(GateCommand, AlsoWritesOtherForms) {
   EXPECT_EQ(Json::parse(content_of(directory_ / "b.json")).size(), 4U);
 }
 
-// All of the files or none; and no work is done for one that cannot be written.
+// `--also` writes all files or none. No work is done if one of them cannot be written.
 TEST_F(GateCommand, AlsoIsWholeOrNotAtAll) {
   directory_.write("gate.json", "what was there");
   for (const std::string bad : {"csv=no/such/directory.csv", "csv=."}) {

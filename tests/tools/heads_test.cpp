@@ -1,5 +1,6 @@
-// Several heads from the command line: each has the bits of a run alone, whichever worker has it;
-// their words are those of one, times the number of heads; files hold the heads first.
+// Tests several heads from the command line. Each head has the bits of a run alone, on whichever
+// worker. Their words are the words of one head times the number of heads. In files, the first
+// dimension is the heads.
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +34,7 @@ class Heads : public Cli {
   [[nodiscard]] Json json(const std::string& line) const {
     return Json::parse(data(line + " --format json"));
   }
-  // --out for all that the kernel returns, below a directory of its own.
+  // Returns --out flags for all results of the kernel, in a new directory.
   [[nodiscard]] std::string outputs(const TestedKernel& kernel, const std::string& where) const {
     std::filesystem::create_directory(directory_ / where);
     std::string flags;
@@ -64,8 +65,8 @@ Index io(const Json& counts) {
   return counts["reads"].get<Index>() + counts["writes"].get<Index>();
 }
 
-// Counted is the formula, phase by phase, and H times one head, with the peak of one; the busiest
-// worker has ceil(H / threads) heads.
+// The counts equal the formula in each phase, and H times one head. The peak equals the peak of one
+// head. The busiest worker has ceil(H / threads) heads.
 TEST_F(Heads, WordsAreThoseOfOneHeadTimesHeads) {
   for (const TestedKernel& kernel : some_tested_kernels()) {
     const Json one = json("count " + problem(kernel));
@@ -78,7 +79,7 @@ TEST_F(Heads, WordsAreThoseOfOneHeadTimesHeads) {
       const std::string line =
           fmt::format("{} --heads {} --threads {}", problem(kernel), heads, threads);
       SCOPED_TRACE(line);
-      const bool whole = heads > 1 || threads == 1;  // else the one is split
+      const bool whole = heads > 1 || threads == 1;  // else the one head is split
       const Json run = json("run " + line);
       const Json count = json("count " + line);
       for (const Json& document : {run, count}) {
@@ -109,7 +110,7 @@ TEST_F(Heads, WordsAreThoseOfOneHeadTimesHeads) {
             EXPECT_EQ(total["largest_worker"]["io"], ceil_div(heads, threads) * io(one["total"]));
           }
         }
-        // O and L are made for each head, on one thread.
+        // O and L are computed for each head, on one thread.
         ASSERT_EQ(document.contains("forward"), one.contains("forward"));
         if (one.contains("forward")) {
           EXPECT_EQ(io(document["forward"]["total"]), heads * io(one["forward"]["total"]));
@@ -123,8 +124,8 @@ TEST_F(Heads, WordsAreThoseOfOneHeadTimesHeads) {
   }
 }
 
-// Head h of seed s is the one problem of seed s + h, in every kernel, for any number of workers,
-// idle ones among them.
+// Head h of seed s equals the single problem of seed s + h, in every kernel, for any number of
+// workers, even if some are idle.
 TEST_F(Heads, EachIsWhatItIsAlone) {
   for (const TestedKernel& kernel : some_tested_kernels()) {
     const std::string run = "run " + problem(kernel);
@@ -157,7 +158,7 @@ TEST_F(Heads, SeedsGoOnBeyond64BitsFromZero) {
   EXPECT_TRUE(same_bits({both.begin() + 36, both.end()}, words("zero.npy")));
 }
 
-// Nothing says n, m, d and the heads but the files; of every form.
+// The files alone define n, m, d and the number of heads, in every file format.
 TEST_F(Heads, FromFilesOfEveryForm) {
   constexpr Index kCount = 3;
   for (const TestedKernel& kernel : some_tested_kernels()) {
@@ -209,7 +210,7 @@ TEST_F(Heads, FromFilesOfEveryForm) {
   }
 }
 
-// Files hold heads exactly where their number was said, be it one.
+// Files have the dimension of heads exactly if the number of heads was stated, even if it is 1.
 TEST_F(Heads, OneHeadMayHaveADimensionToo) {
   const std::string run = "run backward/small --M 500 --out g=g.npy";
   const std::string sized = run + " --n 4 --m 5 --d 3";
@@ -237,8 +238,8 @@ TEST_F(Heads, TheTableSaysHowMany) {
   }
 }
 
-// What is said of all heads is said of the one with the largest part of what is allowed: found by
-// verifying each alone.
+// The verdict for all heads comes from the head with the largest share of its allowed error. The
+// test finds this head by verifying each alone.
 TEST_F(Heads, TheVerdictIsOfTheHeadWithTheLargestError) {
   std::set<Index> nearest_heads;
   for (const std::string kernel : {"forward/flash", "backward/large", "matmul/blocked"}) {
@@ -270,7 +271,7 @@ TEST_F(Heads, TheVerdictIsOfTheHeadWithTheLargestError) {
   EXPECT_GT(nearest_heads.size(), 1U);
 }
 
-// One head of three that cannot be verified (as in Command.AFailedVerification) is no success.
+// If one head of three cannot be verified (as in Command.AFailedVerification), the run fails.
 TEST_F(Heads, OneFailedVerificationFailsAll) {
   for (std::size_t bad = 0; bad < 3; ++bad) {
     Words32 large(3, 1);

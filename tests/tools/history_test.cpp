@@ -1,5 +1,5 @@
-// redblue history: a baseline's versions in a repository of git that each test makes, and what of
-// them is drawn, told or refused.
+// Tests `redblue history` on git repositories that each test makes: the versions of a baseline, and
+// how they are drawn, reported or refused.
 
 #include <filesystem>
 #include <functional>
@@ -19,7 +19,7 @@ namespace {
 
 using Ordered = nlohmann::ordered_json;
 
-// A commit for each call of commit(), on days one after another.
+// Makes a repository with one commit for each call of commit(), on consecutive days.
 class HistoryOfABaseline : public Cli {
  protected:
   void SetUp() override {
@@ -61,7 +61,7 @@ class HistoryOfABaseline : public Cli {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out.substr(0, outcome.out.find('\n'));
   }
-  // Returns the hash.
+  // Commits all files and returns the hash.
   std::string commit(const std::string& subject) {
     git({"add", "-A"});
     ++commits_;
@@ -73,7 +73,7 @@ class HistoryOfABaseline : public Cli {
     change(document["points"]);
     directory_.write("base.json", document.dump());
   }
-  // Moves `by` words more in a point.
+  // Changes a point by `by` words.
   void move(std::size_t point, Index by) const {
     edit([&](Ordered& points) {
       Ordered& reads = points[point]["total"]["reads"];
@@ -170,23 +170,23 @@ TEST_F(HistoryOfABaseline, OfChosenPointsMetricsAndCommits) {
     EXPECT_EQ(json["commits"][0]["commit"], second);
     EXPECT_EQ(json["commits"][1]["commit"], third);
   }
-  // A table of these says what the first one after it changed.
+  // A table from v1 on shows the change of the first later commit.
   EXPECT_NE(
       history("base.json --since v1 --metric " + phase + ":writes").out.find(third.substr(0, 7)),
       std::string::npos);
-  // In another directory, by another name of it.
+  // The baseline in another directory, and by another spelling of its path.
   std::filesystem::create_directories(directory_ / "sub");
   std::filesystem::copy(directory_ / "base.json", directory_ / "sub/base.json");
   commit("Four");
   EXPECT_EQ(history_json("sub/base.json")["commits"].size(), 1U);
   EXPECT_EQ(history_json("./sub/../base.json")["commits"].size(), 3U);
-  // A name is no pattern.
+  // A file name is not a pattern.
   std::filesystem::copy(directory_ / "base.json", directory_ / "[b]ase.json");
   commit("Five");
   EXPECT_EQ(history_json("[b]ase.json")["commits"].size(), 1U);
 }
 
-// What came by a merge is one commit, whatever it was before.
+// A merge counts as one commit, even if the merged branch had several.
 TEST_F(HistoryOfABaseline, FollowsTheFirstParent) {
   commit("One");
   git({"checkout", "-q", "-b", "side"});
@@ -270,7 +270,8 @@ TEST_F(HistoryOfABaseline, IsRefusedWhereThereIsNone) {
   refused("base.json", 1, "'base.json' is in no repository of git: fatal: not a git repository");
 }
 
-// One line a point that changed, marks and reasons of what was accepted; absolute of one point.
+// A picture has one line for each changed point, with marks and reasons of accepted changes. A
+// picture of a single point shows absolute words.
 TEST_F(HistoryPictures, AreDrawn) {
   commit("One");
   move(0, 50);

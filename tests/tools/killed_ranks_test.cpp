@@ -1,6 +1,6 @@
-// Ranks that are killed at any moment, all of them or one, and started again with the same command
-// line: they resume from their checkpoints, to the bits and the words of a run that nobody killed.
-// REDBLUE_KILLS=50 kills so many times.
+// Tests ranks that are killed at any moment, all of them or one, and started again with the same
+// command line. They resume from their checkpoints and reach the bits and the words of an
+// undisturbed run. REDBLUE_KILLS=50 kills 50 times.
 
 #include <algorithm>
 #include <atomic>
@@ -29,7 +29,7 @@ int kills() {
   return asked == nullptr ? 6 : std::stoi(asked);
 }
 
-// Many units, and many checkpoints.
+// Jobs with many units of work and many checkpoints.
 constexpr const char* kJobs[][2] = {
     {"run backward/rows --n 900 --m 700 --d 12 --M 2048 --grid 2x2:3 --seed 5", "g"},
     {"run forward/rows --n 1500 --m 900 --d 12 --M 2048 --grid 2x2:4", "O"},
@@ -38,7 +38,7 @@ constexpr const char* kJobs[][2] = {
 
 class KilledRanks : public Cli {
  protected:
-  // The words of all ranks on each boundary, without times.
+  // Returns the words of all ranks on each boundary, without times.
   static Json words(const Json& report) {
     Json all = {{"total", without_times(report["total"])}, {"path", report["path"]}};
     for (Json rank : report["ranks"]) {
@@ -70,9 +70,9 @@ class KilledRanks : public Cli {
     return mpi_job({{ranks, its}}, directory_.path());
   }
 
-  // Runs it, and kills so many seconds after it began, or after a file was there: all its
-  // processes, or one rank of a job. Where a rank ends while MPI begins, mpirun itself may wait for
-  // ever: one rank is killed after that.
+  // Runs the process and kills all its processes, or one rank of a job. It kills `seconds` after
+  // the start, or after the file `after` appears. A rank that ends while MPI starts can make mpirun
+  // wait for ever, so a single rank is killed later than that.
   [[nodiscard]] Outcome killed(const Process& process, double seconds, bool one,
                                const std::string& after = "") {
     Outcome outcome;
@@ -121,18 +121,18 @@ class KilledRanks : public Cli {
     int times = 0, resumed = 0, ended = 0;
     Index most_at = 0;
     while (times < kills() && !HasFailure()) {
-      // Killed several times before it may end.
+      // The run is killed several times before it may end.
       std::filesystem::remove(directory_ / "resumed.npy");
       const int in_a_row = 1 + static_cast<int>(random_() % 3);
       for (int k = 0; k < in_a_row; ++k) {
-        // The first in a row early in the work, however long the start takes.
+        // The first kill of a series comes early in the work, however long the start takes.
         const double share = std::uniform_real_distribution<>(0.05, 0.9)(random_);
         const Outcome outcome =
             killed(process_of(line, mpi, ranks), k == 0 ? 0.02 * share : whole * share,
                    mpi && k % 2 == 0, k == 0 ? "st/rank-3/redblue.checkpoint" : "");
         ++times;
         EXPECT_EQ(left_running_in(directory_.path()), std::vector<int>());
-        // An output is there whole or not at all, however late the kill was.
+        // An output is there completely or not at all, however late the kill was.
         if (std::filesystem::exists(directory_ / "resumed.npy")) {
           EXPECT_EQ(bytes("resumed.npy"), bytes("whole.npy"));
           ++ended;
@@ -179,7 +179,8 @@ TEST_F(KilledRanks, OfMpirunResume) {
   }
 }
 
-// What is no longer the same, or was changed, is one line, and nothing is lost.
+// If the command line differs from the interrupted one, the run is refused with one line, and no
+// checkpoint is lost.
 class RanksWithCheckpoints : public KilledRanks {
  protected:
   void leave_checkpoints() {
@@ -214,7 +215,7 @@ TEST_F(RanksWithCheckpoints, GoOnWithTheSameRunAlone) {
       std::regex("\nresumed: all ranks together had done [0-9,]+ row blocks?, counted")));
 }
 
-// Each rank as it was at any of three moments, of which the first is before it began.
+// Each rank is as it was at any of three moments. The first moment is before the rank began.
 TEST_F(RanksWithCheckpoints, MayBeAnyStepsApart) {
   leave_checkpoints();
   if (HasFatalFailure()) {
@@ -229,7 +230,7 @@ TEST_F(RanksWithCheckpoints, MayBeAnyStepsApart) {
     std::filesystem::remove_all(st);
     std::filesystem::copy(directory_ / "early", st, copy_all);
     static_cast<void>(killed(process(line_), whole * (1 - 0.08 * tries), false));
-    // A run that is about to end removes the folders of its ranks one after the other.
+    // A run that is about to end removes the folders of its ranks one by one.
     int left = 0;
     for (int rank = 0; rank < 4; ++rank) {
       left += std::filesystem::exists(st / fmt::format("rank-{}/redblue.checkpoint", rank)) ? 1 : 0;
@@ -291,7 +292,7 @@ TEST_F(RanksWithCheckpoints, FindDamage) {
     text[text.size() / 2] = text[text.size() / 2] == '1' ? '2' : '1';
     changed(checkpoint, text);
   }
-  // A rank whose folder is gone begins anew, and the others go on.
+  // A rank that lost its folder starts again, and the other ranks resume.
   std::filesystem::remove_all(directory_ / "st/rank-2");
   const Json found = json(line_ + " --out O=resumed.npy");
   const Json whole = json(problem_ + " --out O=whole.npy");
@@ -304,7 +305,7 @@ TEST_F(RanksWithCheckpoints, RefuseWhatTheirStoreHasNot) {
   const std::string problem = "run forward/rows --n 60 --d 4 --M 900 --grid 2x2 --store file:st";
   expect_refused(process(problem + " --resume --keep"), 2, "leave --keep");
   expect_refused(process(problem + " --resume --engine threads"), 2, "leave --engine");
-  // Homes on disk are in the same folders.
+  // Homes on disk (the slow memories of ranks) use the same folders.
   directory_.write("st/rank-2/redblue.checkpoint", "of an earlier run");
   expect_refused(
       process(problem), 2,

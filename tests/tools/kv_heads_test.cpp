@@ -1,5 +1,5 @@
-// --kv-heads of count, run, plan and bounds, and kv_heads of suites: what they say, and that no bit
-// of a result depends on the number of threads.
+// Tests `--kv-heads` of count, run, plan and bounds, and `kv_heads` of suites. No bit of a result
+// depends on the number of threads.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ class KvHeadsOption : public Cli {
 
 constexpr const char* kSize = " --n 29 --m 23 --d 6 --M 1500";
 
-// As many heads of keys as of queries are what heads alone are.
+// As many key heads as query heads equals the option `--heads` alone.
 TEST_F(KvHeadsOption, AsManyAsHeadsIsNothingNew) {
   for (const Kernel& kernel : kernels()) {
     if (inputs_of(kernel.pass) == Inputs::weighted) {
@@ -63,8 +63,8 @@ TEST_F(KvHeadsOption, SaysTheHeadsOfBoth) {
   }
 }
 
-// Where keys pass from row block to row block, and n queries are many, G heads that share keys read
-// fewer words of them; never more words than heads apart with the same blocks.
+// If row blocks stream the keys and n is large, G query heads that share keys read fewer words of
+// them. They never move more words than separate heads with the same blocks.
 TEST_F(KvHeadsOption, KeysPassForAllThatShareThem) {
   for (const std::string pass : {"attention", "gradients"}) {
     const std::string size = " --n 512 --d 32 --M 8K --heads 8 --objective words";
@@ -78,7 +78,7 @@ TEST_F(KvHeadsOption, KeysPassForAllThatShareThem) {
   }
 }
 
-// Heads of keys are given to the workers whole; the rows of one are split.
+// Workers get whole key heads. The rows of a single key head are split.
 TEST_F(KvHeadsOption, EqualBitsForAnyNumberOfThreads) {
   for (const std::string kernel :
        {"attention/rows", "gradients/rows-keys", "gradients/rows-keys-onepass"}) {
@@ -108,7 +108,7 @@ TEST_F(KvHeadsOption, EqualBitsForAnyNumberOfThreads) {
   }
 }
 
-// Plans and bounds are of all heads together, as counts are.
+// Plans and bounds, like counts, cover all heads together.
 TEST_F(KvHeadsOption, IsPlannedAndBounded) {
   for (const std::string mask : {"full", "causal"}) {
     for (const std::string pass : {"attention", "gradients"}) {
@@ -149,7 +149,7 @@ TEST_F(KvHeadsOption, IsPlannedAndBounded) {
       EXPECT_EQ(nest["heads"], 4);
     }
   }
-  // Heads that share nothing are as many problems.
+  // Heads without shared keys are separate problems.
   const std::string size = " --n 200 --d 16 --M 4K";
   const Json one = json("bounds" + size);
   const Json five = json("bounds --heads 5" + size);

@@ -1,4 +1,5 @@
-// redblue plan, bounds and count with several levels of fast memory, and what their words cost.
+// Tests `redblue plan`, `bounds` and `count` with several levels of fast memory and with costs of
+// words.
 
 #include <algorithm>
 #include <string>
@@ -17,14 +18,15 @@ namespace {
 
 class LevelPlans : public Cli {
  protected:
-  // Of a listed kernel and the one before it: the words that count says at each level.
+  // Returns the words at each level that `count` reports for a listed kernel and its forward pass.
   [[nodiscard]] std::vector<Index> counted(const Json& choice, const std::string& size) const {
     std::vector<Index> words;
     for (const Json& name : {choice["kernel"], choice["forward"]}) {
       if (name.is_null()) {
         continue;
       }
-      // Of the kernel alone: a forward pass that count adds is of `forward` there.
+      // These are the words of the kernel alone. A forward pass that `count` adds is under
+      // `forward`.
       const Json count =
           json(fmt::format("count {} {} --objective words", name.get<std::string>(), size));
       words.resize(count["levels"].size());
@@ -85,7 +87,7 @@ TEST_F(LevelPlans, ListWhatCountSays) {
   }
 }
 
-// auto runs the first kernel of the plan, whatever words cost.
+// `auto` runs the first kernel of the plan, for any costs of words.
 TEST_F(LevelPlans, AutoRunsTheFirst) {
   for (const std::string costs : {"", " --word-costs 1,1", " --word-costs 1,1000"}) {
     const std::string size = "--n 90 --m 70 --d 6 --M 500,3K" + costs;
@@ -138,7 +140,7 @@ TEST_F(LevelPlans, TableAndCsv) {
   EXPECT_EQ(k, rows.size());
 }
 
-// The bounds of each level are those of one level of its M.
+// The bounds of each level equal the bounds of a machine with that level's M alone.
 TEST_F(LevelPlans, BoundsOfEachM) {
   for (const std::string problem : {"backward", "forward", "gradients", "product"}) {
     const std::string line = "bounds --n 300 --d 16 --problem " + problem + " --M ";
@@ -202,7 +204,7 @@ TEST_F(LevelPlans, WordCostsAreRefused) {
                  "--word-costs '1,2': --cache asks about one level of fast memory");
 }
 
-// Without a calibration no time of words is known.
+// Without a calibration, the time of a word is unknown.
 TEST_F(LevelPlans, LeastTimeSaysWhatIsNotTimed) {
   const std::string line =
       "XDG_CACHE_HOME=/none plan --n 300 --d 16 --M 1K,8K --given nothing --objective time";

@@ -1,5 +1,5 @@
-// Several levels of fast memory in suites: sweeps, baselines, reports, pictures and traces hold the
-// words of each level that `redblue count` and `run` print for the same point.
+// Tests several levels of fast memory in suites. Sweeps, baselines, reports, pictures and traces
+// hold the words of each level that `redblue count` and `run` print for the same point.
 
 #include <algorithm>
 #include <filesystem>
@@ -40,14 +40,16 @@ class LevelsOfSuites : public Cli {
   }
 };
 
-// Points of one, two and three levels, some equal, and of kernels that auto chooses.
+// Points with one, two and three levels, some of them equal, and points of kernels that auto
+// chooses.
 constexpr const char* kPoints = R"(
     {"kernel": "forward/rows", "n": 40, "m": 31, "d": 6, "M": ["400,2K", "2K", "300,1K,4K"]},
     {"kernel": "backward/rows", "n": 40, "m": 31, "d": 6, "M": "500,2K", "given": ["OL", "nothing"]},
     {"kernel": ["backward/auto", "attention/auto"], "n": 40, "m": 31, "d": 6, "M": "1K,2K"},
     {"kernel": "attention/rows", "n": 40, "m": 31, "d": 6, "mask": "causal", "M": "2K,2K"})";
 
-// What `redblue count` says of the point of a sweep, with its forward pass where it counts.
+// Returns the arguments of `redblue count` for a point of a sweep. They ask for its forward pass if
+// the point counts it.
 std::string arguments_of(const Json& point) {
   const Json& arguments = point["arguments"];
   std::string levels;
@@ -68,7 +70,8 @@ std::map<std::string, Json> by_path(const Json& phases, const std::string& prefi
   return found;
 }
 
-// Every level of every phase has the words and the peak of `count`, and of `run` where it ran.
+// Every level of every phase has the words and the peak of `count`, and of `run` if the point was
+// run.
 TEST_F(LevelsOfSuites, HaveTheWordsOfCount) {
   for (const std::string how : {"count", "run"}) {
     SCOPED_TRACE(how);
@@ -122,7 +125,8 @@ TEST_F(LevelsOfSuites, HaveTheWordsOfCount) {
   }
 }
 
-// A row of CSV for each phase of each level, with its number; M is the outermost.
+// The CSV has a row for each phase of each level, with the number of the level. M is the outermost
+// level.
 TEST_F(LevelsOfSuites, AreRowsOfCsv) {
   write_suite(kPoints);
   done("sweep suite.json -o out");
@@ -151,13 +155,13 @@ TEST_F(LevelsOfSuites, AreRowsOfCsv) {
   }
   EXPECT_EQ(row, rows.size());
   EXPECT_FALSE(rows.front().contains("inner"));
-  // Without levels there are no such columns.
+  // A sweep without levels has no such columns.
   write_suite(R"({"kernel": "forward/rows", "n": 40, "d": 6, "M": "2K"})");
   done("sweep suite.json -o one");
   EXPECT_FALSE(parse_csv(read("one/sweep.csv")).front().contains("level"));
 }
 
-// "inner" beside M lists the levels below it, as an element of M does.
+// The member "inner" lists the levels below M, as an element of M can do.
 TEST_F(LevelsOfSuites, AreBesideARangeToo) {
   const auto points = [&](const std::string& levels) {
     write_suite(R"({"kernel": "forward/rows", "n": 40, "d": 6, )" + levels + "}");
@@ -189,7 +193,7 @@ TEST_F(LevelsOfSuites, AreRefusedWhereTheyAreNone) {
           ": M 2048,1024: level 1 has 2048 words");
   refused(entry(R"("M": "1K,2K")", "backward/small"),
           ", M: backward/small has one level of fast memory; .*forward/rows, .* have several");
-  // Of a pattern those that have one are left out.
+  // A pattern leaves out kernels that have only one level.
   write_suite(entry(R"("M": "1K,2K")", "forward/*"));
   const Outcome outcome = redblue("record suite.json -o base.json");
   EXPECT_EQ(outcome.code, 0);
@@ -197,8 +201,9 @@ TEST_F(LevelsOfSuites, AreRefusedWhereTheyAreNone) {
       << outcome.err;
 }
 
-// A word more or fewer at level 1 alone fails the check, with the level and the phase; so does one
-// in its total. A tolerance of the phase hides it, and the change of the total with it.
+// One word more or fewer at level 1 alone fails the check, which names the level and the phase. A
+// difference in the total of the level fails it too. A tolerance for the phase hides its difference
+// and the change of the total that follows.
 TEST_F(LevelsOfSuites, AWordOfOneLevelIsADifference) {
   write_suite(kPoints, "run");
   done("record suite.json -o base.json");
@@ -228,7 +233,7 @@ TEST_F(LevelsOfSuites, AWordOfOneLevelIsADifference) {
       const std::vector<CsvRow> rows = parse_csv(redblue("check edited.json --format csv").out);
       ASSERT_EQ(rows.size(), 1U);
       EXPECT_EQ(rows[0].at("level"), std::to_string(level));
-      // In the total as well, which the hidden change of the phase explains.
+      // The total changes as well. The hidden change of the phase explains it.
       auto& total = edited["points"][2]["inner"][level - 1]["total"]["reads"];
       total = total.get<Index>() + change;
       directory_.write("edited.json", edited.dump());
@@ -237,7 +242,7 @@ TEST_F(LevelsOfSuites, AWordOfOneLevelIsADifference) {
       EXPECT_EQ(redblue("check edited.json --tolerance S:reads=1").code, 3);
     }
   }
-  // A level that a baseline does not have is no agreement.
+  // A baseline without a level of the point does not agree.
   auto edited = baseline;
   edited["points"][0].erase("inner");
   directory_.write("edited.json", edited.dump());
@@ -246,7 +251,8 @@ TEST_F(LevelsOfSuites, AWordOfOneLevelIsADifference) {
   EXPECT_NE(outcome.out.find("level 1, core"), std::string::npos) << outcome.out;
 }
 
-// Parts with levels make the whole, byte for byte, and two that differ at level 1 are refused.
+// Parts with levels merge into the whole sweep, byte for byte. Two parts that differ at level 1 are
+// refused.
 TEST_F(LevelsOfSuites, PartsAreTheWhole) {
   write_suite(kPoints);
   done("sweep suite.json -o whole --jobs 1");
@@ -274,7 +280,7 @@ TEST_F(LevelsOfSuites, PartsAreTheWhole) {
                  "part.1 and other differ at [a-z]+/rows.*: level 1, core reads");
 }
 
-// Levels go on where a sweep was ended.
+// A sweep that continues after an interruption keeps the levels.
 TEST_F(LevelsOfSuites, AreKept) {
   write_suite(kPoints);
   done("sweep suite.json -o whole --jobs 1");
@@ -318,7 +324,7 @@ TEST_F(LevelsOfSuites, AreInAReport) {
   EXPECT_NE(read("page.html").find("level 1, core: "), std::string::npos);
 }
 
-// The blocks of code in the section of docs/gate.md.
+// Returns the code blocks of the section on levels in docs/gate.md.
 std::vector<std::string> blocks_of_the_page() {
   const std::string page =
       content_of(std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs" / "gate.md");
@@ -334,7 +340,8 @@ std::vector<std::string> blocks_of_the_page() {
   return blocks;
 }
 
-// What the page shows is what `check` prints of its suite where level 1 reads 256 words more.
+// The page shows the output of `check` for its suite, after level 1 reads 256 words more than the
+// baseline.
 TEST_F(LevelsOfSuites, Documentation) {
   const std::vector<std::string> blocks = blocks_of_the_page();
   ASSERT_EQ(blocks.size(), 2U);
@@ -352,7 +359,7 @@ TEST_F(LevelsOfSuites, Documentation) {
 
 using LevelsOfSuitesPictures = LevelsOfSuites;
 
-// A curve for each level and the bound; a page of such a sweep has the picture.
+// The picture has a curve for each level, and the bound. A report of such a sweep has the picture.
 TEST_F(LevelsOfSuitesPictures, AreDrawn) {
   write_suite(R"({"kernel": ["forward/rows", "backward/rows"], "n": 128, "d": 8,
                   "M": ["512,16K", "1K,16K", "2K,16K"]})");
@@ -383,8 +390,8 @@ TEST_F(LevelsOfSuitesPictures, AreDrawn) {
   expect_refused(process("plot levels one -o none.svg"), 2, "has no such points of several levels");
 }
 
-// A trace has a track and a counter for each level: its slices add up to the words that `run`
-// counts, its counter never passes M and reaches the peak, and ends empty.
+// A trace has a track and a counter for each level. The slices add up to the words that `run`
+// counts. The counter reaches the peak, never exceeds M, and ends at 0.
 TEST_F(LevelsOfSuites, AreTraced) {
   for (const std::string problem :
        {"forward/rows --n 40 --d 6 --M 400,2K", "backward/rows --n 30 --d 5 --M 300,1K,4K",

@@ -1,4 +1,4 @@
-// redblue count and run with several levels of fast memory.
+// Tests `redblue count` and `run` with several levels of fast memory.
 
 #include <algorithm>
 #include <string>
@@ -17,7 +17,7 @@ constexpr const char* kOfLevels = " --n 61 --m 43 --d 7 --M 300,900,4K";
 
 class LevelsCommand : public Cli {
  protected:
-  // What a level moves and holds, without its bound.
+  // Returns the words that each level moves and holds, without its bound.
   static Json words(const Json& report) {
     Json all = Json::array();
     for (const Json& level : report["levels"]) {
@@ -27,8 +27,9 @@ class LevelsCommand : public Cli {
   }
 };
 
-// Of each level the counted words are those of the formulas, phases add up to the total, and no
-// more than M words live; the last level is the machine, which is reported beside them, too.
+// At each level, the counted words equal the formulas, the phases add up to the total, and at most
+// M words live at the same time. The last level is the machine itself, which the report also has
+// outside the list of levels.
 TEST_F(LevelsCommand, MovesWhatCountSaysAtEachLevel) {
   for (const std::string kernel : kLeveled) {
     for (const char* const more : {"", " --threads 2", " --mask causal", " --objective time"}) {
@@ -60,7 +61,8 @@ TEST_F(LevelsCommand, MovesWhatCountSaysAtEachLevel) {
   }
 }
 
-// Each bound is that of one level of so many words, and the ratio is of the words of the level.
+// Each bound equals the bound of a one-level machine with the same M. The ratio is the words of the
+// level over that bound.
 TEST_F(LevelsCommand, HoldsEachLevelAgainstTheBoundOfItsOwnM) {
   const Json nested = json("count backward/rows-onepass --n 500 --d 16 --M 1K,8K");
   for (const Json& level : nested["levels"]) {
@@ -73,7 +75,7 @@ TEST_F(LevelsCommand, HoldsEachLevelAgainstTheBoundOfItsOwnM) {
   }
 }
 
-// Equal levels are one: each has the words of a machine of so many.
+// Equal levels act as one: each has the words of a one-level machine of this size.
 TEST_F(LevelsCommand, TakesEqualLevelsForOne) {
   const Json flat = json("count backward/columns --n 61 --d 7 --M 4K");
   const Json equal = json("count backward/columns --n 61 --d 7 --M 4K,4K,16KiB");
@@ -86,7 +88,8 @@ TEST_F(LevelsCommand, TakesEqualLevelsForOne) {
   EXPECT_EQ(equal["phases"], flat["phases"]);
 }
 
-// A disk is below: the same words at each level, and the same bits, as from main memory.
+// With slow memory on disk, each level moves the same words and the result has the same bits as
+// with main memory.
 TEST_F(LevelsCommand, HasADiskBelow) {
   const std::string run = "run backward/rows --n 300 --d 16 --M 1K,4K,16K --seed 3";
   const Json in_memory = json(run + " --out g=a.npy");
@@ -97,7 +100,8 @@ TEST_F(LevelsCommand, HasADiskBelow) {
             4 * on_disk["levels"].back()["total"]["reads"].get<Index>());
 }
 
-// auto takes the kernel with levels that moves the fewest words, each weighed by its level.
+// `auto` takes the kernel that moves the fewest words, weighted by level, among kernels that
+// support levels.
 TEST_F(LevelsCommand, ChoosesAmongKernelsWithLevels) {
   const std::string problem = " --n 500 --d 16 --M 1K,8K";
   const Json chosen = json("count backward/auto" + problem);

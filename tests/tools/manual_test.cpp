@@ -1,6 +1,6 @@
-// Manual pages and completions are made of the command's own options: every one that --help names
-// is in its page, and is offered where it may stand; man finds nothing to complain about; and bash
-// completes what a person types.
+// Tests manual pages and completions, which are made from the command's own options. Every option
+// of --help is in the page of its command and is offered where it may stand. man reports no
+// warning. bash and fish complete typed words.
 
 #include <algorithm>
 #include <filesystem>
@@ -27,10 +27,11 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// What --help says of a command, read apart from the code that makes pages.
+// The subcommands and options that --help names. The test reads them without the code that makes
+// the pages.
 struct Help {
   std::vector<std::string> subcommands;
-  std::vector<std::string> options;  // long names, -h too
+  std::vector<std::string> options;  // long names, and -h
 };
 
 class Manual : public Cli {
@@ -58,7 +59,7 @@ class Manual : public Cli {
     }
     return help;
   }
-  // All commands, with the subcommands of subcommands.
+  // Calls visit for all commands, and for their subcommands.
   void each_command(const std::function<void(const std::string&, const Help&)>& visit) const {
     const Help root = help_of("");
     ASSERT_GT(root.subcommands.size(), 20U);
@@ -71,7 +72,8 @@ class Manual : public Cli {
       }
     }
   }
-  // The words that are offered behind these, and which files.
+  // Returns the words that are offered after the given words. Its first line says which files are
+  // offered.
   [[nodiscard]] std::vector<std::string> offered(const std::string& words) const {
     std::vector<std::string> found = lines_of(data("completion words -- " + words));
     for (std::string& line : found) {
@@ -81,7 +83,7 @@ class Manual : public Cli {
   }
 };
 
-// A page says of each option its name, in the form in which troff prints it.
+// A page has the name of each option, in the form that troff prints.
 TEST_F(Manual, PagesHaveEveryOption) {
   int pages = 0;
   each_command([&](const std::string& command, const Help& help) {
@@ -118,8 +120,8 @@ TEST_F(Manual, AllPagesAsFiles) {
   EXPECT_EQ(found, expected);
 }
 
-// docs/commands has a page of each subcommand, which ends with its usage of today:
-// tools/docs/commands renews them.
+// docs/commands has a page for each subcommand, and each page ends with the current usage. The
+// script tools/docs/commands renews them.
 TEST_F(Manual, PagesOfTheProjectAreRenewed) {
   data("manual --format markdown --out pages");
   const std::filesystem::path docs = std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs/commands";
@@ -145,7 +147,7 @@ TEST_F(Manual, BadPagesAreRefused) {
   expect_refused(process("manual --out file/pages"), 1, "file/pages");
 }
 
-// man, with all warnings of groff, says nothing of any page.
+// man prints no warning for any page, with all warnings of groff on.
 TEST_F(Manual, PagesAreClean) {
   data("manual --out pages");
   for (const auto& entry : std::filesystem::directory_iterator(directory_ / "pages")) {
@@ -161,7 +163,7 @@ TEST_F(Manual, PagesAreClean) {
   }
 }
 
-// Behind each command are its subcommands, and its options once a dash is typed.
+// After each command its subcommands are offered, and its options after a typed dash.
 TEST_F(Manual, SubcommandsAndOptionsAreOffered) {
   each_command([&](const std::string& command, const Help& help) {
     SCOPED_TRACE(command);
@@ -192,10 +194,10 @@ TEST_F(Manual, WordsAndFilesAreOffered) {
   EXPECT_EQ(offered("store export ''"), Words{"directories"});
   EXPECT_EQ(offered("store export there ''"), Words{"behind-equals"});
   EXPECT_EQ(offered("sweep suite.json -o ''"), Words{"directories"});
-  EXPECT_EQ(offered("run backward/small ''"), Words{"none"});  // it has its kernel
+  EXPECT_EQ(offered("run backward/small ''"), Words{"none"});  // its kernel is there
   EXPECT_EQ(offered("run --verify ''"), offered("run ''"));    // a switch has no value
   EXPECT_EQ(offered("walk ''"), offered("''"));
-  EXPECT_EQ(offered("manual ''"), offered("''"));  // a page of each
+  EXPECT_EQ(offered("manual ''"), offered("''"));  // it has a page for each command
   const Words kernels_offered = offered("run ''");
   for (const Kernel& kernel : kernels()) {
     EXPECT_EQ(std::ranges::count(kernels_offered, kernel.name), 1) << kernel.name;
@@ -205,14 +207,14 @@ TEST_F(Manual, WordsAndFilesAreOffered) {
   EXPECT_EQ(offered("count --device ''").front(), "all");
 }
 
-// The words that an option names are those that it takes: each is accepted, or refused for another
-// reason than being unknown. Those of --format in each command, of others once.
+// Each word that an option offers is accepted, or refused for another reason than being unknown.
+// The words of --format are tried in each command, the words of other options once.
 TEST_F(Manual, WordsThatAreOfferedAreTaken) {
   std::set<std::string> tried;
   each_command([&](const std::string& command, const Help& help) {
     for (const std::string& option : help.options) {
       if (!help.subcommands.empty() || option == "--device" || option == "--kernel") {
-        continue;  // names of lists that other tests hold to what is taken
+        continue;  // names of lists, which other tests check
       }
       const std::vector<std::string> words = offered(command + " " + option + " ''");
       for (std::size_t k = 1; k < words.size(); ++k) {
@@ -221,7 +223,7 @@ TEST_F(Manual, WordsThatAreOfferedAreTaken) {
             !tried.insert(option == "--format" ? command + asked : asked).second) {
           continue;
         }
-        // A size that no command takes ends all that would take long.
+        // Every command refuses n = 0, so no trial takes long.
         const Outcome outcome =
             redblue(command + " " + asked + (command == "count" ? " --symbolic" : "") + " --n 0");
         EXPECT_EQ(outcome.err.find("'" + words[k] + "': expected"), std::string::npos)
@@ -232,7 +234,7 @@ TEST_F(Manual, WordsThatAreOfferedAreTaken) {
   EXPECT_GT(tried.size(), 70U);
 }
 
-// In bash itself, from the words that it has, which it cuts at = and :.
+// Completes in bash itself. bash cuts the words at = and :.
 TEST_F(Manual, BashCompletes) {
   directory_.write("Q of mine.npy", "");
   std::filesystem::create_directory(directory_ / "Queries");
@@ -264,7 +266,7 @@ TEST_F(Manual, BashCompletes) {
   EXPECT_EQ(completed("pebble ch"), Words{"check"});
 }
 
-// In fish, which hands the command line over whole.
+// Completes in fish, which passes the whole command line.
 TEST_F(Manual, FishCompletes) {
   directory_.write("Q of mine.npy", "");
   directory_.write("complete.fish", data("completion fish"));

@@ -1,5 +1,5 @@
-// --mask: the live pairs of a run, a count, a plan and bounds; what takes one, and what stays what
-// it was.
+// Tests --mask: the live pairs of a run, a count, a plan and bounds. Tests also which commands take
+// a mask, and which results a mask leaves unchanged.
 
 #include <algorithm>
 #include <string>
@@ -27,7 +27,8 @@ constexpr const char* kMasks[] = {"causal",
 
 class MaskOption : public Cli {};
 
-// Every kernel that takes masks: verified, the words of its formula; a mask of all pairs is none.
+// Tests every kernel that takes masks: its results are verified and its words equal its formula. A
+// mask of all pairs equals no mask.
 TEST_F(MaskOption, EveryKernelUnderIt) {
   for (const TestedKernel& kernel : some_tested_kernels()) {
     if (!kernel.kernel->takes_masks) {
@@ -60,7 +61,7 @@ TEST_F(MaskOption, EveryKernelUnderIt) {
   }
 }
 
-// causal & (prefix:5 | window:-1,1): of 6 queries and 4 keys, query i beside key i - 2.
+// With 6 queries and 4 keys, the diagonal aligns query i with key i - 2.
 TEST_F(MaskOption, SaysWhatLives) {
   const std::string line = "count attention/rows --n 6 --m 4 --d 2 --M 900 --mask ";
   EXPECT_EQ(json(line + "causal")["mask"],
@@ -75,7 +76,7 @@ TEST_F(MaskOption, SaysWhatLives) {
   EXPECT_EQ(json("count attention/rows --n 6 --m 4 --d 2 --M 900 --mask causal")["pairs"], 10);
 }
 
-// Equal bits for any number of threads, and of heads as of each alone.
+// The results have the same bits for any number of threads. Several heads are verified, too.
 TEST_F(MaskOption, TakesThreadsAndHeads) {
   for (const std::string kernel : {"attention/rows", "forward/rows", "backward/rows-onepass"}) {
     const std::string out = kernel.starts_with("backward") ? "g" : "O";
@@ -91,8 +92,8 @@ TEST_F(MaskOption, TakesThreadsAndHeads) {
   }
 }
 
-// The first choice under a mask, its plan on request, and bounds without what the paper says of all
-// pairs.
+// `plan` has a first choice under a mask, and prints its loops on request. `bounds` leaves out the
+// paper's statements, because they are for all pairs.
 TEST_F(MaskOption, IsPlannedAndBounded) {
   const std::string size = " --n 4096 --d 64 --M 16K --mask causal";
   for (const std::string pass : {"forward", "backward", "attention", "gradients", "layer"}) {
@@ -114,12 +115,12 @@ TEST_F(MaskOption, IsPlannedAndBounded) {
     }
     EXPECT_EQ(moved, plan["plan"]["words"]);
   }
-  // Ten million queries: sums over groups, and not a walk.
+  // Ten million queries: the planner sums over groups of rows instead of visiting each row.
   const Outcome large = redblue("plan --n 10000000 --d 64 --M 64K --mask causal");
   EXPECT_EQ(large.code, 0) << large.err;
 }
 
-// O and L in a store are of all pairs: under a mask they are made anew, and do not stay.
+// O and L in a store belong to all pairs. Under a mask they are computed again and not stored.
 TEST_F(MaskOption, InAStore) {
   const std::string size = " --n 21 --m 17 --d 8 --M 900 --store file:st";
   EXPECT_EQ(redblue("store generate st Q K V dO --n 21 --m 17 --d 8").code, 0);
@@ -132,8 +133,8 @@ TEST_F(MaskOption, InAStore) {
   EXPECT_FALSE(json("run gradients/rows-keys --verify --mask full" + size).contains("forward"));
 }
 
-// O and L of a mask are given back as files: L is -inf where a query meets no key, and nowhere
-// else.
+// A run can take O and L from the files of a run with the same mask. L is -inf exactly for queries
+// that meet no key.
 TEST_F(MaskOption, TakesWhatItReturned) {
   const std::string size = " --n 20 --m 12 --d 4 --M 900 --mask ";
   const Json made = json("run attention/rows --out O=o.npy --out L=l.npy" + size + "causal");
@@ -151,7 +152,7 @@ TEST_F(MaskOption, TakesWhatItReturned) {
       "l.npy: -inf at row 0");
 }
 
-// A suite's points may have masks; kernels without are left out where a pattern names several.
+// Points of a suite may have masks. A pattern of names leaves out kernels without masks.
 TEST_F(MaskOption, InASuite) {
   directory_.write("suite.json", R"({"how": "run", "points": [
     {"kernel": "attention/*", "n": 40, "d": 8, "M": [1000], "mask": ["causal", "window:5,0"]}]})");
@@ -183,7 +184,7 @@ class MaskOfFiles : public Cli {
   void offsets(const std::string& name, const std::vector<Index>& numbers) {
     directory_.write(name, npy_integers(numbers));
   }
-  // 6 x 8: the same pairs as the layout of blocks 2 x 4 with marks 01, 00, 11.
+  // Writes a 6 x 8 pattern with the same pairs as the layout of 2 x 4 blocks with marks 01, 00, 11.
   void pattern(const std::string& name, Index last = 7) {
     const std::vector<Index> half = {4, 5, 6, last};
     std::vector<Index> columns = half;
@@ -202,8 +203,9 @@ class MaskOfFiles : public Cli {
   }
 };
 
-// The same pairs by other names: equal words of values, and fingerprints, in every kernel; and in
-// each form the words that say which pairs these are, of a run those of its formula.
+// Different files can describe the same pairs. Then every kernel has the same fingerprint and reads
+// the same words of values. The index words depend on the form of the file, and a run counts what
+// its formula says.
 TEST_F(MaskOfFiles, AreThePairsThatTheySay) {
   layout("blocks.npy", 3, 2, "010011");
   layout("pairs.npy", 6, 8, "000011110000111100000000000000001111111111111111");
@@ -227,7 +229,7 @@ TEST_F(MaskOfFiles, AreThePairsThatTheySay) {
           "(blocks:blocks.npy|pattern:a.npz)&full", "pattern:\"odd|&:).npz\""}) {
       const Json other = json("run " + kernel.name + line + mask);
       EXPECT_EQ(other["mask"]["fingerprint"], blocks["mask"]["fingerprint"]) << mask;
-      if (other["blocks"] == blocks["blocks"]) {  // indices may make others of fewer words
+      if (other["blocks"] == blocks["blocks"]) {  // index words can change the planned blocks
         for (const char* counted : {"writes", "flops", "elementwise"}) {
           EXPECT_EQ(other["total"][counted], blocks["total"][counted]) << mask << ", " << counted;
         }
@@ -245,7 +247,8 @@ TEST_F(MaskOfFiles, AreThePairsThatTheySay) {
   }
 }
 
-// Four live queries, of block rows with 1 and 2 blocks; 24 pairs of 8 keys, each met by a bit word.
+// The block mask has four live queries, in block rows with 1 and 2 blocks. The pattern has 24 pairs
+// and 8 keys, and each key has a word of bits for the rows that meet it.
 TEST_F(MaskOfFiles, IndexWords) {
   layout("blocks.npy", 3, 2, "010011");
   pattern("a.npz");
@@ -271,7 +274,8 @@ TEST_F(MaskOfFiles, IndexWords) {
   EXPECT_EQ(json(line + "causal")["total"]["index_reads"], 0);
 }
 
-// Documents are boxes along the diagonal; causal within them is causal of all where n = m.
+// Documents are boxes along the diagonal. Causal within documents equals causal over all pairs
+// inside the boxes if n = m.
 TEST_F(MaskOfFiles, DocumentsAreBoxes) {
   offsets("d.npy", {0, 4, 8, 12});
   layout("d3.npy", 3, 3, "100010001");
@@ -293,8 +297,8 @@ TEST_F(MaskOfFiles, DocumentsAreBoxes) {
                  "d.npy: offsets from 0 to 12; expected from 0 to 6");
 }
 
-// An index has four bytes: two words of two bytes, in M and on its way. Other words are as many as
-// they were; with sums of four bytes too a run counts what the formulas say.
+// An index has four bytes: with words of two bytes it counts as two words, in M and in every move.
+// The words of values stay the same. With four-byte sums, a run still counts what its formulas say.
 TEST_F(MaskOfFiles, HaveIndicesOfTwoWords) {
   layout("l.npy", 4, 4, "1100011000111001");
   const std::string line =
@@ -317,8 +321,8 @@ TEST_F(MaskOfFiles, HaveIndicesOfTwoWords) {
   EXPECT_EQ(run["total"]["writes"], run["formula"]["writes"]);
 }
 
-// Every fourth row of blocks meets the same keys. A plan puts them together, and what it counts,
-// runs and verifies is in that order; groups of one are rows in their own.
+// Every fourth block row meets the same keys. A plan puts such rows together, and counts, runs and
+// verifies in that order. Groups of one row keep the original order.
 TEST_F(MaskOfFiles, MayBeClustered) {
   std::string marks;
   for (int row = 0; row < 12; ++row) {
@@ -349,7 +353,7 @@ TEST_F(MaskOfFiles, MayBeClustered) {
                  "--blocks clustered: gradients/flash has v.Br, core.Br, core.Bc");
 }
 
-// Queries that meet far more keys than others stay, of a file or a formula.
+// Rows that meet far more keys than others stay resident, for masks from a file or a formula.
 TEST_F(MaskOfFiles, RowsStay) {
   const std::string line = " --n 96 --d 4 --M 600 --mask window:5,5|global:0-3";
   for (const std::string kernel :
@@ -394,7 +398,7 @@ TEST_F(MaskOfFiles, Refused) {
                  "a.npz: a matrix of 6 x 8; expected 8 x 8, n queries and m keys");
 }
 
-// Files are beside the suite, and beside its recording; one that has changed is a difference.
+// Names of files are relative to the suite, and to its recording. A changed file is a difference.
 TEST_F(MaskOfFiles, InASuite) {
   directory_.write("deep/suite.json", R"({"points": [
     {"kernel": "attention/rows", "n": 6, "m": 8, "d": 2, "M": 900, "mask": "pattern:a.npz"}]})");

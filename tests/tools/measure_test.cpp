@@ -1,5 +1,5 @@
-// redblue measure, from the outside: its documents key by key, the words of `redblue run`, and no
-// file left behind.
+// Tests `redblue measure` from the outside: its JSON key by key, the words of `redblue run`, and
+// that it leaves no file behind.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace {
 
 class Measure : public Cli {
  protected:
-  // The same words in the same phases as a run counts.
+  // Checks that the measurement has the words of the run in each phase.
   static void expect_words_of(const Json& run, const Json& measured) {
     std::map<std::string, Json> phases;
     for (const Json& phase : measured["phases"]) {
@@ -47,7 +47,7 @@ class ViaCallgrind : public Measure {
     }
   }
   [[nodiscard]] std::string measure(const std::string& problem) const {
-    // The instruction set of the tests may be one that valgrind has not.
+    // Unsets the instruction set of the tests, because valgrind may not support it.
     return kSixCores + "REDBLUE_SIMD= TMPDIR=" + (directory_ / "tmp").string() + " measure " +
            problem + " --via callgrind";
   }
@@ -111,8 +111,9 @@ TEST_F(ViaCallgrind, EveryKey) {
   expect_words_of(run["forward"], measured["forward"]);
 }
 
-// Two levels and the caches that they stand for, in one run: the words of each are those of a run,
-// and as many lines come in as the events say. The machine's level is what it is by itself.
+// Measures two levels and their caches in one run. Each level has the words of a run, and the lines
+// that enter its cache are the sum over phases. The outer level equals the measurement of the
+// machine.
 TEST_F(ViaCallgrind, EveryKeyOfTwoLevels) {
   const std::string problem = "backward/rows --n 48 --d 8 --M ";
   const Json measured = json(measure(problem + "L1*0.05,L2*0.01"));
@@ -145,7 +146,7 @@ TEST_F(ViaCallgrind, EveryKeyOfTwoLevels) {
     }
     EXPECT_EQ(part["levels"][1]["total"]["traffic"], part["total"]["traffic"]);
     EXPECT_EQ(part["levels"][1]["total"]["ratio"], part["total"]["ratio"]);
-    // A line that comes into L2 comes into L1, too.
+    // A line that enters L2 also enters L1.
     EXPECT_GE(part["levels"][0]["total"]["traffic"]["in"].get<Index>(),
               part["total"]["traffic"]["in"].get<Index>() / 2);
   };
@@ -153,8 +154,9 @@ TEST_F(ViaCallgrind, EveryKeyOfTwoLevels) {
   expect_levels(run["forward"], measured["forward"]);
 }
 
-// Caches of which a quarter each is planned move, with nobody telling them what to keep, the words
-// that the levels count, within a quarter: of blocks of several keys, which stay for all steps.
+// The plan uses a quarter of each cache, and the caches get no hints about what to keep. They still
+// move the words that the levels count, within 25%, for blocks of several keys that stay resident
+// in all steps.
 TEST_F(ViaCallgrind, CachesMoveAboutTheWordsOfTheirLevels) {
   Process command = process(
       "REDBLUE_SIMD= measure backward/rows --n 384 --d 64 --M L1*0.25,L2*0.25 "
@@ -172,7 +174,8 @@ TEST_F(ViaCallgrind, CachesMoveAboutTheWordsOfTheirLevels) {
   }
 }
 
-// Each level is the part of a cache, or in the smallest one that holds it outside the level before.
+// A level that is a part of a cache belongs to that cache. Any other level belongs to the smallest
+// cache that holds it, outside the cache of the level before.
 TEST_F(ViaCallgrind, TheCachesOfLevels) {
   const auto caches = [&](const std::string& sizes) {
     const Json levels = json(measure("forward/rows --n 16 --d 4 --M " + sizes))["levels"];
@@ -193,8 +196,8 @@ TEST_F(ViaCallgrind, RefusesLevelsWithoutCaches) {
   refused("--M L3*0.0001,L3*0.001", "--M: level 2 of M = [0-9]+ words has no cache");
 }
 
-// A product whose operands and result are all larger than the cache: what it reads comes in, what
-// it writes comes in and goes out, and the blocks that it works on take room besides.
+// All operands and the result of the product are larger than the cache. The words that it reads
+// enter the cache. The words that it writes enter and leave. The blocks in work take further room.
 TEST_F(ViaCallgrind, NoLessThanTheMatricesMoves) {
   const Json measured = json(measure("matmul/blocked --n 160 --m 160 --d 160 --M L1*0.5"));
   const Index matrix = 160 * 160;
@@ -203,7 +206,7 @@ TEST_F(ViaCallgrind, NoLessThanTheMatricesMoves) {
   EXPECT_LE(measured["total"]["ratio"].get<double>(), 10);
 }
 
-// The cache that holds M, where nothing else says which.
+// Without `--level`, the cache is the smallest that holds M.
 TEST_F(ViaCallgrind, TheLevelIsThatOfM) {
   const std::string problem = "matmul/blocked --n 16 --d 4 --M ";
   const auto level = [&](const std::string& rest) {
@@ -249,7 +252,7 @@ TEST_F(ViaCallgrind, TableAndCsvOfTwoLevels) {
         "lines in / counted"}) {
     EXPECT_NE(table.find(expected), std::string::npos) << expected << "\n" << table;
   }
-  std::map<std::string, Index> in;  // by level
+  std::map<std::string, Index> in;  // words in, by level
   for (const CsvRow& row : parse_csv(data(problem + " --format csv"))) {
     EXPECT_EQ(row.at("M_levels"), "614/3276");
     if (row.at("kernel") == "backward/rows") {
@@ -260,7 +263,7 @@ TEST_F(ViaCallgrind, TableAndCsvOfTwoLevels) {
   EXPECT_EQ(in, (std::map<std::string, Index>{{"1", 0}, {"2", 0}})) << "totals are sums";
 }
 
-// Whatever the problem is made of goes along: files, blocks, a seed.
+// All parts of the problem reach the simulated run: files, blocks, a seed.
 TEST_F(ViaCallgrind, TheSameProblem) {
   directory_.write("a.npy", npy_bytes(40, 8, std::vector<float>(320, 0.5)));
   const Json measured =
@@ -273,7 +276,7 @@ TEST_F(ViaCallgrind, TheSameProblem) {
   EXPECT_EQ(measured["operands"], run["operands"]);
 }
 
-// Two key blocks at a time: the simulated run holds and moves what a run does.
+// With a prefetch of two key blocks, the simulated run holds and moves the words of a run.
 TEST_F(ViaCallgrind, ThePrefetchGoesAlong) {
   const std::string problem = "backward/rows --n 64 --d 16 --M 4096";
   const Json run = json("run --objective words " + problem + " --prefetch 2");
@@ -281,10 +284,10 @@ TEST_F(ViaCallgrind, ThePrefetchGoesAlong) {
   expect_words_of(run, json(measure(problem + " --prefetch 2")));
 }
 
-// The run that is simulated has the vector instructions that were asked for; the words do not
-// depend on them, the lines may.
+// The simulated run uses the requested vector instructions. The words do not depend on them, but
+// the cache lines may.
 TEST_F(ViaCallgrind, InTheInstructionSetThatIsAskedFor) {
-  const std::string target = simd_targets().back();  // the one that every processor has
+  const std::string target = simd_targets().back();  // every processor has this one
   const std::string problem = "matmul/blocked --n 40 --m 24 --d 8 --M 999";
   const Json best = json(measure(problem));
   const Json asked = json(measure(problem + " --simd " + target));
@@ -300,7 +303,7 @@ TEST_F(ViaCallgrind, InTheInstructionSetThatIsAskedFor) {
   EXPECT_EQ(json(by_variable)["context"]["simd"], target);
 }
 
-// By software events, which most systems count for everybody.
+// Uses software events, which most systems count for every user.
 TEST_F(Measure, ViaPapi) {
   const std::string events = "PAPI_EVENTS=perf::PAGE-FAULTS,perf::TASK-CLOCK ";
   const std::string problem = "backward/large --n 48 --d 8 --M 999";
@@ -338,7 +341,8 @@ TEST_F(Measure, ViaPapi) {
   EXPECT_GE(std::stoll(rows.front().at("perf::TASK-CLOCK")), 0);
 }
 
-// With no events named: the caches', where the machine has counters for them that are believed.
+// Without named events, measure counts cache events, if the machine has counters for them that
+// passed the check.
 TEST_F(Measure, WithoutCountersTheReasonAndTheWayOut) {
   const Outcome outcome = redblue("measure backward/small --n 8 --d 4 --M 99");
   if (outcome.code == 0) {

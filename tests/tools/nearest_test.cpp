@@ -1,4 +1,4 @@
-// The names offered for an unknown one.
+// Tests the names that are offered for an unknown name.
 
 #include "runtime/text/nearest.hpp"
 
@@ -18,15 +18,16 @@ TEST(Nearest, FewestEditsFirst) {
   EXPECT_EQ(nearest("backward/smal", kSomeKernels)[0], "backward/small");
   EXPECT_EQ(nearest("bakcward/flsh", kSomeKernels)[0], "backward/flash");
   EXPECT_EQ(nearest("matmul", kSomeKernels)[0], "matmul/blocked");
-  // One letter to replace; two; three, and the rest farther.
+  // The distances are one replaced letter, then two, then three. Names that are farther are not
+  // offered.
   constexpr std::array<std::string_view, 4> known = {"cord", "word", "sard", "bbbbb"};
   EXPECT_EQ(nearest("wore", known), (Names{"word", "cord", "sard"}));
-  // Insertions and deletions cost one each: kitten -> sitting is 3, -> kit is 3, -> mitten is 1.
+  // An insertion or a deletion costs one: kitten -> sitting is 3, -> kit is 3, -> mitten is 1.
   constexpr std::array<std::string_view, 3> classic = {"sitting", "kit", "mitten"};
   EXPECT_EQ(nearest("kitten", classic), (Names{"mitten", "sitting", "kit"}));
 }
 
-// Only a slip: one letter of three.
+// Offers a name only for a slip: one letter in three.
 TEST(Nearest, OneThatIsNear) {
   constexpr std::array<std::string_view, 3> known = {"mask", "make", "M"};
   EXPECT_EQ(near("masks", known), "mask");

@@ -1,5 +1,5 @@
-// A user's kernels behind the command, in this process. The install test covers a project that
-// links it.
+// Tests a user's kernels behind the command, in this process. The install test covers a project
+// that links the library.
 
 #include "tools/gate/own_kernel.hpp"
 
@@ -30,7 +30,7 @@
 namespace redblue {
 namespace {
 
-// Row by row; with no name for what it does.
+// Copies row by row, outside any phase.
 void copy(Machine& machine, const Arguments& given) {
   SlowMatrix from("from", given["n"], given["m"]);
   SlowMatrix to("to", given["n"], given["m"]);
@@ -60,7 +60,7 @@ REDBLUE_KERNEL("copy/rows", copy_in_a_phase, "n", "m").formula(words).summary("r
 REDBLUE_KERNEL("copy/wrong", copy_in_a_phase, "n", "m").formula(a_word_more);
 REDBLUE_KERNEL("copy/plain", copy, "n", "m");
 
-// What a kernel may come to, whatever its sizes.
+// Kernels that fail in different ways, for any size.
 template <class Error>
 void fails(Machine&, const Arguments&) {
   throw Error("with these words");
@@ -74,14 +74,14 @@ REDBLUE_KERNEL("fails/large", fails<CountOverflow>, "n");
 REDBLUE_KERNEL("fails/shape", fails<ShapeMismatch>, "n");
 REDBLUE_KERNEL("fails/memory", takes_all_memory, "n");
 
-// Kernels that keep what should die with their machine.
+// Kernels that keep objects that must not outlive their machine.
 struct Kept {
   Tile tile;
   std::unique_ptr<Phase> phase;
   std::unique_ptr<Stream> stream;
 };
 Kept& kept() {
-  static Kept all;  // until the process ends, which it must survive
+  static Kept all;  // kept until the process ends, which must not crash
   return all;
 }
 void keeps_a_tile(Machine& machine, const Arguments&) {
@@ -105,7 +105,7 @@ REDBLUE_KERNEL("keeps/tile-and-fails", keeps_a_tile_and_fails, "n");
 REDBLUE_KERNEL("keeps/phase", keeps_a_phase, "n");
 REDBLUE_KERNEL("keeps/stream", keeps_a_stream, "n");
 
-// What no kernel should do.
+// Kernels with faults that end the process or throw a wrong type.
 void crashes(Machine&, const Arguments&) {
   ::raise(SIGSEGV);
 }
@@ -189,8 +189,8 @@ TEST(OwnKernels, RunAndCountSayTheSame) {
   EXPECT_EQ(Json::parse(own("run copy/plain --n 4 --m 3 --M 1KiB --format json").out)["M"], 256);
 }
 
-// A formula need not know M. What it says is told all the same, with what is wrong: of a row of 3
-// words none fits in M = 2.
+// A formula need not know M. Its counts are printed even if it does not fit, together with the
+// reason: a row of 3 words does not fit in M = 2.
 TEST(OwnKernels, CountSaysWhatDoesNotFit) {
   for (const std::string format : {"table", "json", "csv"}) {
     const std::string line = "count copy/rows --n 4 --m 3 --format " + format;
@@ -211,7 +211,8 @@ TEST(OwnKernels, CountSaysWhatDoesNotFit) {
   }
 }
 
-// So do recordings, counted or run, and a check of a point that no longer fits.
+// Recordings also say what does not fit, whether counted or run. So does a check of a point that no
+// longer fits.
 TEST(OwnKernels, RecordingsSayWhatDoesNotFit) {
   const TemporaryDirectory directory;
   const auto path = [&](const std::string& name) { return (directory / name).string(); };
@@ -224,7 +225,7 @@ TEST(OwnKernels, RecordingsSayWhatDoesNotFit) {
     EXPECT_EQ(own("check " + path(how + ".json")).code, 0);
   }
   std::string text = content_of(path("count.json"));
-  text.replace(text.find("\"M\":3"), 5, "\"M\":1");  // of which it has counts
+  text.replace(text.find("\"M\":3"), 5, "\"M\":1");  // a point with counts
   directory.write("count.json", text);
   const Outcome check = own("check " + path("count.json"));
   EXPECT_EQ(check.code, 3);
@@ -249,7 +250,8 @@ TEST(OwnKernels, AFormulaThatIsWrongIsNoBaseline) {
                "copy/wrong n=4 m=3 M=10: from its formula to its run, copy writes 13 -> 12 words");
   EXPECT_FALSE(std::filesystem::exists(base));
 
-  // Nor is it accepted into one: that of another kernel, whose name is changed.
+  // A wrong formula is not accepted into a baseline either. The baseline here belongs to another
+  // kernel, and its name was changed.
   directory.write("r.json", R"({"points": [{"kernel": "copy/rows", "n": 4, "m": 3, "M": 10}]})");
   ASSERT_EQ(own("record " + (directory / "r.json").string() + " -o " + base).code, 0);
   std::string text = content_of(base);
@@ -291,7 +293,7 @@ TEST(OwnKernels, AreHeldToTheirBaseline) {
   EXPECT_PRED2(contains, check.out, "copy/rows n=4 m=3 M=3  total   reads        11   12      +1");
 }
 
-// The parts of a baseline, merged, are the baseline; checked, they have its verdicts.
+// The parts of a baseline merge into the baseline. A check of the parts has the same verdicts.
 TEST(OwnKernels, AreRecordedAndCheckedInParts) {
   const TemporaryDirectory directory;
   const auto path = [&](const std::string& name) { return (directory / name).string(); };
@@ -335,7 +337,7 @@ TEST(OwnKernels, MisuseIsRefused) {
   EXPECT_PRED2(contains, too_small.err, "redblue: ");
 }
 
-// What the command line asked for is told from what is the kernel's own fault.
+// The exit code separates a fault of the command line from a fault of the kernel.
 TEST(OwnKernels, EndAsTheirExceptionsSay) {
   for (const auto& [kernel, code, message] :
        {std::tuple("fails/little", 2, "fails/little n=4 M=9: with these words"),
@@ -349,7 +351,8 @@ TEST(OwnKernels, EndAsTheirExceptionsSay) {
   }
 }
 
-// One line, exit 1, and no crash when what was kept goes.
+// A kernel that keeps such an object ends with one line and exit code 1, and the process does not
+// crash when the object is destroyed later.
 TEST(OwnKernels, KeepNothingOfTheirMachine) {
   for (const auto& [kernel, message] :
        {std::pair("keeps/tile",
@@ -368,7 +371,7 @@ TEST(OwnKernels, KeepNothingOfTheirMachine) {
   }
 }
 
-// Each ends its own point alone, and is named.
+// Each such kernel ends only its own point, and the message names it.
 TEST(OwnKernels, AreIsolated) {
   for (const auto& [kernel, message] :
        {std::pair("fails/crash", "it ended by SIGSEGV (Segmentation fault)"),
@@ -378,7 +381,7 @@ TEST(OwnKernels, AreIsolated) {
     const Outcome run = own(std::string("run ") + kernel + " --n 4 --M 9");
     EXPECT_EQ(run.code, 1);
     EXPECT_EQ(run.out, "");
-    if (!kSanitized) {  // which has words of its own for a crash
+    if (!kSanitized) {  // a sanitizer prints its own report of a crash
       EXPECT_EQ(run.err, fmt::format("redblue: {} n=4 M=9: {}\n", kernel, message));
     }
   }
@@ -407,7 +410,8 @@ TEST(OwnKernels, ACrashIsADifferenceAndAllFilesAreWritten) {
                                   points + "]}")
           .string();
   const std::string also = (directory / "gate.json").string();
-  // A child of several threads may inherit a lock of the sanitizer's allocator.
+  // A child process of a threaded parent may inherit a lock of the sanitizer's allocator, so a
+  // sanitized check runs one job.
   const std::string jobs = kSanitized ? "1" : "4";
   const Outcome check = own("check " + base + " --jobs " + jobs + " --also json=" + also);
   EXPECT_EQ(check.code, 3);
@@ -425,7 +429,8 @@ TEST(OwnKernels, ACrashIsADifferenceAndAllFilesAreWritten) {
   EXPECT_PRED2(contains, record.err, "redblue: fails/crash n=1 M=10: it ended ");
 }
 
-// Budgets hold a user's kernels, too: at the words themselves, and not a word below.
+// A user's kernels can have budgets. A budget equal to the words passes, and a budget one word
+// lower fails.
 TEST(OwnKernels, HaveBudgets) {
   const TemporaryDirectory directory;
   const auto suite = [&](const std::string& at_most) {
@@ -456,7 +461,7 @@ TEST(OwnKernels, HaveBudgets) {
   EXPECT_PRED2(contains, check.out, "total   words  at most 23   24      +1  +4.35%  words 24");
 }
 
-// Names of phases are the kernel's; tables stay tables.
+// The kernel names its phases. Unprintable characters in a name do not break a table.
 TEST(OwnKernels, NamesOfPhasesAreShownAsTheyCanBe) {
   const Outcome lines = own("run names/lines --n 2 --m 3 --M 10");
   EXPECT_EQ(lines.code, 0) << lines.err;

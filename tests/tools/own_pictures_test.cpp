@@ -1,6 +1,6 @@
-// What redblue does of its kernels, a user's program does of its own: sweeps, pictures, reports,
-// traces and replays. tests/programs/passes.cpp has the kernels: passes/twice reads n x m words two
-// times, row by row, and writes them in the second pass.
+// Tests a user's program with its own kernels: sweeps, pictures, reports, traces and replays work
+// as for redblue's kernels. tests/programs/passes.cpp has the kernels. For example, passes/twice
+// reads n x m words twice, row by row, and writes them in the second pass.
 
 #include <algorithm>
 #include <filesystem>
@@ -43,7 +43,7 @@ class OwnProgram : public Cli {
   void suite(const std::string& points, const std::string& how = "run") const {
     directory_.write("s.json", fmt::format(R"({{"how": "{}", "points": [{}]}})", how, points));
   }
-  // One line on standard error that has this text, and nothing else.
+  // Checks for one line on standard error with this text, and no other output.
   void expect_own_refused(const std::string& line, int code, const std::string& message) const {
     const auto before = files();
     const Outcome outcome = own(line);
@@ -104,18 +104,18 @@ TEST_F(OwnProgram, IsSweptAsItRuns) {
   EXPECT_NE(own("sweep s.json -o d").err.find("12 of 12 points were there"), std::string::npos);
 }
 
-// A size that is called like a column of the table is no second one.
+// A size with the name of a column gets the column size_NAME, not a second column of the same name.
 TEST_F(OwnProgram, SizesAreNoOtherColumns) {
   suite(R"({"kernel": "passes/columns", "level": [3, 5], "reads": 7, "M": 2})");
   EXPECT_EQ(own("sweep s.json -o d").code, 0);
   for (const CsvRow& row : parse_csv(read("d/sweep.csv"))) {
-    EXPECT_EQ(row.at("size_level"), row.at("reads"));  // a word a row
+    EXPECT_EQ(row.at("size_level"), row.at("reads"));  // one word for each row
     EXPECT_EQ(row.at("size_reads"), "7");
   }
   EXPECT_EQ(own("report d").code, 0);
 }
 
-// A formula alone has the same words, and without one there is nothing to count.
+// Counts from a formula have the words of a run. A kernel without a formula cannot be counted.
 TEST_F(OwnProgram, IsSweptByFormulas) {
   suite(R"({"kernel": "passes/twice", "n": [3, 6], "m": 10, "M": [9, 16]})");
   EXPECT_EQ(own("sweep s.json -o run").code, 0);
@@ -138,7 +138,8 @@ TEST_F(OwnProgram, IsSweptByFormulas) {
       << without.err;
 }
 
-// Seconds are those of the phases; of speeds there is no roof, and so none is told.
+// The total time covers the times of the phases. A user's kernel has no known peak speed, so no
+// speed is reported.
 TEST_F(OwnProgram, IsTimed) {
   suite(kGrid, "time");
   const Outcome swept = own("sweep s.json -o d");
@@ -163,7 +164,7 @@ TEST_F(OwnProgram, IsTimed) {
   expect_own_refused("sweep s.json -o e --jobs 2", 2, "--jobs: points that are timed run one at a");
 }
 
-// A crash is the result of its point alone, and the same command tries it again.
+// A crash ends only its own point, and the same command tries that point again.
 TEST_F(OwnProgram, SweepsOnAfterACrash) {
   suite(R"({"kernel": "passes/crash", "n": [6, 7, 8], "m": 10, "M": 16})");
   for (const char* there : {"", "2 of 3 points were there"}) {
@@ -226,7 +227,7 @@ TEST_F(OwnProgram, SweepsOfOtherKernelsAreRefused) {
   expect_own_refused("report none", 1, "`redblue_passes sweep SUITE -o none` makes it");
 }
 
-// What a kernel prints is no data: standard output has what it would have without.
+// Output that a kernel prints does not mix with data: standard output is the same as without it.
 TEST_F(OwnProgram, KernelsSpeakAside) {
   suite(R"({"kernel": "passes/speaks", "n": 6, "m": 10, "M": 16})");
   for (const char* line : {"record s.json", "run passes/speaks --n 6 --m 10 --M 16 --format json",
@@ -264,8 +265,9 @@ TEST_F(OwnProgram, TracesHaveEveryWord) {
   EXPECT_NE(cut.err.find("is cut: it has the first 7 of 120 words"), std::string::npos) << cut.err;
 }
 
-// Where a word of sums weighs two, whatever follows a run has the words that the machine counts:
-// passes/weighed reads n m words of operands, writes 2 n m of sums, and reads these.
+// If a word of sums weighs two, everything that follows a run has the words that the machine
+// counts. passes/weighed reads n m words of operands, writes 2 n m words of sums, and reads them
+// again.
 TEST_F(OwnProgram, WhatFollowsARunWeighsItsWords) {
   const std::string point = "passes/weighed --n 6 --m 10 --M 32";
   const Json total = json_of("run " + point)["total"];
@@ -325,9 +327,9 @@ TEST_F(OwnProgram, TracesOfACrashLeaveNothing) {
   expect_own_refused("trace passes/thrice" + kSize + " -o t.json", 2, "passes/twice");
 }
 
-// The second pass finds in a cache of n m words all that it reads. LRU finds nothing in one of a
-// word less, as the word that is read next is the one that was not read for the longest time; no
-// cache of M words finds more than M of them.
+// A cache of n m words holds everything that the second pass reads. LRU with one word less never
+// hits, because the next word is always the least recently used one. No cache of M words can save
+// more than M reads.
 TEST_F(OwnProgram, ReplayHasCachesOfEverySize) {
   const std::string line = fmt::format("replay passes/twice{} --at 1,16,59,60,120", kSize);
   const Json replay = json_of(line);

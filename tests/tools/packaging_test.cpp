@@ -1,5 +1,5 @@
-// What says redblue's version beside CMake says the same: the citation, and the recipe of Spack,
-// which also is Python. tools/setup installs the programs that tests run.
+// Tests that all files with redblue's version agree with CMake: the citation and the Spack recipe,
+// which must also be valid Python. tools/setup must install the programs that tests run.
 
 #include <filesystem>
 #include <map>
@@ -32,7 +32,7 @@ TEST(Packaging, VersionsAreEqual) {
   EXPECT_EQ(found_in("/CMakeLists.txt", "project\\(redblue VERSION (\\S+) "), version);
 }
 
-// Each option that the recipe sets is one of the build.
+// Each option that the recipe sets is an option of the build.
 TEST(Packaging, TheRecipeKnowsTheOptionsOfTheBuild) {
   const std::string recipe = content_of(kRoot + "/tools/packaging/spack/package.py");
   const std::string build = content_of(kRoot + "/CMakeLists.txt");
@@ -53,9 +53,9 @@ TEST(Packaging, TheRecipeIsPython) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
-// tools/test calls tools/setup, and on a bare Debian 12 no test is skipped or fails for want of a
-// package. So the packages of tools/setup without an option have every program that a test runs by
-// its path in /usr/bin, and every program that configuring the tests asks for.
+// tools/test calls tools/setup, and on a bare Debian 12 no test may be skipped or fail because a
+// package is missing. So the default packages of tools/setup must contain every program that a test
+// runs by its path in /usr/bin, and every program that configuring the tests asks for.
 TEST(Packaging, SetupInstallsEveryProgramThatTestsRun) {
   std::set<std::string> programs;
   const auto add_all = [&](const std::string& text, const std::regex& program) {
@@ -70,7 +70,7 @@ TEST(Packaging, SetupInstallsEveryProgramThatTestsRun) {
   }
   add_all(found_in("/tests/CMakeLists.txt", "\nforeach\\(program([^)]+)\\)"),
           std::regex("([a-z0-9-]+)"));
-  for (const char* essential : {"env", "timeout", "unshare"}) {  // every Debian has them
+  for (const char* essential : {"env", "timeout", "unshare"}) {  // in every Debian
     programs.erase(essential);
   }
   EXPECT_GT(programs.size(), 12U);

@@ -1,5 +1,5 @@
-// A suite in parts, on several machines: the parts put together are what one machine would have
-// left, byte for byte, and whatever is no whole is refused.
+// Tests a suite in parts on several machines. The merged parts equal the files of a single machine,
+// byte for byte. Parts that do not form a whole are refused.
 
 #include <filesystem>
 #include <set>
@@ -50,13 +50,13 @@ class PartsOfASuite : public Cli {
 
 using PartsPictures = PartsOfASuite;
 
-// Points that fit and that do not, of a kernel that cannot run so, and of a file.
+// Some points fit in M and some do not. One kernel cannot run on two threads.
 constexpr const char* kSuite = R"({"how": "count", "points": [
     {"kernel": ["backward/small", "backward/flash"], "n": 60, "d": [8, 16], "M": [64, 512, "4K"]},
     {"kernel": "backward/flash", "n": 60, "d": 8, "M": 2048, "threads": 2}]})";  // 13 points
 
-// Merged = whole for every N, more than there are points among them; points.jsonl, too, which one
-// process at a time writes in the order of the suite.
+// The merged sweep equals the whole for every number of parts, even for more parts than points.
+// points.jsonl is equal too if one process writes it, in the order of the suite.
 TEST_F(PartsOfASuite, MergedAreTheWhole) {
   directory_.write("suite.json", kSuite);
   done("sweep suite.json -o whole --jobs 1");
@@ -75,7 +75,7 @@ TEST_F(PartsOfASuite, MergedAreTheWhole) {
     expect_same_files("whole", merged);
     EXPECT_EQ(read("whole/points.jsonl"), read(merged + "/points.jsonl"));
   }
-  // The points of a part are those of the whole.
+  // Each point of a part equals a point of the whole.
   const Json whole = Json::parse(read("whole/sweep.json"))["points"];
   const Json second = Json::parse(read("of5.2/sweep.json"));
   EXPECT_EQ(second["part"], "2/5");
@@ -111,14 +111,14 @@ TEST_F(PartsPictures, OfMergedPartsAreThoseOfTheWhole) {
   EXPECT_EQ(read("page.html"), of_whole);
 }
 
-// A part that was killed continues, and the merged sweep is as if nothing had been.
+// A part that was killed continues, and the merged sweep shows no trace of it.
 TEST_F(PartsOfASuite, KilledPartsContinue) {
   directory_.write("suite.json", R"({"points": [{"kernel": ["backward/small", "backward/rows"],
                                      "n": {"from": 100, "to": 190, "step": 10}, "d": 16,
                                      "M": {"from": 256, "to": "4K", "times": 1.36}}]})");
   done("sweep suite.json -o whole");
   done("sweep suite.json --part 1/2 -o part.1");
-  // Killed when it has kept some points.
+  // The part is killed after it has kept some points.
   const std::string kill = R"("$@" & swept=$!
 while kill -0 $swept 2>/dev/null && [ $(cat part.2/points.jsonl 2>/dev/null | wc -l) -lt 10 ]
 do sleep 0.005; done
@@ -137,7 +137,7 @@ kill -9 $swept 2>/dev/null; wait $swept)";
   expect_same_files("whole", "merged");
 }
 
-// What is left out is named; and a sweep of the whole suite continues with what is there.
+// A partial merge names the missing points. A sweep of the whole suite continues from it.
 TEST_F(PartsOfASuite, MayBeMissingWhereAskedFor) {
   directory_.write("suite.json", kSuite);
   done("sweep suite.json -o whole");
@@ -196,7 +196,7 @@ TEST_F(PartsOfASuite, AreAskedForAsIOfN) {
   EXPECT_NE(data("merge --help").find("--partial "), std::string::npos);
 }
 
-// Each refusal names both directories, and leaves none.
+// Each refusal names both directories and leaves no output directory.
 TEST_F(PartsOfASuite, OfOtherWholesAreRefused) {
   directory_.write("suite.json", kSuite);
   const std::string parts = swept("part", 2);
@@ -255,7 +255,7 @@ TEST_F(PartsOfASuite, PointsThatAreThereTwiceAreEqual) {
   refused("merge two.1 three.3 -o other", 1, "points are missing: ");
 }
 
-// Files that points name are a part of what parts have in common.
+// Parts must agree on the content of files that points name.
 TEST_F(PartsOfASuite, OfOtherFilesAreRefused) {
   const auto layout = [&](const char* rows) { directory_.write("mask.smtx", rows); };
   directory_.write("suite.json", R"({"how": "count", "points": [{"kernel": "backward/rows", "n": 4,
@@ -291,7 +291,7 @@ class PartsOfAGate : public PartsOfASuite {
                                       {"kernel": "forward/rows", "n": 17, "d": 5, "M": 300}]})");
     done("record suite.json -o base.json");
   }
-  // Records parts in `name`.1.json and so on; returns these names, the last one first.
+  // Records parts in `name`.1.json to `name`.N.json; returns these names, the last one first.
   [[nodiscard]] std::string recorded(const std::string& name, int of) const {
     std::string names;
     for (int number = 1; number <= of; ++number) {
@@ -317,7 +317,7 @@ TEST_F(PartsOfAGate, RecordedAreTheWholeBaseline) {
     EXPECT_EQ(printed.out, read("base.json")) << "without -o, to standard output";
     EXPECT_EQ(printed.err, fmt::format("redblue: 7 points of {} part{}\n", of, of == 1 ? "" : "s"));
   }
-  // Twice, and of other divisions.
+  // Parts may repeat, and may come from different divisions.
   done("merge of2.1.json of3.1.json of3.2.json of3.3.json of3.3.json -o merged.json");
   EXPECT_EQ(read("merged.json"), read("base.json"));
   // A part is a recording, too.
@@ -369,7 +369,8 @@ TEST_F(PartsOfAGate, AreRefusedUnlessTheyAreAWhole) {
   refused("merge changed.json --partial", 1, "the parts have no points");
 }
 
-// The verdicts of all parts are those of the whole, and one part alone has what differs.
+// The verdicts of all parts together equal the verdicts of the whole. Each difference is in one
+// part only.
 TEST_F(PartsOfAGate, CheckedHaveTheVerdictsOfTheWhole) {
   EXPECT_EQ(data("check base.json --part 2/3"),
             "this program\nagainst base.json: part 2/3: same, all 2 points\n");
@@ -412,7 +413,7 @@ TEST_F(PartsOfAGate, CheckedHaveTheVerdictsOfTheWhole) {
   }
 }
 
-// The blocks of shell of a section of a page.
+// Returns the shell blocks of a section of a page.
 std::vector<std::string> shell_of(const std::string& page, const std::string& title) {
   const std::string text = content_of(REDBLUE_SOURCE_DIR "/docs/" + page);
   const std::size_t begin = text.find("\n## " + title);
@@ -427,7 +428,7 @@ std::vector<std::string> shell_of(const std::string& page, const std::string& ti
   return blocks;
 }
 
-// The scripts of the pages, as a cluster or a person runs them.
+// Runs the scripts of the pages as a cluster or a person runs them.
 class PartsDocumentation : public PartsOfASuite {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
-// redblue pebble, from the outside: graphs are written whole in each format and read again, a game
-// is judged, and what is bad is named.
+// Tests `redblue pebble` from the outside. Graphs are written in each format and read back
+// unchanged, games are checked, and faults are named.
 
 #include <cstdint>
 #include <string>
@@ -18,8 +18,8 @@ TEST_F(Pebble, GraphsInAllFormats) {
       "pebble dag backward --n 3 --m 2 --d 2 --mask causal --given nothing";
   const std::string text = data(backward);
   EXPECT_NE(text.find("f(2,1): e(2,1) l(2)\n"), std::string::npos) << text;
-  // Three live pairs: of A1, dO and S two rows; s and q of 3, l of 1 and 1, v of 1 and 3, T of 6
-  // and 2, g of 12 vertices.
+  // The mask has three live pairs. A1, dO and S have two rows each. There are 3 vertices of s and
+  // of q, 1 and 1 of l, 1 and 3 of v, 6 and 2 of T, and 12 of g.
   const std::string counts = ": 101 vertices, 24 of them inputs; 153 edges\n";
   for (const std::string file : {"a.hdag", "a.dot", "a.txt"}) {
     EXPECT_EQ(data(backward + " -o " + file), file + counts);
@@ -49,8 +49,8 @@ TEST_F(Pebble, GamesAreJudged) {
                  "moves: line 3: c slides: no pebble does in this game");
 }
 
-// The moves of a run are a game on its graph of as many words as are counted, whatever the game;
-// strict games take a pebble more than the peak, and products that are vertices one more again.
+// The moves of a run are a game on its graph, with the counted words, in every kind of game. A
+// strict game needs one pebble more than the peak. Products as vertices need another one.
 TEST_F(Pebble, RunsAreGames) {
   const std::string kernel = "pebble run backward/rows-xg --n 6 --m 5 --d 3 --M 40 ";
   const Json run = json(kernel);
@@ -73,8 +73,8 @@ TEST_F(Pebble, RunsAreGames) {
             "write C(0,0)*0\ndelete C(0,0)*0\n");
 }
 
-// The pieces of one run are no lower bound: on the graph of this run, with less memory, a game
-// moves 8 words, where the run has pieces of 24. So no text claims words "at least".
+// The pieces of a run are not a lower bound. On the graph of this run, a game with less memory
+// moves 8 words, but the run has pieces of 24. So no text says "at least".
 TEST_F(Pebble, RunsClaimNoBound) {
   const std::string run = data("pebble run backward/small --n 1 --d 1 --M 6 --dag g.txt");
   const Json solved = json("pebble solve g.txt --M 4 --game sliding");
@@ -83,7 +83,7 @@ TEST_F(Pebble, RunsClaimNoBound) {
   EXPECT_EQ(run.find("at least"), std::string::npos) << run;
 }
 
-// Attention writes O and L, as its bounds have it; --wanted O leaves out the three words of L.
+// Attention writes O and L, as its bounds assume. `--wanted O` leaves out the three words of L.
 TEST_F(Pebble, ProblemsHaveTheInputsAndResultsOfTheirBounds) {
   const std::string attention = "pebble solve attention --n 3 --d 1 --M 10 ";
   const Json bounds = json("bounds --problem attention --n 3 --d 1 --M 10");
@@ -112,9 +112,9 @@ TEST_F(Pebble, BoundOptimumAndKernelSideBySide) {
         EXPECT_LE(row["optimum"]["lower"], row["kernel"]["words"]);
       }
     }
-    // With room for everything the optimum moves each input and result once.
+    // With room for everything, the optimum moves each input and each result once.
     EXPECT_EQ(all.back()["bound"]["words"], all.back()["optimum"]["upper"]);
-    // No kernel computes O alone.
+    // No kernel computes O without L.
     EXPECT_EQ(all.back()["kernel"]["words"].is_null(), task.find("--wanted") != task.npos);
   }
   const std::string large = data("pebble solve backward --n 3 --d 2 --M 20..20 --compare");
@@ -122,7 +122,7 @@ TEST_F(Pebble, BoundOptimumAndKernelSideBySide) {
   EXPECT_NE(large.find("at most 64 can be solved"), std::string::npos) << large;
 }
 
-// What is solved is a game, of as many words as it says.
+// A solution is a valid game with the reported number of words.
 TEST_F(Pebble, GamesAreSolved) {
   EXPECT_EQ(data("pebble solve forward-core --n 2 --d 1 --M 3..5 --game fma"),
             "M  words  states\n3     11      12\n4     10      13\n5      8       0\n");
@@ -142,7 +142,7 @@ TEST_F(Pebble, GamesAreSolved) {
       "own.txt");
   EXPECT_EQ(own["solutions"][0]["upper"], 11);
   EXPECT_EQ(json("pebble check own.txt moves --M 4 --game fma")["words"], 11);
-  // Little memory: a bracket.
+  // With little memory for the search, the result is a range of words.
   const Json open = json("pebble solve g-core --n 2 --d 1 --M 4..6 --game fma --memory 64KiB");
   for (const Json& solution : open["solutions"]) {
     const std::int64_t words = solution["M"] == 4 ? 33 : solution["M"] == 5 ? 27 : 22;

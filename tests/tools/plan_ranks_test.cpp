@@ -1,4 +1,5 @@
-// redblue plan KERNEL --ranks: the grids of so many ranks, by words and by time.
+// Tests `redblue plan KERNEL --ranks`: the grids for a number of ranks, ordered by words and by
+// time.
 
 #include <algorithm>
 #include <string>
@@ -18,7 +19,7 @@ class PlanOnRanks : public Cli {};
 
 const std::string kPlan = "plan backward/rows --n 4096 --m 2048 --d 32 --M 16K";
 
-// Each grid is what count says of it, and the first is the one that count and run take.
+// Each grid has the numbers of `count`, and the first grid is the one that count and run take.
 TEST_F(PlanOnRanks, IsWhatCountSays) {
   const Json plan = json(kPlan + " --ranks 12");
   EXPECT_EQ(plan["runners_up"].size(), 5U);
@@ -39,9 +40,9 @@ TEST_F(PlanOnRanks, IsWhatCountSays) {
     last = choice["received"].get<Index>();
   }
   Json taken = json("count backward/rows --n 4096 --m 2048 --d 32 --M 16K --ranks 12")["grid"];
-  taken.erase("sets");  // of heads
+  taken.erase("sets");  // sets are for heads
   EXPECT_EQ(taken, plan["plan"]["grid"]);
-  // What is not from nothing has no words of O and L.
+  // A kernel that starts from scratch has no words for O and L.
   const Json forward = json("plan forward/rows --n 4096 --d 32 --M 16K --ranks 12")["plan"];
   const Json counted = json("count forward/rows --n 4096 --d 32 --M 16K --ranks 12");
   EXPECT_EQ(forward["received"], counted["largest"]["received"]);
@@ -76,7 +77,7 @@ TEST_F(PlanOnRanks, SaysTheSameInEveryForm) {
   ASSERT_EQ(rows.size(), plan["runners_up"].size() + 1);
   EXPECT_EQ(rows[0].at("received"), plan["plan"]["received"].dump());
   EXPECT_EQ(rows[0].at("ranks"), "6");
-  // The words of the ratio, which are not those that are received.
+  // The ratio uses the words as the bound counts them, which are fewer than the received words.
   const Index counted = plan["plan"]["rank_bounds"]["links"]["words"].get<Index>();
   EXPECT_LT(counted, plan["plan"]["received"]);
   EXPECT_EQ(rows[0].at("counted"), std::to_string(counted));
@@ -85,7 +86,7 @@ TEST_F(PlanOnRanks, SaysTheSameInEveryForm) {
             std::string::npos);
 }
 
-// By the default rates, and links that are given.
+// By the default rates and the given costs of links.
 TEST_F(PlanOnRanks, LeastTime) {
   const std::string timed = kPlan + " --ranks 12 --objective time";
   expect_refused(process(timed), 2,

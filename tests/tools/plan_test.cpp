@@ -1,5 +1,5 @@
-// redblue plan, by words, by time and for devices; and the kernels that it chooses for runs by the
-// name of auto.
+// Tests `redblue plan`, by words, by time and for devices, and the kernels that `auto` chooses for
+// runs.
 
 #include <map>
 #include <string>
@@ -21,7 +21,8 @@ namespace {
 
 class PlanCommand : public Cli {};
 
-// The first is the planner's, the others do not move fewer, and each is what count says of it.
+// The first choice is the planner's, the other choices do not move fewer words, and each has the
+// words that `count` reports.
 TEST_F(PlanCommand, ListsEveryKernelThatFits) {
   for (const std::string given : {"OL", "nothing"}) {
     const Json plan = json("plan --n 100 --m 60 --d 8 --M 500 --given " + given);
@@ -57,8 +58,7 @@ TEST_F(PlanCommand, ListsEveryKernelThatFits) {
   }
 }
 
-// Where A3 is A2, the kernels that read them once are there, too; else they are not.
-// Of two that move as many words with as many flops, the first of the list is the first.
+// If two kernels move the same words with the same flops, the first in `redblue list` comes first.
 TEST_F(PlanCommand, SaysWhatDecidesBetweenEquals) {
   const std::string text = data("plan --problem product --n 64 --d 64 --M 2000");
   EXPECT_NE(text.find("moves as many words and flops, and comes later in `redblue list`\n"),
@@ -66,6 +66,7 @@ TEST_F(PlanCommand, SaysWhatDecidesBetweenEquals) {
       << text;
 }
 
+// With A3 = A2, the plan includes the kernels that read them once. Otherwise it does not.
 TEST_F(PlanCommand, SharedSourcesAreReadOnce) {
   const std::string size = "plan --n 4096 --d 64 --M 64K";
   EXPECT_EQ(json(size)["plan"]["kernel"], "backward/rows-xg");
@@ -73,7 +74,7 @@ TEST_F(PlanCommand, SharedSourcesAreReadOnce) {
   EXPECT_EQ(data(size).find("-shared"), std::string::npos);
 }
 
-// Balanced, choices that move too many words have no time, and come last.
+// With the objective `balanced`, choices that move too many words have no time and come last.
 TEST_F(PlanCommand, BalancedHasTheFastestInFront) {
   const std::string line = "plan --problem gradients --n 4096 --d 64 --M 64K --objective balanced";
   const Json plan = json(line);
@@ -83,7 +84,7 @@ TEST_F(PlanCommand, BalancedHasTheFastestInFront) {
   EXPECT_NE(data(line).find("the next, moves "), std::string::npos);
 }
 
-// auto runs what plan says, and moves what it says.
+// `auto` runs the kernel of the plan and moves the planned words.
 TEST_F(PlanCommand, AutoRunsThePlan) {
   for (const std::string pass : {"forward", "backward"}) {
     for (const Index M : {Index{300}, Index{2000}, Index{100'000}}) {
@@ -99,7 +100,7 @@ TEST_F(PlanCommand, AutoRunsThePlan) {
       EXPECT_TRUE(run["error"]["ok"].get<bool>());
     }
   }
-  // Of several threads' kernels, one that splits.
+  // With several threads, the kernel must be one that splits.
   const Json run = json("run backward/auto --n 90 --d 6 --M 2000 --threads 2 --verify");
   EXPECT_TRUE(tested_kernel(run["kernel"].get<std::string>()).split());
   EXPECT_TRUE(run["lower_bound"].is_null()) << "of one machine";
@@ -136,7 +137,7 @@ TEST_F(PlanCommand, LeastTime) {
   EXPECT_TRUE(words["plan"]["seconds"].is_null());
 }
 
-// Section 4 of the paper: an A100 is for its large-cache algorithm, a GTX 1060 for the other.
+// Section 4 of the paper: an A100 suits its large-cache algorithm, a GTX 1060 the small-cache one.
 TEST_F(PlanCommand, DevicesOfThePaper) {
   const Json report = json("plan --cache a100,48KiB --d 128,64");
   EXPECT_EQ(report["n"], 4096);
@@ -154,7 +155,7 @@ TEST_F(PlanCommand, DevicesOfThePaper) {
   EXPECT_EQ(json("plan --cache gtx1060 --d 128 --n 100")["n"], 100);
 }
 
-// Each line is what count says of the paper's algorithms, and plan of all.
+// Each line agrees with `count` for the paper's algorithms, and with `plan` for all kernels.
 TEST_F(PlanCommand, DevicesAgreeWithCountAndPlan) {
   for (const std::string given : {"OL", "nothing"}) {
     const Json report =
@@ -200,7 +201,7 @@ TEST_F(PlanCommand, DevicesInTheirForms) {
   }
 }
 
-// Every table says where its sizes come from, once for neighbours of one source.
+// Every table says where its sizes come from, once for neighbours with the same source.
 TEST_F(PlanCommand, DevicesAndTheirSources) {
   EXPECT_NE(data("plan --cache 4KiB,8KiB,a100,16KiB --d 8,16")
                 .find("\n\n4KiB, 8KiB: given by --cache\n"
@@ -209,7 +210,7 @@ TEST_F(PlanCommand, DevicesAndTheirSources) {
             std::string::npos);
 }
 
-// A device in which no kernel fits has its line beside the others.
+// A device that is too small for every kernel still has a line.
 TEST_F(PlanCommand, DevicesTooSmallForAnyKernel) {
   const std::string asked = "plan --cache 8B,4KiB --d 8";
   const Json devices = json(asked)["devices"];
@@ -231,7 +232,7 @@ TEST_F(PlanCommand, DevicesTooSmallForAnyKernel) {
   EXPECT_EQ(rows[1].at("words"), devices[1]["best"]["words"].dump());
 }
 
-// The lines sum up to what count says, phase by phase; --sharing kv is the other spelling.
+// The lines add up to the counts, phase by phase. `--sharing kv` and `-shared` mean the same.
 TEST_F(PlanCommand, LoopsOfAPlan) {
   const std::string size = "--n 100 --m 60 --d 8 --M 700";
   for (const std::string kernel : {"forward/flash", "backward/large", "backward/tiles-shared"}) {
@@ -255,7 +256,7 @@ TEST_F(PlanCommand, LoopsOfAPlan) {
       const std::pair<Index, Index> words = {phase["formula"]["reads"], phase["formula"]["writes"]};
       EXPECT_EQ(moved.at(phase["path"]), words) << phase["path"];
     }
-    // The same in CSV, line by line.
+    // The CSV has the same lines.
     const std::vector<CsvRow> rows =
         parse_csv(data(fmt::format("plan --loops {} {} --format csv", kernel, size)));
     ASSERT_EQ(rows.size(), report["loops"].size());
@@ -270,7 +271,7 @@ TEST_F(PlanCommand, LoopsOfAPlan) {
       EXPECT_EQ(rows[k].at("reads"), line["reads"].dump());
       EXPECT_EQ(rows[k].at("writes"), line["writes"].dump());
     }
-    // And in the table, indented.
+    // The table has the same lines, indented.
     const std::string table = data(fmt::format("plan --loops {} {}", kernel, size));
     std::size_t at = 0;
     for (const Json& line : report["loops"]) {
@@ -290,7 +291,7 @@ TEST_F(PlanCommand, LoopsOfAPlan) {
   EXPECT_EQ(by_time["blocks"], json("count backward/flash --objective time " + size)["blocks"]);
 }
 
-// O and L from files: kernels that take them are asked, too.
+// If O and L come from files, `auto` also considers kernels that take them.
 TEST_F(PlanCommand, AutoTakesWhatItIsGiven) {
   const std::string size = "--n 90 --m 70 --d 6 --M 900";
   const auto file = [&](const char* name) { return (directory_.path() / name).string(); };

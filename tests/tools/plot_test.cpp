@@ -1,4 +1,5 @@
-// redblue plot, from the outside: pictures with all their texts, or one line with the reason.
+// Tests `redblue plot` from the outside: pictures with all their texts, or one line with the
+// reason.
 
 #include <fmt/format.h>
 
@@ -40,7 +41,7 @@ TEST_F(PlotPictures, OccupancyHasAllItsWords) {
   EXPECT_EQ(files().size(), 4U) << "and nothing beside them";
 }
 
-// For papers, which have words of their own for both.
+// For papers, which have their own title and caption.
 TEST_F(PlotPictures, BareIsWithoutTitleAndCommand) {
   EXPECT_EQ(data(kOccupancy + " -o whole.svg"), "");
   EXPECT_EQ(data(kOccupancy + " --bare -o bare.svg"), "");
@@ -52,7 +53,7 @@ TEST_F(PlotPictures, BareIsWithoutTitleAndCommand) {
   }
 }
 
-// What is hatched hides what is drawn behind it, in an SVG, too: there is white below each area.
+// A hatched area hides the drawing behind it, in an SVG as well: there is white below each area.
 TEST_F(PlotPictures, AreasHideWhatIsBehind) {
   EXPECT_EQ(data(kOccupancy + " -o p.svg"), "");
   const std::string svg = content_of(directory_ / "p.svg");
@@ -68,7 +69,7 @@ TEST_F(PlotPictures, AreasHideWhatIsBehind) {
   EXPECT_GE(2 * white, patterns) << "of area and legend each";
 }
 
-// The caption is a command that makes it again.
+// The caption is a command that makes the picture again.
 TEST_F(PlotPictures, CaptionIsACommand) {
   EXPECT_EQ(data("plot occupancy backward/small --n 60 --d 16 --M 300 --blocks B=5 --out p.svg"),
             "");
@@ -84,7 +85,8 @@ TEST_F(PlotPictures, EveryKernelIsDrawn) {
   }
 }
 
-// Where it would leave nothing to see, M is only told.
+// If M is far above all words, it is a text only. Drawn to scale, it would make all words
+// invisible.
 TEST_F(PlotPictures, MFarAboveAll) {
   EXPECT_EQ(data("plot occupancy matmul/blocked --n 10 --m 7 --d 3 --M 1M -o p.svg"), "");
   expect_words("p.svg", {"at most 121 of M = 1,048,576 words", "M is far above", ">100<"});
@@ -111,7 +113,7 @@ TEST_F(PlotPictures, RefusesWhatItCannotDraw) {
 const std::string kDividing =
     "plot dividing --n 90 --d 24 --seed 3 --make A1=random:6 --make A2=random:5 --make X=identity";
 
-// The table needs no gnuplot; a point has the words that `count` counts.
+// The table needs no gnuplot. A point has the words of `count`.
 TEST_F(Plot, DividingIsATable) {
   const Json report = json("PATH= " + kDividing);
   EXPECT_EQ(keys(report), (Keys{"schema", "context", "n", "m", "d", "sparse", "measured",
@@ -176,7 +178,7 @@ TEST_F(PlotPictures, ReplayHasAllItsWords) {
 
 const std::string kOnRanks = "plot ranks backward/rows --n 4096 --d 32 --M 16K --ranks 64";
 
-// Each point is what plan and count say; a run is a point of its own; the table needs no gnuplot.
+// Each point agrees with plan and count. Each run is a point as well. The table needs no gnuplot.
 TEST_F(Plot, RanksAreATable) {
   const Json report = json("PATH= " + kOnRanks);
   EXPECT_EQ(report["points"].size(), 12U) << "2, 4, ... 64 ranks: best grid and ring";
@@ -218,8 +220,8 @@ TEST_F(Plot, RanksAreATable) {
   }
 }
 
-// However small the problem is, the best grid is one on which the rank that receives most receives
-// the fewest words, the ring among them; as the bound counts them it may have more than the ring.
+// For any size, the best grid minimises the words received by its busiest rank, and the ring is
+// among the candidates. In the words that the bound counts, the best grid may exceed the ring.
 TEST_F(Plot, TheBestOfRanksReceivesTheFewestWords) {
   for (const char* const kernel : {"forward/rows", "backward/rows", "gradients/rows-keys"}) {
     for (const int n : {3, 10, 31, 64}) {
@@ -248,7 +250,7 @@ TEST_F(PlotPictures, RanksHaveAllTheirWords) {
                          ">best grid<", ">runs<", "--ranks 16"});
 }
 
-// A gnuplot that fails says why, in its words.
+// If gnuplot fails, the message has gnuplot's own text.
 TEST_F(Plot, SaysWhatGnuplotSays) {
   const auto gnuplot =
       directory_.write("bin/gnuplot", "#!/bin/sh\necho >&2\necho broken >&2\nexit 3\n");

@@ -1,5 +1,5 @@
-// An MPI job of which one rank fails or lies ends on all ranks within seconds, says which ranks it
-// was between, and leaves no output. REDBLUE_FAULT_TABLE=1 prints how each ended.
+// Tests MPI jobs with one rank that fails or lies. The job ends on all ranks within seconds, names
+// the ranks of the fault, and leaves no output. REDBLUE_FAULT_TABLE=1 prints how each job ended.
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,13 +18,13 @@
 namespace redblue {
 namespace {
 
-// Beside the other programs of tests, where the build has MPI.
+// The program is in the folder of the other test programs, if the build has MPI.
 const std::string kFaultyRank =
     std::filesystem::path(REDBLUE_KNOWN_TRAFFIC).parent_path() / "redblue_faulty_rank";
 
 struct RankFault {
-  std::string what;     // as tests/programs/faulty_rank.cpp takes it
-  std::string message;  // what standard error says
+  std::string what;     // as faulty_rank.cpp takes it
+  std::string message;  // on standard error
   int code = 1;
 };
 
@@ -47,13 +47,13 @@ class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string
     }
   }
 
-  // Four ranks, of which rank 1 has this fault.
+  // Runs four ranks, with this fault in rank 1.
   void expect_end(const RankFault& fault, const std::string& other_line = {}) const {
     const std::string kernel = GetParam();
     SCOPED_TRACE(kernel + ", " + fault.what);
     const std::string result = kernel == "backward/rows" ? "g" : "O";
-    // The others lose patience with a silent rank only, however slow the machine is. Rank 2 never
-    // does: it may wait for rank 3, which waits for rank 1, and would name rank 3.
+    // The other ranks lose patience only with a silent rank, however slow the machine is. Rank 2
+    // never does: it may wait for rank 3, which waits for rank 1, so it would name rank 3.
     constexpr int kLong = 60;
     const int patience = fault.message.ends_with("2000 ms") ? 2 : kLong;
     const auto words = [&](int patience_of_rank) {
@@ -71,7 +71,7 @@ class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string
     const std::vector<std::string> more = split(other_line).words;
     faulty.insert(faulty.end(), more.begin(), more.end());
     faulty.insert(faulty.begin(), {"/usr/bin/env", "REDBLUE_FAULT=" + fault.what, kFaultyRank});
-    // Where a rank ends, mpirun alone says which.
+    // If a rank ends, only mpirun says which.
     const bool ends = fault.what.starts_with("killed") || fault.what.starts_with("exits") ||
                       fault.what.starts_with("leaves");
     const Outcome job =
@@ -83,7 +83,7 @@ class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string
     EXPECT_EQ(job.out, "");
     if (!ends) {
       EXPECT_FALSE(said.empty()) << job.err;
-      // A rank that finds the fault, too, says so where mpirun has not ended it yet. None says
+      // Another rank that finds the fault says so, unless mpirun has ended it already. No rank says
       // anything else.
       for (const std::string& one : said) {
         EXPECT_TRUE(std::regex_search(one, std::regex(fault.message)))
@@ -102,8 +102,8 @@ class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string
   }
 };
 
-// A message that nobody takes in time. A wait that fails is not the end of the message: finish(),
-// which follows it, says the failure, each time.
+// Sends a message that no rank takes in time. A wait that fails does not end the message: finish(),
+// which follows the wait, reports the failure every time.
 TEST_F(Cli, AWaitOfAnMpiRankThatFailsIsSaidByFinish) {
   if (const std::string why = why_no_mpi_jobs(); !why.empty()) {
     GTEST_SKIP() << why;
@@ -115,7 +115,7 @@ TEST_F(Cli, AWaitOfAnMpiRankThatFailsIsSaidByFinish) {
   EXPECT_EQ(job.out, "2\n") << job.err;
 }
 
-// A rank of a ring that is killed, or whose message is changed, ends the others.
+// A rank of a ring that is killed, or a changed message of it, ends the other ranks.
 TEST_F(Cli, ARankOfARingThatFailsEndsTheJob) {
   if (const std::string why = why_no_mpi_jobs(); !why.empty()) {
     GTEST_SKIP() << why;
@@ -149,16 +149,15 @@ TEST_P(FaultsOfARank, NoneIsASuccess) {
   EXPECT_EQ(job.code, 0) << job.err;
 }
 
-// A process that ends in the middle of a message, by a signal, with an error, or as if all went
-// well.
+// A process ends in the middle of a message: by a signal, with an error, or with exit code 0.
 TEST_P(FaultsOfARank, ThatEnds) {
   expect_end({"killed:1", "rank 1 with PID|to rank 1|from rank 1", 137});
   expect_end({"exits:3", R"(\],1\][^]*Exit code: +5)", 5});
   expect_end({"leaves:0", "rank 1 with PID|to rank 1|from rank 1"});
 }
 
-// A process that stops, in a message and where all ranks say something. The others wait for two
-// seconds, and name it.
+// A process stops, during a message and during a step in which all ranks communicate. The other
+// ranks wait two seconds and name it.
 TEST_P(FaultsOfARank, ThatIsSilent) {
   expect_end({"stopped:2",
               "rank [023] (sent to|received from) rank 1, message .*: nothing came in "
@@ -191,7 +190,7 @@ TEST_P(FaultsOfARank, InTheHeaderOfAMessage) {
   expect_end({"checksum:0", ends + "its words changed on the way"});
 }
 
-// Ranks of another version, of another build, and of another plan: found before any message.
+// Ranks of another version, another build and another plan are found before any message.
 TEST_P(FaultsOfARank, ThatIsAnotherProgram) {
   const std::string both = "rank 1 runs redblue .*, but rank 0 runs redblue .*: start all ranks";
   expect_end({"release:0", "rank 1 runs redblue 9.*, but rank 0 runs redblue [^9]", 2});

@@ -1,5 +1,5 @@
-// Ranks whose homes are on disk: the bits and the words of homes in memory, and the bytes that
-// these words are.
+// Tests ranks with homes (their slow memories) on disk. The bits and the words are the same as with
+// homes in memory, and the bytes follow from the words.
 
 #include <map>
 #include <regex>
@@ -19,20 +19,20 @@ namespace {
 
 class RanksOnDisk : public Cli {
  protected:
-  // Where small files take no time.
+  // A file system in memory, where small files take no time.
   [[nodiscard]] std::string store() const { return " --store file:" + (disk_ / "st").string(); }
   [[nodiscard]] std::string bytes(const std::string& file) const {
     return content_of(directory_ / file);
   }
-  // Of a rank, in both parts of a run.
+  // Returns a number of a rank, summed over the forward pass and the kernel.
   static Index words_of(const Json& report, std::size_t rank, const Json::json_pointer& what) {
     const auto in = [&](const Json& part) { return part["ranks"][rank].at(what).get<Index>(); };
     return in(report) + (report.contains("forward") ? in(report["forward"]) : 0);
   }
 
-  // Each rank's kernel moves the words that are counted in its arena, and its messages those of its
-  // links; beside them it copies at home the rows that it merges, of the groups it worked on: as
-  // many words read as written.
+  // Each rank's kernel moves the words that are counted in its arena, and its messages move the
+  // words of its links. In addition, a rank copies the rows that it merges from its groups within
+  // its home: as many words read as written.
   static void expect_bytes_of_words(const Json& report) {
     const Json& stores = report["store"]["ranks"];
     ASSERT_EQ(stores.size(), report["ranks"].size());
@@ -57,7 +57,7 @@ class RanksOnDisk : public Cli {
     EXPECT_EQ(expect_itemised(report["store"]), all);
   }
 
-  // The same run with homes in memory and on disk.
+  // Runs the same line with homes in memory and on disk, and compares.
   void expect_same(const std::string& line, const std::vector<std::string>& results) {
     SCOPED_TRACE(line);
     std::string in_memory = line;
@@ -104,7 +104,7 @@ TEST_F(RanksOnDisk, MoveAndReturnWhatTheyDoInMemory) {
       expect_same(problem + " " + on, results);
     }
   }
-  // Windows of which a rank has the edges; heads, one after the other; other activations.
+  // Windows that cross the edges of ranks, heads one after the other, and another activation.
   expect_same("run gradients/rows-keys --n 70 --m 70 --d 6 --M 2K --grid 4x1 --mask window:9,0",
               {"dQ", "dK", "dV"});
   expect_same("run gradients/rows-keys --n 40 --d 6 --M 2K --grid 2x2 --heads 4 --ranks 8",
@@ -112,7 +112,8 @@ TEST_F(RanksOnDisk, MoveAndReturnWhatTheyDoInMemory) {
   expect_same("run backward/rows --n 70 --m 50 --d 6 --M 2K --grid 2x2 --activation relu", {"g"});
 }
 
-// Blocks of keys that come from a rank's disk while one is computed with; threads for io_uring.
+// Prefetches blocks of keys from a rank's disk during the computation. The engine `threads`
+// replaces io_uring.
 TEST_F(RanksOnDisk, PrefetchKeys) {
   for (const char* const kernel : {"forward/rows", "attention/rows", "backward/rows"}) {
     const std::string result = std::string(kernel) == "backward/rows" ? "g" : "O";
@@ -126,8 +127,8 @@ TEST_F(RanksOnDisk, PrefetchKeys) {
   EXPECT_EQ(found["store"]["indirect"], "not asked for");
 }
 
-// Messages that end within a row, more of them than are buffered at a time: keys and values of two
-// other ranks, 1.6M words each.
+// Messages end within a row, and there are more than the buffer holds: keys and values of two other
+// ranks, 1.6M words each.
 TEST_F(RanksOnDisk, BufferAFewMessages) {
   const std::string problem = "run attention/rows --n 60 --m 16000 --d 300 --M 64K --grid 3x1";
   expect_same(problem, {"O"});
@@ -147,8 +148,8 @@ TEST_F(RanksOnDisk, TakeOperandsFromFilesAndVerify) {
   EXPECT_TRUE(json(line + store())["error"]["ok"]);
 }
 
-// What a process holds depends on M and on a few messages, not on homes: four times the rows of
-// results, or four times the keys that ranks send each other, and four messages more at most.
+// The memory of a process depends on M and on a few messages, not on the sizes of homes. Four times
+// the rows of results, or four times the keys that ranks exchange, adds at most four messages.
 TEST_F(RanksOnDisk, HoldNoMoreMemoryForMoreRows) {
   if (kSanitized) {
     GTEST_SKIP() << "a sanitizer's allocator keeps what is freed";
@@ -162,11 +163,12 @@ TEST_F(RanksOnDisk, HoldNoMoreMemoryForMoreRows) {
   };
   constexpr Index kMiB = Index{1} << 20;
   EXPECT_LT(resident(65536, 64) - resident(16384, 64), 16 * kMiB);
-  EXPECT_LT(resident(64, 524288) - resident(64, 131072), 16 * kMiB);  // 2 messages of keys, or 8
+  EXPECT_LT(resident(64, 524288) - resident(64, 131072), 16 * kMiB);  // 2 or 8 messages of keys
 }
 
-// Of 40 heads on 2 ranks 2 results each are open to the end, 160 files, and a few more of one head.
-// Where 100 may be open the limit is raised, or the run is refused before it starts.
+// With 40 heads on 2 ranks, each keeps 2 results of every head open to the end: 160 files, and a
+// few more for the head in work. If only 100 may be open, the limit is raised, or the run is
+// refused before it starts.
 TEST_F(RanksOnDisk, OpenAFileForEachResult) {
   const std::string line =
       "run forward/rows --n 9 --d 3 --M 900 --heads 40 --grid 2x1 --out O=o.npy";
@@ -230,8 +232,8 @@ TEST_F(RanksOnDiskOfMpi, DoWhatRanksOfOneProcessDo) {
   }
 }
 
-// A rank whose disk has no room, as a limit on files says; and one whose folder another process
-// has.
+// One rank's disk is full, simulated by a limit on file sizes. In another job, another process uses
+// the rank's folder.
 TEST_F(RanksOnDiskOfMpi, EndWhereADiskFails) {
   const std::string line =
       "run backward/rows --n 70 --m 50 --d 6 --M 2K --out g=g.npy --store file:st --patience 5";
@@ -239,7 +241,8 @@ TEST_F(RanksOnDiskOfMpi, EndWhereADiskFails) {
                               const std::string& message) {
     Process process =
         mpi_job({{1, command(line)}, {1, of_rank_1}, {2, command(line)}}, directory_.path());
-    // mpirun gives the others one second to remove their files, too little on a busy machine.
+    // mpirun gives the other ranks one second to remove their files, which is too short on a busy
+    // machine.
     process.environment.emplace_back("OMPI_MCA_odls_base_sigkill_timeout=4");
     const Outcome job = process.run();
     EXPECT_EQ(job.code, 1) << job.err;

@@ -1,4 +1,4 @@
-// redblue count and run on ranks: threads of one process, and processes of an MPI job.
+// Tests `redblue count` and `run` on ranks: threads of one process, and processes of an MPI job.
 
 #include <algorithm>
 #include <filesystem>
@@ -22,8 +22,8 @@ constexpr const char* kKernels[] = {"forward/rows", "backward/rows", "attention/
 
 class RanksCommand : public Cli {};
 
-// Counted words are those of the formulas, rank by rank and link by link; all results have the bits
-// of one machine with the same plan.
+// The counted words equal the formulas, for every rank and every link. All results have the bits of
+// one machine with the same plan.
 TEST_F(RanksCommand, MoveWhatCountSaysAndReturnTheBitsOfOneMachine) {
   for (const std::string kernel : kKernels) {
     const std::string result = kernel.starts_with("backward") ? "g" : "O";
@@ -42,7 +42,7 @@ TEST_F(RanksCommand, MoveWhatCountSaysAndReturnTheBitsOfOneMachine) {
       }
       if (ran.contains("forward")) {
         EXPECT_EQ(words_of_ranks(ran["forward"]), words_of_ranks(counted["forward"]));
-        continue;  // one machine has another forward kernel
+        continue;  // one machine uses another forward kernel
       }
       static_cast<void>(
           data(fmt::format("run {} --blocks {} --out {}=b.npy", problem, blocks_of(ran), result)));
@@ -51,8 +51,9 @@ TEST_F(RanksCommand, MoveWhatCountSaysAndReturnTheBitsOfOneMachine) {
   }
 }
 
-// A ring moves what count says, from each rank to the next alone, and has the bits of one machine
-// with its blocks: of a kernel that makes O and L first, given the same.
+// A ring moves the words of `count`, and each rank sends to the next rank only. Its results have
+// the bits of one machine with the same blocks. The bits are not compared if a forward pass runs
+// first.
 TEST_F(RanksCommand, MoveAroundARing) {
   for (const std::string kernel :
        {"forward/rows", "attention/rows", "backward/rows", "backward/rows-onepass",
@@ -92,7 +93,8 @@ TEST_F(RanksCommand, MoveAroundARing) {
   }
 }
 
-// The two bounds on links stand beside what a rank of a ring moves, and the size of the home.
+// The report has both bounds on links, the words that a rank of a ring moves, and the size of the
+// home.
 TEST_F(RanksCommand, SayWhatARingCosts) {
   const std::string on = "attention/rows --n 64K --d 64 --M 256K --grid 64x1 --ring";
   const Json report = json("count " + on);
@@ -103,20 +105,20 @@ TEST_F(RanksCommand, SayWhatARingCosts) {
   EXPECT_NE(text.find("64 ranks, in a ring: busiest rank 0: receives"), std::string::npos) << text;
   EXPECT_NE(text.find("(bound: links); here"), std::string::npos) << text;
   EXPECT_NE(text.find("(bound: small homes); here"), std::string::npos) << text;
-  // Q, O and L, K and V, and two pieces of K and V.
+  // The home has Q, O and L, K and V, and two pieces of K and V.
   EXPECT_LE(report["largest"]["home"], n / 64 * (4 * d + 1) + 2 * (2 * d * n / 256));
-  // Heads make their laps one after the other.
+  // Heads go around the ring one after the other.
   const Json heads = json("count " + on + " --heads 3");
   EXPECT_EQ(heads["path"], 3 * report["path"].get<Index>());
   EXPECT_EQ(heads["largest"]["received"], 3 * report["largest"]["received"].get<Index>());
-  // A plan lists the ring beside the grids.
+  // A plan lists the ring among the grids.
   const Json plan = json("plan attention/rows --n 64K --d 64 --M 256K --ranks 64 --ring");
   const Json& others = plan["runners_up"];
   EXPECT_TRUE(std::ranges::any_of(others, [](const Json& its) { return its["grid"]["ring"]; }));
   EXPECT_FALSE(plan["plan"]["grid"]["ring"].get<bool>());
 }
 
-// With the same O, L and blocks the bits of g do not depend on the grid.
+// For the same O, L and blocks, the bits of g do not depend on the grid.
 TEST_F(RanksCommand, ReturnTheSameGradientOnEveryGrid) {
   const std::string shape = "--n 61 --m 43 --d 7 --M 900";
   static_cast<void>(data("run forward/rows " + shape + " --out O=O.npy --out L=L.npy"));
@@ -132,7 +134,7 @@ TEST_F(RanksCommand, ReturnTheSameGradientOnEveryGrid) {
   }
 }
 
-// Of P ranks, the grid whose rank that receives most receives the fewest words.
+// For P ranks, the chosen grid minimises the words that its busiest rank receives.
 TEST_F(RanksCommand, TakeTheGridThatSendsTheFewestWords) {
   const std::string problem = "count backward/rows --n 4096 --d 32 --M 16K";
   const auto largest = [](const Json& report) {
@@ -154,7 +156,7 @@ TEST_F(RanksCommand, CountThousands) {
   EXPECT_EQ(report["ranks"].size(), 4096);
 }
 
-// Of more than 256 ranks, what a rank counted is told as the formulas tell it.
+// Even for more than 256 ranks, a run reports for each rank the words of the formulas.
 TEST_F(RanksCommand, RunHundreds) {
   const std::string on = "backward/rows --n 61 --m 43 --d 3 --M 900 --grid 65x4";
   const Json ran = json("run " + on + " --verify");
@@ -163,7 +165,7 @@ TEST_F(RanksCommand, RunHundreds) {
   EXPECT_EQ(data("run " + on).find("other links"), std::string::npos);
 }
 
-// The bounds are those of docs/theory/ranks.md, and no rank is below them: of counts and of runs.
+// The bounds follow docs/theory/ranks.md, and no rank moves fewer words, in counts and in runs.
 TEST_F(RanksCommand, SayHowFewWordsSomeRankMoves) {
   for (const std::string kernel : kKernels) {
     const std::string on = kernel + " --n 300 --m 200 --d 7 --M 900 --grid 3x2";
@@ -187,7 +189,7 @@ TEST_F(RanksCommand, SayHowFewWordsSomeRankMoves) {
                   .find(fmt::format("; ratio {:.3f}\n", bounds["arena"]["ratio"].get<double>())),
               std::string::npos);
   }
-  // Two groups of a rank: what is proven of one sum Z of a row says nothing.
+  // With two groups on a rank, a row has more than one sum Z, and the proof covers only one.
   const Json none = json("count forward/rows --n 300 --d 7 --M 900 --grid 3x2:4")["rank_bounds"];
   EXPECT_TRUE(none["arena"]["lower_bound"].is_null());
   EXPECT_TRUE(none["arena"]["ratio"].is_null());
@@ -196,8 +198,9 @@ TEST_F(RanksCommand, SayHowFewWordsSomeRankMoves) {
   EXPECT_FALSE(none["links"]["lower_bound"].is_null());
 }
 
-// The table of docs/theory/ranks.md, of squares and of rings: millions of words, and how near. Row
-// blocks are no exact shares, and of the words of a square grid up to 0.2% more are received.
+// The table of docs/theory/ranks.md, for square grids and rings: millions of words, and their ratio
+// to the bound. Row blocks do not divide the rows exactly, so a square grid receives up to 0.2%
+// more words.
 TEST_F(RanksCommand, AreAsNearTheBoundsAsTheTheorySays) {
   struct Line {
     Index ranks;
@@ -231,8 +234,9 @@ TEST_F(RanksCommand, AreAsNearTheBoundsAsTheTheorySays) {
   }
 }
 
-// Three sets of two ranks have two of six heads each: the bits of one machine with the same blocks,
-// twice the words of a rank with one head, and homes for both. Heads alone send nothing.
+// Three sets of two ranks have two of the six heads each. The bits equal one machine with the same
+// blocks. A rank moves twice the words of one head and has a home for both. Splitting only heads
+// sends no words.
 TEST_F(RanksCommand, ShareOutHeads) {
   const std::string problem = " --n 60 --d 6 --M 2K --seed 3 --blocks ";
   const auto bytes = [&](const std::string& line) {
@@ -244,7 +248,7 @@ TEST_F(RanksCommand, ShareOutHeads) {
   const std::string alone = bytes(blocks + " --heads 6");
   EXPECT_EQ(bytes(blocks + " --heads 6 --grid 2x1 --ranks 6"), alone);
   EXPECT_EQ(bytes(blocks + " --heads 6 --ranks 3"), alone);
-  // Heads of a file: each rank reads some rows of some of them.
+  // Heads come from a file: each rank reads some rows of some heads.
   data("run attention/rows --n 60 --d 6 --M 2K --heads 6 --seed 5 --out O=dO.npy");
   const std::string from_file = bytes(blocks + " --heads 6 --in dO=dO.npy");
   EXPECT_NE(from_file, alone);
@@ -267,7 +271,7 @@ TEST_F(RanksCommand, ShareOutHeads) {
   EXPECT_EQ(json("count attention/rows --n 60 --d 6 --M 2K --heads 8 --ranks 4")["path"], 0);
 }
 
-// Under a mask results are those of one machine, and what no pair needs is written once.
+// Under a mask, the results are right, and the counts equal the formulas.
 TEST_F(RanksCommand, TakeMasks) {
   for (const std::string kernel : {"attention/rows", "gradients/rows-keys", "backward/rows"}) {
     for (const std::string mask : {"causal", "window:9,0|prefix:3", "window:4,4&prefix:30"}) {
@@ -353,7 +357,8 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
   expect_refused(process("count backward/rows --grid 2 " + problem), 2, "--grid '2'");
 }
 
-// Where the system refuses a thread, that is one line, and those that did start are joined.
+// If the system refuses to start a thread, the command ends with one line. The threads that did
+// start are joined.
 TEST_F(RanksCommand, ThatCannotBeStartedAreAnError) {
   if (kSanitized) {
     GTEST_SKIP() << "LeakSanitizer needs a thread at the end";
@@ -368,15 +373,16 @@ TEST_F(RanksCommand, ThatCannotBeStartedAreAnError) {
       expect_refused(process, 1, "no thread can be started for " + kind + " ");
     }
   }
-  // One thread needs no other.
+  // A run on one thread starts no other.
   Process alone = process(run);
   alone.without_root = true;
   alone.most_threads = 1;
   EXPECT_EQ(alone.run().code, 0);
 }
 
-// As a rank of a job redblue becomes redblue-mpi beside it. Without /proc it does not know where
-// that is, and takes no program of that name from the working directory.
+// As a rank of an MPI job, redblue replaces itself by the program redblue-mpi in its own folder.
+// Without /proc it does not know this folder. It must not take a program of that name from the
+// working directory.
 TEST_F(RanksCommand, DoNotBecomeAProgramOfTheWorkingDirectory) {
   const auto without_proc = [&](const std::string& line) {
     Process process = this->process("");
@@ -395,7 +401,7 @@ TEST_F(RanksCommand, DoNotBecomeAProgramOfTheWorkingDirectory) {
       without_proc(REDBLUE_COMMAND " run forward/rows --n 8 --d 4 --M 900 --ranks 2");
   EXPECT_EQ(run.code, 1);
   EXPECT_EQ(run.out, "");
-  // Sanitizers complain about /proc before it.
+  // Sanitizers complain about /proc first.
   const std::string said = run.err.substr(std::min(run.err.find("redblue: "), run.err.size()));
   EXPECT_TRUE(said.starts_with("redblue: mpirun started this, but /proc does not say")) << run.err;
 }
@@ -416,7 +422,7 @@ class MpiJobs : public RanksCommand {
   }
 };
 
-// The words, links and bits of ranks that are threads.
+// Ranks of a job have the words, links and bits of ranks that are threads.
 TEST_F(MpiJobs, DoWhatRanksOfOneProcessDo) {
   for (const std::string kernel : {"forward/rows", "backward/rows", "attention/rows"}) {
     const std::string result = kernel.starts_with("backward") ? "g" : "O";
@@ -452,7 +458,7 @@ TEST_F(MpiJobs, DoWhatARingOfOneProcessDoes) {
   }
 }
 
-// Links of a job are timed between its ranks.
+// `calibrate` in a job times the links between its ranks.
 TEST_F(MpiJobs, TimeTheirLinks) {
   directory_.write("c.json", R"({"rates": {}, "links": null})");
   const Outcome job = mpirun(3, "calibrate --links --out c.json --format json");
@@ -464,8 +470,8 @@ TEST_F(MpiJobs, TimeTheirLinks) {
             0U);
 }
 
-// What all ranks find wrong before they start is said once, at once, with its exit code, which each
-// of them has: no rank aborts the others. No output is left.
+// A fault that all ranks find before they start is reported once, at once, and each rank ends with
+// its exit code. No rank aborts the others, and no output is left.
 TEST_F(MpiJobs, SayOnceWhatIsWrong) {
   const std::string size = " --n 20 --d 4 --M 900 --out g=g.npy";
   const std::pair<std::string, const char*> wrong[] = {
@@ -492,7 +498,7 @@ TEST_F(MpiJobs, SayOnceWhatIsWrong) {
     EXPECT_LT(job.seconds, 20 * kSlowdown);
     EXPECT_TRUE(files().empty() || !files().contains("g.npy"));
   }
-  // mpirun says which codes there were, and that no rank aborted the others.
+  // mpirun prints the exit codes, and no sign of an abort.
   std::vector<std::string> words = split("run backward/rows --ranks 4" + size).words;
   words.insert(words.begin(), REDBLUE_COMMAND);
   const Outcome job = mpi_job({{3, words}}, directory_.path(), false).run();
@@ -501,7 +507,7 @@ TEST_F(MpiJobs, SayOnceWhatIsWrong) {
   EXPECT_NE(job.err.find("Exit code:    2"), std::string::npos) << job.err;
 }
 
-// What one rank alone finds wrong ends the others, which wait for it.
+// A fault that only one rank finds also ends the ranks that wait for it.
 TEST_F(MpiJobs, EndWhereOneRankFindsWhatIsWrong) {
   const std::string line = "run backward/rows --n 20 --d 4 --M 900 --out g=g.npy";
   const auto words = [&](const std::string& more) {
@@ -521,7 +527,7 @@ TEST_F(MpiJobs, EndWhereOneRankFindsWhatIsWrong) {
   }
 }
 
-// What needs no run is printed by the first rank alone.
+// If no run is needed, only the first rank prints.
 TEST_F(MpiJobs, PrintFormulasOnce) {
   for (const std::string line :
        {"count backward/rows --n 61 --m 43 --d 7 --M 900 --grid 2x2",

@@ -1,6 +1,6 @@
-// The output of commands in the README and the pages is the actual one, to the letter. Exceptions
-// are times, speeds and roundings, which depend on the machine, and output that is all about the
-// machine.
+// Tests that the README and the pages show the actual output of their commands, letter for letter.
+// Exceptions are times, speeds and roundings, which depend on the machine, and output that is all
+// about the machine.
 
 #include <algorithm>
 #include <cctype>
@@ -23,12 +23,12 @@ namespace {
 // A command of a page and the output below it.
 struct Shown {
   std::string page;
-  int place = 0;  // among the page's commands
+  int place = 0;  // the number of the command in its page
   std::string command, output;
   friend void PrintTo(const Shown& shown, std::ostream* out) { *out << shown.command; }
 };
 
-// The commands of a page's consoles.
+// Adds the commands in the consoles of a page.
 void add_shown(const std::filesystem::path& root, const std::string& page,
                std::vector<Shown>& all) {
   std::istringstream lines(content_of(root / page));
@@ -40,7 +40,7 @@ void add_shown(const std::filesystem::path& root, const std::string& page,
       console = line == "```console";
     } else if (console && line.starts_with(prompt)) {
       all.push_back({page, place++, line.substr(prompt.size()), ""});
-    } else if (console && line.starts_with("$ ")) {  // of another program: redblue will refuse it
+    } else if (console && line.starts_with("$ ")) {  // redblue refuses a command of another program
       all.push_back({page, place++, line, ""});
     } else if (console && place > 0) {
       all.back().output += line + "\n";
@@ -48,12 +48,13 @@ void add_shown(const std::filesystem::path& root, const std::string& page,
   }
 }
 
-// A page that shows files, as ```json suite.json, is worked through from top to bottom.
+// Returns whether a page shows files, as ```json suite.json. Such a page is worked through from top
+// to bottom.
 bool is_walked_through(const std::filesystem::path& page) {
   return content_of(page).find("```json ") != std::string::npos;
 }
 
-// The commands of the README and of docs/, but for pages that are worked through.
+// Returns the commands of the README and of docs/, without pages that are worked through.
 std::vector<Shown> all_shown() {
   const std::filesystem::path root = REDBLUE_SOURCE_DIR;
   std::vector<std::string> pages = {"README.md"};
@@ -84,7 +85,7 @@ std::string of_any_machine(const std::string& output) {
 class Pages : public Cli, public testing::WithParamInterface<Shown> {};
 
 TEST_P(Pages, ShowWhatCommandsPrint) {
-  // Commands that name a file of the pages are given from the root of the project.
+  // Commands that name a file of the pages run in the root of the project.
   std::filesystem::create_directory_symlink(std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs",
                                             directory_ / "docs");
   const auto& [page, place, command, output] = GetParam();
@@ -112,8 +113,8 @@ TEST(ThePages, HaveCommands) {
 
 using Walk = Cli;
 
-// A reader who types a page's commands in order, in one directory with the page's files, sees what
-// the page shows.
+// A reader types the commands of a page in order, in a directory with the files of the page, and
+// sees the output on the page.
 TEST_F(Walk, ThroughTheTutorial) {
   const std::filesystem::path page =
       std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs" / "tutorial.md";
@@ -147,8 +148,8 @@ TEST_F(Walk, ThroughTheTutorial) {
 
 using Readme = Cli;
 
-// What the first page says of the paper's large-cache algorithm: the words with its blocks as the
-// paper prints them, the M that these need, and the words with the blocks that fit.
+// The README states three numbers of the paper's large-cache algorithm: the words with the printed
+// blocks, the M that these blocks need, and the words with blocks that fit.
 TEST_F(Readme, SaysWhichBlocksThePapersAlgorithmHas) {
   const std::string page = content_of(std::filesystem::path(REDBLUE_SOURCE_DIR) / "README.md");
   const std::string count = "count backward/large --n 4096 --d 64 --M 64K";
@@ -160,9 +161,9 @@ TEST_F(Readme, SaysWhichBlocksThePapersAlgorithmHas) {
     EXPECT_NE(page.find(grouped(words)), std::string::npos) << words;
   }
   EXPECT_GT(printed["total"]["peak"], 64 * 1024);
-  // Algorithms 7 and 8 by hand, with Br = d = 64 rows and Bc = M / 4d = 256 keys in a block: A1,
-  // A3, then X and Y for each of 64 row blocks; S and h; S, O, dO and A1 once, L, h and A2 for each
-  // row block; g.
+  // Algorithms 7 and 8 by hand, with Br = d = 64 rows and Bc = M / 4d = 256 keys in a block. The
+  // first line has A1 and A3, X and Y for each of 64 row blocks, S and h, then S, O, dO and A1
+  // once, and L. The second line has h and A2 for each row block, and g.
   const Index n = 4096, d = 64, row_blocks = n / d;
   EXPECT_EQ(printed["total"]["io"], 2 * n * d + row_blocks * 2 * d * d + 2 * n * d + 4 * n * d + n +
                                         row_blocks * 2 * n * d + d * d);

@@ -1,4 +1,4 @@
-// redblue replay from outside.
+// Tests `redblue replay` from the outside.
 
 #include <algorithm>
 #include <filesystem>
@@ -17,8 +17,8 @@ namespace {
 
 using ReplayCommand = Cli;
 
-// The moves of a kernel, as accesses: a cache that holds all words reads each matrix that the
-// kernel reads once, and writes each that it writes once.
+// The moves of a kernel become accesses. A cache that holds all words reads each input matrix once
+// and writes the result once.
 TEST_F(ReplayCommand, OfTheMovesOfAKernel) {
   ASSERT_EQ(redblue("trace matmul/blocked --n 12 --m 9 --d 7 --M 60 --din moves.din").code, 0);
   const Json all = json("replay --from moves.din");
@@ -36,7 +36,7 @@ TEST_F(ReplayCommand, OfTheMovesOfAKernel) {
   }
 }
 
-// Three words in turn, of which the second is written: a b c a b c. LRU of two words misses all.
+// Three words in turn: a b c a b c, with a write of b first. An LRU cache of two words never hits.
 TEST_F(ReplayCommand, ASmallTraceByHand) {
   directory_.write("t", "0 0\n1 4\n0 8\n0 0\n0 4\n0 8\n");
   const Json all = json("replay --from t --at 3,2,2,100");
@@ -65,8 +65,8 @@ TEST_F(ReplayCommand, RefusesWhatIsNoTrace) {
   refused("replay --from bad --at 4,", 2, "--at");
 }
 
-// Each line of the trace for libCacheSim is a touch. A cache of 60 words, by hand, misses as often
-// as the report says that LRU reads, and where a sum begins, which is no read.
+// Each line of the trace for libCacheSim is one access. A hand-written LRU cache of 60 words misses
+// as often as the report says that LRU reads, plus once for each new sum, which is not a read.
 TEST_F(ReplayCommand, WritesWhatLibCacheSimReads) {
   const Json all =
       json("replay matmul/blocked --n 12 --m 9 --d 7 --M 60 --at 60 --cachesim touched.txt");
@@ -81,7 +81,7 @@ TEST_F(ReplayCommand, WritesWhatLibCacheSimReads) {
     cache.resize(std::min<std::size_t>(cache.size(), 60));
   }
   EXPECT_EQ(std::ssize(words), all["addresses"]);
-  EXPECT_EQ(accesses, all["accesses"]);  // no scratch dies
+  EXPECT_EQ(accesses, all["accesses"]);  // no scratch is dropped
   EXPECT_EQ(missed, all["curve"][0]["lru"]["reads"].get<Index>() + 12 * 9);
 }
 
@@ -99,7 +99,7 @@ TEST_F(ReplayCommand, OfAKernelBesideItsOwnWords) {
   EXPECT_EQ(opt, all["curve"][1]["opt"]["reads"]);
 }
 
-// What the levels of a run move themselves is what `count` says of them.
+// Each level of a run moves the words that `count` reports for it.
 TEST_F(ReplayCommand, OfLevels) {
   const std::string kernel = "backward/rows --n 32 --d 8 --M 150,400";
   const Json all = json("replay " + kernel + " --per-phase --at 400");
@@ -134,7 +134,7 @@ TEST_F(ReplayCommand, OfRows) {
   EXPECT_EQ(rows["rows"]["widest"], 8);
   EXPECT_EQ(rows["schedule"], words["schedule"]);
   EXPECT_LE(rows["curve"][0]["opt"]["reads"], rows["schedule"]["reads"]);
-  // With d = 1 a row is a word.
+  // With d = 1, a row is one word.
   const std::string narrow = "forward/flash --n 20 --d 1 --M 60 --at 1,30,60,200";
   EXPECT_EQ(json("replay " + narrow)["curve"], json("replay " + narrow + " --unit row")["curve"]);
 }

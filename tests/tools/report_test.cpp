@@ -1,4 +1,4 @@
-// redblue report: its refusals, and that a browser shows the page as intended.
+// Tests `redblue report`: its refusals, and how a browser shows the page.
 
 #include <algorithm>
 #include <regex>
@@ -43,14 +43,14 @@ TEST_F(ReportCommand, WritesThePage) {
   expect_report("report out", "out/report.html");
   expect_report("report out/ --out page.html", "page.html");
   expect_report("report out -o again.html", "again.html");
-  // A page without figures is better than none.
+  // Without gnuplot, the page is made without figures.
   const Outcome outcome = redblue("PATH=/nowhere report out -o bare.html");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.err.find("no figures: gnuplot is unavailable"), std::string::npos);
   EXPECT_EQ(content_of(directory_ / "bare.html").find("<img"), std::string::npos);
 }
 
-// The bytes of base64 text.
+// Decodes base64 text into bytes.
 std::string from_base64(std::string_view text) {
   constexpr std::string_view kDigits =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -70,7 +70,7 @@ std::string from_base64(std::string_view text) {
 
 using ReportPictures = ReportCommand;
 
-// A figure's title is the page's, and not in the picture again; the page says what made it.
+// The title of a figure is in the page and not again in the picture. The page says what made it.
 TEST_F(ReportPictures, FiguresHaveOneTitle) {
   ASSERT_NO_FATAL_FAILURE(sweep("count"));
   ASSERT_EQ(redblue("report out").code, 0);
@@ -116,7 +116,7 @@ TEST_F(ReportCommand, Refuses) {
   expect_refused(process("report out --out out"), 1, "out.*[Ii]s a directory");
   expect_refused(process("report out --out nowhere/page.html"), 1, "nowhere/page.html");
 
-  // The page does not replace what it is made of.
+  // The page must not replace a file of the sweep that it is made from.
   for (const char* own : {"points.jsonl", "sweep.csv", "sweep.json"}) {
     expect_refused(process(fmt::format("report out --out out/{}", own)), 2,
                    fmt::format("--out 'out/{}': this file is a part of the sweep", own));
@@ -135,16 +135,16 @@ TEST_F(ReportCommand, Refuses) {
   }
   directory_.write("out/sweep.json", "{}");
   expect_refused(process("report out"), 1, "out/sweep.json is no sweep");
-  // A page that was there stays as it was.
+  // After a failure, an older page stays as it was.
   directory_.write("out/report.html", "old");
   expect_refused(process("report out"), 1, "out/sweep.json is no sweep");
 }
 
-// What a browser made of pages: each in a frame of its own, that has the width of a window. The
-// pages are as they are; it is the page around them that has a script.
+// Shows pages in a browser, each in a frame with the width of a window. The pages themselves are
+// unchanged; a script in the page around them inspects them.
 class BrowserPictures : public ReportCommand {
  protected:
-  // A width and a page for each frame.
+  // Returns the browser's view of the frames. Each frame is a width and a page.
   [[nodiscard]] Json shown(const std::vector<std::pair<int, std::string>>& frames,
                            std::string& log) const {
     std::string html = "<!DOCTYPE html><title>frames</title>\n";
@@ -173,7 +173,7 @@ class BrowserPictures : public ReportCommand {
       });
     </script>)";
     const std::filesystem::path wrapper = directory_.write("wrapper.html", html);
-    // It keeps what it likes to keep where it may: below this test's directory.
+    // The browser keeps its own files below this test's directory.
     Process process{.words = {"/usr/bin/chromium", "--headless=new", "--no-sandbox",
                               "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
                               "--disable-background-networking", "--disable-component-update",
@@ -216,13 +216,14 @@ TEST_F(BrowserPictures, ShowsThePageAtAnyWidthAndFetchesNothing) {
   directory_.write("page.html", html);
   EXPECT_FALSE(
       std::regex_search(html, std::regex("(https?|ftp|file):|url\\(|@import|<link|<script")));
-  // So that all below is seen to be seen; and a page like ours cannot fetch or run anything.
+  // A bad page proves that the checks below detect faults. A page like ours must not fetch or run
+  // anything.
   directory_.write("bad.html", html_page("bad",
                                          "<div style='width: 3000px'>wide</div><script>1</script>"
                                          "<img src='data:image/svg+xml;base64,AAAA'>"
                                          "<img src='missing.png'>"));
 
-  EXPECT_EQ(redblue("report out").code, 0);  // with whatever figures there can be
+  EXPECT_EQ(redblue("report out").code, 0);  // with the figures that this machine can draw
 
   std::string log;
   const Json frames = shown(
@@ -249,7 +250,7 @@ TEST_F(BrowserPictures, ShowsThePageAtAnyWidthAndFetchesNothing) {
   std::istringstream lines(log);
   int complaints = 0;
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("CONSOLE") != std::string::npos) {  // of pages, not of the browser's own doings
+    if (line.find("CONSOLE") != std::string::npos) {  // from a page, not from the browser itself
       EXPECT_NE(line.find("/bad.html"), std::string::npos) << line;
       ++complaints;
     }

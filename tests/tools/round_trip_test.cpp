@@ -1,5 +1,5 @@
-// Matrices through the command and back, to the bit: files of every form in, files out, against the
-// same kernel run by the library on the same numbers.
+// Tests matrices through the command and back, bit for bit: input files of every form, output
+// files, and the same kernel run by the library on the same numbers.
 
 #include <cmath>
 #include <map>
@@ -20,7 +20,7 @@ namespace {
 
 using Numbers = std::map<std::string, std::vector<float>, std::less<>>;
 
-// What a kernel returns for these inputs, without files or a command.
+// Returns the results of a kernel for these inputs, without files or a command.
 Numbers computed(const TestedKernel& kernel, const Plan& plan, Numbers inputs) {
   const Shape& shape = plan.problem.shape;
   std::vector<SlowMatrix> matrices;
@@ -49,7 +49,7 @@ class RoundTrip : public Cli {
   static constexpr Shape kShape{19, 14, 6};
   static constexpr Index kM = 4000;
 
-  // Numbers of many bits, none of them special.
+  // Returns numbers with many bits set and no special values.
   static std::vector<float> numbers(const Signature& operand) {
     std::vector<float> words(words_of(operand, kShape));
     double angle = static_cast<double>(operand.name.front()) + 0.1;
@@ -59,7 +59,7 @@ class RoundTrip : public Cli {
     return words;
   }
 
-  // --in for each operand in one form of file.
+  // Writes all operands in one file format and returns their --in flags.
   std::string write_inputs(const TestedKernel& kernel, const Numbers& inputs, NpyForm form) const {
     std::string flags;
     for (const Signature& operand : kernel.given) {
@@ -86,7 +86,7 @@ class RoundTrip : public Cli {
   }
 };
 
-// Nothing says n, m and d but the files.
+// The files alone define n, m and d.
 TEST_F(RoundTrip, EveryKernelFromFilesOfEveryForm) {
   for (const TestedKernel& kernel : some_tested_kernels()) {
     Numbers inputs;
@@ -136,8 +136,8 @@ TEST_F(RoundTrip, TheLibraryWritesTheSameFiles) {
   }
 }
 
-// With the kernel that makes O and L when nobody gives them it is the same by hand, and a run from
-// files of all operands does not depend on a seed.
+// If O and L are not given, the command runs a kernel that computes them. Running that kernel by
+// hand gives the same result, and a run with all operands from files does not depend on a seed.
 TEST_F(RoundTrip, OneKernelsOutputsAreAnothersInputs) {
   const std::string problem = " --n 19 --m 14 --d 6 --M 500 --seed 7";
   const Json made =
@@ -175,14 +175,14 @@ TEST_F(RoundTrip, AnOlderFileIsReplaced) {
   const NpyReader g(directory_ / "g.npy");
   EXPECT_EQ(g.rows(), 3);
   EXPECT_EQ(g.cols(), 3);
-  EXPECT_EQ(files().size(), 1U);  // and nothing is left beside it
+  EXPECT_EQ(files().size(), 1U);  // no other file is left
 }
 
-// Scores up to 10^4, exact in float32, give finite gradients within their bound.
+// Scores up to 10^4, exact in float32, give finite gradients within their error bound.
 TEST_F(RoundTrip, LargeScoresInEveryKernel) {
   const Index n = 8;
   const Index d = 4;
-  // S = A1 and s = A1 A2^T: multiples of 100 times 1, 0 or -1.
+  // S = A1 and s = A1 A2^T. The entries are multiples of 100, times 1, 0 or -1.
   std::vector<float> rows(n * d);
   std::vector<float> signs(n * d);
   std::vector<float> unit(d * d);

@@ -1,6 +1,6 @@
-// Operands from tensors of .safetensors files, and from .npy of two bytes: a run has the bits of
-// one on the converted numbers, and says what was converted; what is malformed ends a run with one
-// line that names file, tensor and fault.
+// Tests operands from tensors of .safetensors files, and from .npy files with two-byte numbers. A
+// run has the bits of a run on the converted numbers, and reports the conversions. A malformed file
+// ends the run with one line that names file, tensor and fault.
 
 #include <cstring>
 #include <string>
@@ -18,7 +18,7 @@ namespace {
 
 using Halves = std::vector<std::uint16_t>;
 
-std::string bytes_of(const Halves& numbers) {  // of a little-endian machine
+std::string bytes_of(const Halves& numbers) {  // for a little-endian machine
   std::string bytes(2 * numbers.size(), '\0');
   std::memcpy(bytes.data(), numbers.data(), bytes.size());
   return bytes;
@@ -26,15 +26,15 @@ std::string bytes_of(const Halves& numbers) {  // of a little-endian machine
 
 class SafetensorsCommand : public Cli {
  protected:
-  // Q, K, V and dO of 4 x 4, in float32: small whole numbers and halves of them, which all types
-  // hold. The same as bfloat16 and float16.
+  // Writes Q, K, V and dO, 4 x 4, as float32, float16 and bfloat16. The numbers are exact in all
+  // three types.
   void SetUp() override {
     std::string all, header = "{";
     for (const char* name : {"Q", "K", "V", "dO"}) {
       std::vector<float> words;
       Halves brain, half;
       for (unsigned k = 0; k < 16; ++k) {
-        // 1 + k / 8 for k < 8 and twice that: three bits of fraction.
+        // 1 + k % 8 / 8, times 1, 2 or 4: three bits of fraction.
         const unsigned exponent = (k + static_cast<unsigned>(all.size())) % 3;
         words.push_back((1 + static_cast<float>(k % 8) / 8) * static_cast<float>(1U << exponent));
         brain.push_back(static_cast<std::uint16_t>((127 + exponent) << 7U | (k % 8) << 4U));
@@ -81,7 +81,7 @@ TEST_F(SafetensorsCommand, TheReportSaysWhatWasConverted) {
       << report;
 }
 
-// Into a store, and out of it again.
+// Imports tensors into a store and exports them again.
 TEST_F(SafetensorsCommand, StoresImportTensors) {
   EXPECT_EQ(data("store import there Q=model.safetensors:layer/Q"),
             "Q: 4 x 4 from model.safetensors:layer/Q, bfloat16 converted to float32\n");
@@ -89,7 +89,7 @@ TEST_F(SafetensorsCommand, StoresImportTensors) {
   EXPECT_EQ(content_of(directory_ / "out.npy"), content_of(directory_ / "Q.npy"));
 }
 
-// A run in a store brings them, and notes where they are from.
+// A run in a store imports tensors, and records where they come from.
 TEST_F(SafetensorsCommand, RunsInAStoreReadTensors) {
   data(command("model.safetensors:layer/", "") + " --out dQ=brain.npy --store file:there");
   data(command("", ".npy") + " --out dQ=plain.npy");

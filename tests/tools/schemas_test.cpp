@@ -1,5 +1,5 @@
-// What every command writes is what docs/schemas says of it: no key is missing, none is unknown
-// there, and each value has its type.
+// Tests that the output of every command keeps its schema in docs/schemas: no key is missing, no
+// key is unknown, and each value has its type.
 
 #include <algorithm>
 #include <filesystem>
@@ -36,8 +36,9 @@ Json parsed_schema(const std::string& kind) {
   return Json::parse(content_of(kSchemas / (kind + kEnding)));
 }
 
-// References to the common file become local: the validator resolves no relative address. And no
-// object has a key that its schema does not name; readers would ignore it, redblue writes none.
+// Makes references to the common file local, because the validator resolves no relative address.
+// Forbids keys that the schema does not name: readers would ignore them, but redblue must not write
+// them.
 void make_strict(Json& schema) {
   if (schema.is_object()) {
     if (schema.contains("$ref")) {
@@ -62,7 +63,7 @@ class Validator {
     valijson::SchemaParser(valijson::SchemaParser::kDraft7).populateSchema(adapter, schema_);
   }
 
-  // What a document breaks, a line each; empty: it keeps the schema.
+  // Returns the faults of a document, a line for each; empty if it keeps the schema.
   [[nodiscard]] std::string broken(const Json& document) const {
     valijson::ValidationResults results;
     valijson::Validator(valijson::Validator::kStrongTypes)
@@ -80,7 +81,8 @@ class Validator {
   valijson::Schema schema_;
 };
 
-// Calls `visit` with each number of a document; of an array, with those of its first elements.
+// Calls `visit` with each number of a document, and for an array with the numbers of its first
+// elements.
 void each_number(Json& part, const std::function<void(Json&)>& visit) {
   constexpr int kElements = 2;
   if (part.is_number()) {
@@ -104,7 +106,8 @@ class Schemas : public Cli {
     EXPECT_EQ(Validator(kind).broken(Json::parse(document)), "");
   }
 
-  // The document keeps its schema; without a key, or with `true` for a number, it would not.
+  // Checks that the document keeps its schema, and that it would not without a required key or with
+  // `true` for a number.
   static void expect_kept(const std::string& kind, Json document) {
     const Validator validator(kind);
     ASSERT_EQ(validator.broken(document), "");
@@ -128,7 +131,7 @@ class Schemas : public Cli {
   }
 };
 
-// A device of two levels, of which one has figures.
+// A device with two levels. Only one has figures.
 const std::string kTwoLevels = R"({"name": "two", "source": "a manual", "levels": [
     {"name": "L1", "bytes": 2000, "line_bytes": 64, "bandwidth_bytes_per_second": 1e11,
      "joules_per_word": 1e-11, "shared_by": 1, "source": "its figures"},
@@ -270,7 +273,7 @@ TEST_F(Schemas, OfCurves) {
                         "curve --problem forward --n 30 --d 6 --make A1=random:3"});
 }
 
-// Of a small grid: that of the command takes seconds.
+// On a small grid, because the command's own grid takes seconds.
 TEST_F(Schemas, OfTable1) {
   expect_kept("table1", Json::parse(to_json(report_table1(small_sparse_laws()))));
 }
@@ -300,7 +303,7 @@ TEST_F(Schemas, OfGames) {
                          "plot replay matmul/blocked --n 5 --m 4 --d 3 --M 20"});
 }
 
-// The documents of a user's own kernels.
+// The documents of a program with a user's own kernels.
 TEST_F(Schemas, OfOwnKernels) {
   const auto own = [&](const std::string& line) {
     Process passes = process(line);
@@ -404,7 +407,7 @@ TEST_F(Schemas, OfSuitesAndWhatIsMadeOfThem) {
   expect_valid("sweep", content_of(directory_ / "part" / "sweep.json"));
   EXPECT_EQ(redblue("merge part -o merged --partial").code, 0);
   expect_valid("sweep", content_of(directory_ / "merged" / "sweep.json"));
-  // Merged with the times of another machine.
+  // Merges with the times of another machine.
   const std::string journal = content_of(directory_ / "time" / "points.jsonl");
   directory_.write(
       "another/points.jsonl",

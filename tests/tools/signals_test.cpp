@@ -1,6 +1,6 @@
-// A command that a signal ends at any moment. An output is whole or not there, no temporary file
-// stays, and the exit code says which: 0 if all outputs are there, else no file has changed.
-// REDBLUE_SIGNALS is the number of signals.
+// Tests a command that a signal ends at any moment. An output is complete or absent, and no
+// temporary file stays. The exit code says which: 0 if all outputs are there; otherwise no file has
+// changed. REDBLUE_SIGNALS sets the number of signals.
 
 #include <array>
 #include <chrono>
@@ -33,8 +33,8 @@ using Files = std::map<std::string, std::string>;
 
 struct Line {
   std::string line;
-  std::vector<std::string> outputs;  // files that a whole run leaves, and nothing else
-  bool piecewise = false;            // a directory, whose files are whole one by one
+  std::vector<std::string> outputs;  // the only files that a whole run leaves
+  bool piecewise = false;            // a directory, with files that are complete one by one
 };
 
 class Signals : public Cli {
@@ -52,8 +52,8 @@ class Signals : public Cli {
     std::filesystem::create_directory(directory_ / "tmp");
   }
 
-  // Starts the command, and sends the signal at this moment; without one, when the first file is
-  // new. Returns its exit code, with 128 + the signal as in a shell.
+  // Starts the command and sends the signal after `seconds`, or, without a time, when the first new
+  // file appears. Returns the exit code, with 128 + the signal as in a shell.
   int signalled(const std::string& line, int signal, std::optional<double> seconds) const {
     Process process = this->process(line);
     process.environment.push_back("TMPDIR=" + (directory_ / "tmp").string());
@@ -96,12 +96,12 @@ class Signals : public Cli {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
-  // The first fault in the files of now, or an empty text.
+  // Returns the first fault in the current files, or an empty text.
   [[nodiscard]] static std::string wrong(const Line& of, int code, const Files& before,
                                          const Files& whole, const Files& now) {
     const Files& expected = code == 0 ? whole : before;
     for (const auto& [name, content] : now) {
-      const bool grows = name.ends_with("points.jsonl");  // by lines
+      const bool grows = name.ends_with("points.jsonl");  // line by line
       if (of.piecewise && whole.contains(name) &&
           (grows ? whole.at(name).starts_with(content) : content == whole.at(name))) {
         continue;
@@ -161,7 +161,7 @@ class Signals : public Cli {
     ended_ += ended;
   }
 
-  int ended_ = 0;  // by a signal
+  int ended_ = 0;  // runs that a signal ended
 };
 
 TEST_F(Signals, LeaveOutputsWholeOrAsTheyWere) {
@@ -191,7 +191,7 @@ TEST_F(Signals, LeaveOutputsWholeOrAsTheyWere) {
   for (const Line& line : lines) {
     expect_whole_or_nothing(line, each, random);
   }
-  // A test in which all signals come too late shows nothing.
+  // A test that sends all its signals too late is worthless.
   EXPECT_GT(ended_, signals / 8);
 }
 

@@ -1,5 +1,5 @@
-// Numbers as people type them: those that are taken, and that each refusal is one line which names
-// the flag, the text and the remedy.
+// Tests numbers as people type them: which are accepted, and that each refusal is one line with the
+// flag, the text and the remedy.
 
 #include "runtime/text/sizes.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr Index kMax = std::numeric_limits<Index>::max();
 
-// The message of the UsageError that `call` throws.
+// Returns the message of the UsageError that `call` throws.
 std::string refusal(const std::function<void()>& call) {
   try {
     call();

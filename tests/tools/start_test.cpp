@@ -1,5 +1,6 @@
-// How long the command takes to start, in instructions, which are as many on a busy machine: it
-// loads no library, makes no kernel and builds no option that the words do not ask for.
+// Tests how long the command takes to start, in instructions, which do not depend on the load of
+// the machine. It must load no library, make no kernel and build no option that the command line
+// does not need.
 
 #include <string>
 
@@ -10,8 +11,8 @@
 namespace redblue {
 namespace {
 
-// The loader takes 2.5 million of them (for an empty main() that writes to std::cout 1.8). Choosing
-// the blocks takes 5, and the kernel that makes O and L as many.
+// The loader takes 2.5 million instructions (1.8 million for an empty main() that writes to
+// std::cout). Choosing the blocks takes 5 million, and so does the kernel that computes O and L.
 TEST(Start, OfACountTakesFewInstructions) {
   const Process process{
       .words = {"/bin/sh", "-c",

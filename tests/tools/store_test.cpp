@@ -1,5 +1,5 @@
-// Runs in a store on disk, from the command line: the same bits and counts as in memory, the bytes
-// that another process sees, and runs that are ended and resumed.
+// Tests runs in a store on disk, from the command line: the same bits and counts as in memory, the
+// bytes that another process sees, and runs that are ended and resumed.
 
 #include <algorithm>
 #include <cstdlib>
@@ -42,8 +42,8 @@ class StoreCommand : public Cli {
     SCOPED_TRACE(line);
     Cli::expect_refused(process(line), code, message);
   }
-  // A command to which a signal is sent after so many seconds. timeout(1) ends after it, so that
-  // its store is free again.
+  // Sends a signal to a command after `seconds`. timeout(1) ends after the command, so the store is
+  // free again.
   [[nodiscard]] Outcome signalled(const std::string& line, const char* signal,
                                   double seconds) const {
     Process ended = process(line);
@@ -54,9 +54,8 @@ class StoreCommand : public Cli {
   }
 };
 
-// On disk as in memory: bits, counts of each phase, and nothing left but the results. The words of
-// the kernel's windows are those that it counts.
-// With A3 in the store, O and L there are of it, and not of shared keys; without, they may be.
+// If the store has A3, its O and L belong to A3 and not to shared keys. Without A3 they may belong
+// to shared keys.
 TEST_F(StoreCommand, HasOAndLOfItsValues) {
   const std::string size = " --n 21 --m 17 --d 8 --M 900 --store file:st";
   EXPECT_EQ(redblue("store generate st --n 21 --m 17 --d 8").code, 0);
@@ -69,7 +68,8 @@ TEST_F(StoreCommand, HasOAndLOfItsValues) {
   EXPECT_TRUE(json("run backward/rows --verify --sharing kv" + size)["error"]["ok"]);
 }
 
-// O and L in a store are of the store's Q, K and V and of the usual scale, or not taken.
+// O and L in a store belong to the store's Q, K and V and to the default scale. Otherwise they are
+// not used.
 TEST_F(StoreCommand, HasOAndLOfOneProblem) {
   const std::string size = " --n 21 --m 17 --d 8 --M 900 --store file:st";
   EXPECT_EQ(redblue("store generate st Q K V dO --n 21 --m 17 --d 8").code, 0);
@@ -91,6 +91,8 @@ TEST_F(StoreCommand, HasOAndLOfOneProblem) {
 
 TEST_F(StoreCommand, EveryKernelDoesWhatItDoesInMemory) {
   for (const TestedKernel& kernel : some_tested_kernels()) {
+    // A run on disk has the bits and the counts of a run in memory, in each phase, and leaves only
+    // its results. The windows of the kernel move the words that it counts.
     SCOPED_TRACE(kernel.name);
     const Shape shape{23, 18, 7};
     const std::string problem = fmt::format("run {} --n 23 --m 18 --d 7 --M {}", kernel.name,
@@ -131,11 +133,12 @@ TEST_F(StoreCommand, EveryKernelDoesWhatItDoesInMemory) {
   }
 }
 
-// The sum of what pread and pwrite returned on the store's files, as strace saw it: in a line, or,
-// where another thread's came between, in two, of which the first names the file.
+// Returns the sum of the results of pread and pwrite on the store's files, as strace printed them.
+// A call is on one line, or on two lines if another thread's call came between. Then the first line
+// names the file.
 Index bytes_seen(const std::string& trace) {
   Index sum = 0;
-  std::set<std::string> unfinished;  // threads
+  std::set<std::string> unfinished;  // threads in a call of two lines
   std::istringstream lines(trace);
   for (std::string line; std::getline(lines, line);) {
     const std::string thread = line.substr(0, line.find(' '));
@@ -152,7 +155,7 @@ Index bytes_seen(const std::string& trace) {
   return sum;
 }
 
-// The bytes that a run itemises are those that another process sees it move, to the byte.
+// The bytes that a run itemises equal the bytes that another process sees it move.
 TEST_F(StoreCommand, MovesTheBytesThatStraceSees) {
   const std::vector<std::string> strace = {"/usr/bin/strace",        "-f", "-y",       "-e",
                                            "trace=pread64,pwrite64", "-o", "trace.txt"};
@@ -179,8 +182,9 @@ TEST_F(StoreCommand, MovesTheBytesThatStraceSees) {
   }
 }
 
-// What a process holds depends on M, not on n: four times the operands, and no MiB more. (Without a
-// prefetch: how many threads have buffers at the same time is up to the machine.)
+// The memory of a process depends on M, not on n: four times the operands add less than a MiB.
+// There is no prefetch here, because the number of threads with buffers would depend on the
+// machine.
 TEST_F(StoreCommand, MemoryDoesNotGrowWithTheProblem) {
   if (kSanitized) {
     GTEST_SKIP() << "a sanitizer's allocator keeps what is freed";
@@ -191,13 +195,14 @@ TEST_F(StoreCommand, MemoryDoesNotGrowWithTheProblem) {
     return store["resident"].get<Index>();
   };
   constexpr Index kMiB = Index{1} << 20;
-  const Index small = resident(32768);  // 8 MiB of A1, and as much of O, fill all buffers
+  const Index small = resident(32768);  // 8 MiB of A1 and 8 of O fill all buffers
   const Index large = resident(131072);
   EXPECT_GT(small, kMiB);
   EXPECT_LT(large - small, kMiB);
 }
 
-// Operands of a store stand in for files and seeds, with the same bits; what goes in comes out.
+// Operands of a store replace files and seeds, with the same bits. An exported matrix equals the
+// imported one.
 TEST_F(StoreCommand, ImportsExportsAndFindsOperands) {
   const std::string problem = "--n 30 --m 20 --d 6";
   data("run backward/small " + problem + " --M 100 --out g=m.npy");
@@ -221,17 +226,17 @@ TEST_F(StoreCommand, ImportsExportsAndFindsOperands) {
   EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
   data("store export st g=g.npy");
   EXPECT_EQ(bytes("m.npy"), bytes("g.npy"));
-  // A file goes before what the store has.
+  // A file takes precedence over the store.
   data("run backward/small --M 100 --store file:st --in A1=a1.npy --out g=d.npy");
   EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
-  // A vector stays one.
+  // A vector stays a vector.
   data("run forward/rows " + problem + " --M 400 --store file:st");
   data("run forward/rows " + problem + " --M 400 --out L=m.npy");
   data("store export st L=L.npy");
   EXPECT_EQ(bytes("L.npy"), bytes("m.npy"));
 }
 
-// Generated operands are those that a run makes itself.
+// Generated operands equal the operands that a run makes itself.
 TEST_F(StoreCommand, GeneratesOperands) {
   data("store generate st --n 30 --m 20 --d 6 --seed 5 --scale 2");
   EXPECT_EQ(
@@ -240,7 +245,8 @@ TEST_F(StoreCommand, GeneratesOperands) {
   const std::string run = "run backward/small --n 30 --m 20 --d 6 --M 100 --seed 5 --out g=m.npy";
   data(run + " --scale 2");
   EXPECT_EQ(bytes("m.npy"), bytes("d.npy"));
-  // By a rule, as a run makes them; and some come out of the store, others out of a seed.
+  // A rule generates the same operand as in a run. Some operands come from the store, others from a
+  // seed.
   EXPECT_EQ(data("store generate made X dO --n 30 --d 6 --seed 5 --make X=identity"),
             "X: 6 x 6 made: identity\ndO: 30 x 6 from seed 5\n");
   data("run backward/small --n 30 --m 20 --d 6 --M 100 --seed 5 --store file:made --out g=d.npy");
@@ -254,12 +260,13 @@ TEST_F(StoreCommand, KeepsIntermediatesIfAsked) {
   EXPECT_NE(std::ranges::find(kept, "f.intermediate.kept.rb"), kept.end());
   EXPECT_NE(data("store verify st").find("f.intermediate.kept: "), std::string::npos);
   data("store export st f.intermediate.kept=f.npy");
-  // Those that a run leaves as results, too.
+  // Matrices that a run leaves as results are kept, too.
   data("run layer/rows-keys --n 30 --d 6 --M 200 --store file:layer --resume --keep");
   EXPECT_NE(data("store verify layer").find("dQ.intermediate.kept: "), std::string::npos);
 }
 
-// One flipped bit in any file is found by verify, and by the run that reads it, which leaves no g.
+// A flipped bit in any file is found by `store verify`, and by the run that reads it. That run
+// leaves no g.
 TEST_F(StoreCommand, FindsDamage) {
   data("store generate st --n 30 --d 6");
   EXPECT_NE(data("store verify st").find("A1: 1 granule is what was written\n"), std::string::npos);
@@ -280,8 +287,8 @@ TEST_F(StoreCommand, FindsDamage) {
 
 class KilledStore : public StoreCommand {
  protected:
-  // Killed at any moment and resumed, a run ends with the bits and the counts of one that was not;
-  // of what was done before the last checkpoint nothing is done again.
+  // Kills a run at any moment and resumes it. It must end with the bits and the counts of an
+  // undisturbed run, and not repeat work from before the last checkpoint.
   void goes_on(const std::string& problem, const std::vector<std::string>& results) {
     std::string in_memory = problem;
     std::string line = problem + " --store file:st --resume --format json";
@@ -300,7 +307,7 @@ class KilledStore : public StoreCommand {
       const Outcome killed =
           signalled(line, "KILL", whole * std::uniform_real_distribution<>(0.1, 0.95)(random));
       if (killed.code == 0) {
-        whole = killed.seconds;  // the machine is not as busy as it was
+        whole = killed.seconds;  // the machine is less busy than before
       }
       const Outcome outcome = redblue(line);
       ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -316,7 +323,7 @@ class KilledStore : public StoreCommand {
   }
 };
 
-// A sum over row blocks; and two stages under a mask, of which the first leaves L and v.
+// A sum over row blocks. Then two stages under a mask; the first stage leaves L and v.
 TEST_F(KilledStore, GoesOnWithASum) {
   goes_on("run backward/rows --n 600 --m 500 --d 16 --M 4096", {"g"});
 }
@@ -326,12 +333,12 @@ TEST_F(KilledStore, GoesOnInEitherStage) {
           {"dK", "dQ", "dV"});
 }
 
-// Without L: there is no first stage.
+// Without L, there is no first stage.
 TEST_F(KilledStore, GoesOnWithAnActivation) {
   goes_on("run backward/rows --n 600 --m 500 --d 16 --M 4096 --activation silu", {"g"});
 }
 
-// Rows that are clustered: those of a group lie apart in dQ.
+// With clustered rows, the rows of a group are not contiguous in dQ.
 TEST_F(KilledStore, GoesOnWithClusteredRows) {
   std::string marks;
   std::mt19937_64 random(3);
@@ -345,14 +352,14 @@ TEST_F(KilledStore, GoesOnWithClusteredRows) {
   goes_on("run gradients/rows-keys-onepass" + clustered, {"dK", "dQ", "dV"});
 }
 
-// Each group of rows leaves its dK and dV, which have two widths.
+// Each group of rows leaves its dK and dV, which have different widths.
 TEST_F(KilledStore, GoesOnGroupByGroup) {
   goes_on("run gradients/score-rows --n 6000 --m 500 --d 16 --dv 8 --M 100K --blocks groups=12",
           {"dK", "dQ", "dV"});
 }
 
-// Q, V, dQ and dV of a layer lie beside its results; what a product had begun, it begins anew: with
-// X and dX in fast memory, and with blocks of both; where rows are dead.
+// A layer keeps Q, V, dQ and dV in the store next to its results. A product that was interrupted
+// starts again. Cases: X and dX in fast memory, blocks of both, and dead rows.
 TEST_F(KilledStore, GoesOnInALayer) {
   goes_on("run layer/rows-keys --n 600 --m 500 --d 16 --M 4096", {"dA1", "dA2", "dA3", "dX", "dY"});
   goes_on(
@@ -363,7 +370,8 @@ TEST_F(KilledStore, GoesOnInALayer) {
           {"dA1", "dA2", "dA3", "dX", "dY"});
 }
 
-// What one group of rows writes of dV and dA2 shares granules: keys that pass begin anywhere.
+// One group of rows writes parts of dV and dA2 that share granules, because streamed keys start
+// anywhere in a granule.
 TEST_F(KilledStore, GoesOnInALayerOfOneGroup) {
   goes_on(
       "run layer/score-rows --n 300 --m 500 --d 16 --M 20K "
@@ -380,11 +388,12 @@ TEST_F(KilledStore, GoesOnGroupOfKeysByGroupOfKeys) {
   goes_on("run forward/rows --n 900 --m 700 --d 16 --M 4096 --blocks groups=5", {"L", "O"});
 }
 
-// Far more than it can do until a signal comes, in row blocks that take no time.
+// Far more work than fits before a signal, in row blocks that take little time.
 const std::string kLong =
     "run forward/rows --n 200000 --m 20000 --d 16 --M 4096 --store file:st --resume";
 
-// A signal that asks to end leaves nothing behind; or, who is to be resumed, what it needs.
+// A signal that asks the command to end leaves no file behind, except the files that `--resume`
+// needs.
 TEST_F(StoreCommand, EndsCleanlyAtASignal) {
   for (const bool resume : {false, true}) {
     const std::string line = resume ? kLong : kLong.substr(0, kLong.find(" --resume"));
@@ -398,7 +407,8 @@ TEST_F(StoreCommand, EndsCleanlyAtASignal) {
                  "--resume: .*checkpoint is of .*not of .*remove that file");
 }
 
-// A checkpoint is of its operands: with others the run does not go on, and loses nothing.
+// A checkpoint belongs to its operands. With other operands the run is refused, and the checkpoint
+// stays.
 TEST_F(StoreCommand, GoesOnWithTheSameOperandsAlone) {
   std::vector<std::string> left;
   for (double seconds = kSanitized ? 6 : 1.5; seconds < 60; seconds *= 2) {
@@ -415,14 +425,14 @@ TEST_F(StoreCommand, GoesOnWithTheSameOperandsAlone) {
   }
   expect_refused("run forward/rows --n 200 --d 16 --M 4096 --store file:st", 2,
                  "--store: a run that was ended left .*checkpoint: go on from it with --resume");
-  // Other vector instructions round otherwise.
+  // Other vector instructions round differently.
   const char* chosen = std::getenv("REDBLUE_SIMD");
-  const std::string other = simd_targets().back();  // the one that every processor has
+  const std::string other = simd_targets().back();  // every processor has this one
   if (other != (chosen != nullptr ? chosen : simd_targets().front())) {
     expect_refused("REDBLUE_SIMD=" + other + " " + kLong, 2,
                    "checkpoint is of .*not of .* in " + other);
   }
-  // Nor does a damaged checkpoint lead anywhere.
+  // A damaged checkpoint is refused, too.
   const std::string good = bytes("st/redblue.checkpoint");
   for (const std::size_t at : {std::size_t{3}, std::size_t{30}, good.size() - 2}) {
     std::string damaged = good;
@@ -434,7 +444,7 @@ TEST_F(StoreCommand, GoesOnWithTheSameOperandsAlone) {
   EXPECT_EQ(names(), left);
 }
 
-// And of its mask: a file that says something else is another mask of the same name.
+// A checkpoint belongs to its mask. A file of the same name with other content is another mask.
 TEST_F(StoreCommand, GoesOnWithTheSameMaskAlone) {
   const auto layout = [&](const std::string& marks) {
     directory_.write("l.npy", npy_file(npy_header("|u1", false, "(2, 2)"), marks));
@@ -455,7 +465,7 @@ TEST_F(StoreCommand, GoesOnWithTheSameMaskAlone) {
   expect_refused(line, 2, "--resume: .*mask of fingerprint .*, and not of .*mask of fingerprint");
 }
 
-// And of its activation.
+// A checkpoint belongs to its activation.
 TEST_F(StoreCommand, GoesOnWithTheSameActivationAlone) {
   std::vector<std::string> left;
   for (double seconds = kSanitized ? 6 : 1.5; seconds < 60; seconds *= 2) {
@@ -472,7 +482,8 @@ TEST_F(StoreCommand, GoesOnWithTheSameActivationAlone) {
   EXPECT_EQ(names(), left);
 }
 
-// O of linear attention stays alone, under causal, too, and never beside an L that is not its own.
+// The O of linear attention has no L, under a causal mask either. It is never stored with the L of
+// another O.
 TEST_F(StoreCommand, HasOOfLinearAttentionWithoutL) {
   const std::string line = "run linear/products --n 30 --m 25 --d 6 --M 60 --mask causal --out O=";
   data(line + "m.npy");
@@ -483,7 +494,7 @@ TEST_F(StoreCommand, HasOOfLinearAttentionWithoutL) {
                  "--store: st has L: O there is that of softmax attention: take another store");
 }
 
-// O and L in a store are used only with what they were made of.
+// O and L in a store are used only with the operands that they were computed from.
 TEST_F(StoreCommand, TakesOAndLWithTheirOperandsAlone) {
   data("run forward/rows --n 30 --d 6 --M 400 --store file:st");
   const std::string line = "run backward/rows --n 30 --d 6 --M 400 --seed 2";

@@ -1,5 +1,4 @@
-// The destinations of data that are asked for as a file: standard output, devices, pipes and
-// symbolic links.
+// Tests outputs to files that are not regular: standard output, devices, pipes and symbolic links.
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -16,7 +15,7 @@ class Streams : public Cli {
     directory_.write("suite.json",
                      R"({"points": [{"kernel": "backward/small", "n": 4, "d": 3, "M": 200}]})");
   }
-  // A line of a shell, in which $redblue is the command.
+  // Runs a line of a shell, in which $redblue is the command.
   [[nodiscard]] Outcome shell(const std::string& line) const {
     Process process = this->process("");
     process.environment.push_back("redblue=" + process.words.front());
@@ -31,7 +30,7 @@ class Streams : public Cli {
 
 const std::string kRun = "run forward/flash --n 4 --m 5 --d 3 --M 200";
 
-// What would be printed there goes to standard error, so that the data are whole.
+// If data go to standard output, messages go to standard error, so that the data stay intact.
 TEST_F(Streams, ADashIsStandardOutput) {
   data(kRun + " --out O=O.npy");
   const std::string recorded =
@@ -70,7 +69,7 @@ TEST_F(Streams, ADashIsStandardOutput) {
                  "one file");
 }
 
-// What a shell wrote before stays, and a run that fails adds nothing.
+// The text that a shell wrote before stays, and a failed run adds no text.
 TEST_F(Streams, AppendsToWhatStandardOutputIs) {
   const std::string recorded = redblue("record suite.json").out;
   for (const std::string name : {"-", "/dev/stdout", "/proc/self/fd/1"}) {
@@ -99,8 +98,8 @@ TEST_F(Streams, ANamedPipe) {
   EXPECT_TRUE(std::filesystem::is_fifo(directory_ / "pipe"));
 }
 
-// A pipe is a place like others, to read a baseline from and to write a form to; one place takes
-// one document.
+// A pipe works like any other file: a baseline can be read from it and a report written to it. Each
+// file takes one document.
 TEST_F(Streams, PipesAndDescriptorsOfAGate) {
   EXPECT_EQ(redblue("record suite.json -o base.json").code, 0);
   const std::string json = data("check base.json --format json");
@@ -116,7 +115,7 @@ TEST_F(Streams, PipesAndDescriptorsOfAGate) {
             std::string::npos);
 }
 
-// Nobody reads: one line, and a failure.
+// A pipe without a reader: one line, and a failure.
 TEST_F(Streams, AClosedPipe) {
   for (const std::string& command :
        {std::string("record suite.json -o -"), std::string("list"), kRun + " --out O=-"}) {
@@ -128,7 +127,7 @@ TEST_F(Streams, AClosedPipe) {
   }
 }
 
-// A link stays one; the file it leads to appears whole or not at all.
+// A link stays a link. The file that it names appears completely or not at all.
 TEST_F(Streams, SymbolicLinksAreFollowed) {
   const std::string recorded = redblue("record suite.json").out;
   directory_.write("far/base.json", "older");
@@ -152,7 +151,7 @@ TEST_F(Streams, SymbolicLinksAreFollowed) {
     EXPECT_TRUE(std::filesystem::is_symlink(directory_ / link)) << link;
   }
   EXPECT_EQ(files().size(), before.size() + 1);
-  // A link to a device is one.
+  // A link to a device acts as the device.
   std::filesystem::create_symlink("/dev/full", directory_ / "full");
   expect_refused(this->process("record suite.json -o full"), 1, "cannot write full: No space left");
 }

@@ -1,5 +1,5 @@
-// The content that a suite may have, its recording by redblue record, and that a recording holds
-// nothing of the machine that made it.
+// Tests the content of suites and their recording by `redblue record`. A recording holds no facts
+// of the machine that made it.
 
 #include <regex>
 #include <vector>
@@ -16,14 +16,14 @@ namespace {
 
 class SuiteCommand : public Cli {
  protected:
-  // The recording of a suite, as it is written.
+  // Returns the text of a suite's recording.
   [[nodiscard]] std::string recorded(const std::string& suite, const std::string& more = {}) const {
     directory_.write("suite.json", suite);
     const Outcome outcome = redblue(more + " record suite.json");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out;
   }
-  // "backward/small n=4 d=2 M=100" of each of its points.
+  // Returns a name such as "backward/small n=4 d=2 M=100" for each point of a suite.
   [[nodiscard]] std::vector<std::string> points(const std::string& suite) const {
     std::vector<std::string> names;
     const nlohmann::ordered_json document = nlohmann::ordered_json::parse(recorded(suite));
@@ -36,7 +36,7 @@ class SuiteCommand : public Cli {
     }
     return names;
   }
-  // Of one entry, given what stands in it; all else fits.
+  // Returns the points of an entry with these members. The rest of the suite is valid.
   [[nodiscard]] std::vector<std::string> points_of(const std::string& entry) const {
     return points(R"({"how": "count", "points": [{"kernel": "forward/flash", "d": 2, )" + entry +
                   "}]}");
@@ -82,7 +82,7 @@ TEST_F(SuiteCommand, Ranges) {
   EXPECT_EQ(sizes(R"({"from": "1K", "to": "3K", "step": "1K"})"), "1024 2048 3072 ");
   EXPECT_EQ(sizes(R"({"from": 7, "to": 7, "step": 100})"), "7 ");
   EXPECT_EQ(sizes(R"({"from": 7, "to": 7, "times": 100})"), "7 ");
-  // No overflow on the way to the last.
+  // The sequence reaches its last value without overflow.
   EXPECT_EQ(
       points_of(
           R"("n": 4, "M": {"from": 100, "to": 9223372036854775807, "step": 9223372036854775000})"),
@@ -160,7 +160,8 @@ TEST_F(SuiteCommand, RangesThatAreNone) {
                 ": more than 100000 points up to here");
 }
 
-// In as long as a name is, and not as all ways to cut it are; no letter is two parts' of a pattern.
+// A pattern is read in time proportional to the name, not to the ways to split it. Each letter
+// matches one part of the pattern only.
 TEST_F(SuiteCommand, APatternOfManyStarsIsSoonRead) {
   refused_entry(R"("kernel": "forward/flash*sh", "n": 4, "d": 2, "M": 100)",
                 ": no kernel is called");
@@ -188,7 +189,7 @@ TEST_F(SuiteCommand, WhatIsNone) {
   refused(R"({"redblue": "recipe", "schema": 1})", " is no recording");
 }
 
-// 60,000 levels, wherever a document is read: no stack is that deep.
+// 60,000 levels of nesting, in every place that reads a document. No stack is that deep.
 TEST_F(SuiteCommand, WhatIsNestedWithoutEnd) {
   const std::string deep = std::string(60'000, '[') + std::string(60'000, ']');
   refused(deep, " is nested deeper than 64 levels");
@@ -247,7 +248,7 @@ TEST_F(SuiteCommand, IsAFileOrAPipe) {
   expect_refused(process("diff - -"), 2, "standard input is one recording");
 }
 
-// A suite takes `sharing`, too. A point recorded as NAME-shared keeps that name.
+// A suite also takes `sharing`. A point recorded as NAME-shared keeps that name.
 TEST_F(SuiteCommand, SharesKeysAsAsked) {
   const auto recorded = [&](const std::string& kernel, const std::string& more) {
     directory_.write("suite.json", R"({"how": "run", "points": [{"kernel": ")" + kernel +
@@ -266,7 +267,7 @@ TEST_F(SuiteCommand, SharesKeysAsAsked) {
   EXPECT_FALSE(apart["arguments"].contains("sharing")) << "as it was recorded before";
 }
 
-// Those that a pattern matches are left out where they do not take what is given.
+// A pattern leaves out kernels that do not take the given members.
 TEST_F(SuiteCommand, APatternMeansThoseThatTakeIt) {
   const auto entry = [](const std::string& kernels, const std::string& more) {
     return R"({"how": "count", "points": [{"kernel": )" + kernels +
@@ -286,7 +287,8 @@ TEST_F(SuiteCommand, APatternMeansThoseThatTakeIt) {
   EXPECT_NE(takers.find("backward/rows "), std::string::npos) << takers;
   EXPECT_EQ(takers.find("backward/flash "), std::string::npos) << takers;
 
-  // A key that some have not at all; and with other values of it they are there.
+  // Some kernels do not have the member at all. Others accept only some of its values, and are
+  // there with these.
   directory_.write("suite.json", entry(R"("*ward/rows")", R"("given": "nothing")"));
   const Outcome backward = redblue("record suite.json");
   EXPECT_EQ(backward.code, 0) << backward.err;
@@ -302,7 +304,7 @@ TEST_F(SuiteCommand, APatternMeansThoseThatTakeIt) {
   expect_refused(process("record suite.json"), 1, "backward/flash .*threads 2");
 }
 
-// On every machine the same: not its instructions, its caches, its cores.
+// A recording is the same on every machine: it does not depend on instructions, caches or cores.
 TEST_F(SuiteCommand, ARecordingHoldsNothingOfTheMachine) {
   const std::string suite = R"({"points": [
       {"kernel": ["backward/small", "backward/rows", "forward/*"], "n": [17, 20], "d": 4, "M": [9, 200]},
@@ -322,7 +324,7 @@ TEST_F(SuiteCommand, ARecordingHoldsNothingOfTheMachine) {
   EXPECT_EQ(redblue("check base.json --jobs 4").code, 0);
   EXPECT_EQ(redblue("REDBLUE_SIMD=SSE4 check base.json --jobs 1").code, 0);
 
-  // Where the slow words are, and in how many workers, changes none of the totals' reads.
+  // The place of slow memory and the number of workers do not change the reads of a total.
   const Json points = Json::parse(text)["points"];
   for (const Json& point : points) {
     if (point["arguments"].contains("store")) {
@@ -337,8 +339,7 @@ TEST_F(SuiteCommand, ARecordingHoldsNothingOfTheMachine) {
   }
 }
 
-// A formula says what the run counts, to the word: the two recordings differ in one word alone.
-// The options of a plan mean in a suite what they mean on a command line.
+// The options of a plan mean the same in a suite as on a command line.
 TEST_F(SuiteCommand, TakesOptionsOfThePlan) {
   for (const auto& [keys, flags] :
        {std::pair(R"("blocks": "Br=7,Bc=3")", "--blocks Br=7,Bc=3"),
@@ -356,6 +357,8 @@ TEST_F(SuiteCommand, TakesOptionsOfThePlan) {
     EXPECT_EQ(point["total"]["writes"], count["writes"]) << keys;
   }
 }
+// A formula counts exactly the words of the run: the two recordings differ only in the word "count"
+// or "run".
 
 TEST_F(SuiteCommand, ACountIsARun) {
   const std::string entries = R"("points": [{"kernel": ["forward/*", "backward/*"], "n": [9, 17],

@@ -1,5 +1,5 @@
-// --word 2 --sums 4: running sums and maxima, L, v and partial results weigh two words, operands
-// and scores one; formulas and counts agree; bounds are those in which each word weighs one.
+// Tests --word 2 --sums 4. Running sums and maxima, L, v and partial results weigh two words,
+// operands and scores one. Formulas and counts agree. The bounds assume that each word weighs one.
 
 #include <string>
 
@@ -15,8 +15,8 @@ namespace {
 
 using WideSums = Cli;
 
-// Every kernel of dense operands, on one worker and on two, from nothing where it is given O and L:
-// what is counted is what the formulas say, which a run that says otherwise does not survive.
+// Every dense kernel, on one worker and on two; a kernel that takes O and L starts from scratch.
+// The counts equal the formulas, because a run with other counts fails.
 TEST_F(WideSums, AreCountedAsFormulasSay) {
   for (const TestedKernel& kernel : tested_kernels()) {
     for (const char* rest : {"", " --threads 2 --heads 2", " --threads 2"}) {
@@ -34,7 +34,8 @@ TEST_F(WideSums, AreCountedAsFormulasSay) {
   }
 }
 
-// attention/rows: Q once, K and V once for each row block; O of d words a row, and L of two.
+// attention/rows reads Q once, and K and V once for each row block. It writes O with d words a row,
+// and L with two.
 TEST_F(WideSums, OfRowsByHand) {
   const Index n = 100, m = 80, d = 8;
   const Json count = json(
@@ -46,21 +47,23 @@ TEST_F(WideSums, OfRowsByHand) {
   EXPECT_LE(count["formula"]["peak"], 512);
 }
 
-// gradients/flash, whose dQ comes back for each block of keys but the first, as a partial sum.
+// In gradients/flash, each block of keys except the first reads dQ again as a partial sum.
 TEST_F(WideSums, OfPartialResultsByHand) {
   const Index n = 96, m = 96, d = 8;
   const std::string line = fmt::format(
       "count gradients/flash --n {} --m {} --d {} --M 2K --blocks core.Br=8,core.Bc=8", n, m, d);
   const Json narrow = json(line)["formula"], wide = json(line + " --word 2 --sums 4")["formula"];
   const Index blocks = m / 8, v = n, L = n;
-  // L and v once for each block of keys, v once from dO and O; dQ all times but the last.
+  // L and v are read once for each block of keys. v is written once, computed from dO and O. dQ is
+  // a partial sum in all passes but the last.
   const Index more_reads = (L + v) * blocks + n * d * (blocks - 1);
   const Index more_writes = v + n * d * (blocks - 1);
   EXPECT_EQ(wide["reads"].get<Index>() - narrow["reads"].get<Index>(), more_reads);
   EXPECT_EQ(wide["writes"].get<Index>() - narrow["writes"].get<Index>(), more_writes);
 }
 
-// Bounds do not change, and are said to be of words that weigh one; plans fit, and move no fewer.
+// Bounds do not change, and are stated for words that weigh one. Plans fit, and move no fewer
+// words.
 TEST_F(WideSums, BoundsAreOfWordsThatWeighOne) {
   for (const char* problem : {"attention", "gradients", "backward", "product", "layer"}) {
     SCOPED_TRACE(problem);
@@ -79,7 +82,7 @@ TEST_F(WideSums, BoundsAreOfWordsThatWeighOne) {
   }
 }
 
-// Tiles of other kernels need more of M, and move L twice.
+// Other projects' tiles need more of M, and L moves twice as many words.
 TEST_F(WideSums, OfTilesOfOthers) {
   const std::string line = "count --as flash-attention-2 --n 8192 --d 64 --M 192KiB --word 2";
   const Json narrow = json(line)["as"][0], wide = json(line + " --sums 4")["as"][0];
@@ -87,7 +90,7 @@ TEST_F(WideSums, OfTilesOfOthers) {
   EXPECT_GT(wide["peak"], narrow["peak"]);
 }
 
-// With sums of two bytes nothing changes.
+// Sums of two bytes make no difference.
 TEST_F(WideSums, OfAWordAreAsNone) {
   const std::string line = "count backward/rows --n 100 --d 8 --M 4KiB --word 2";
   EXPECT_EQ(data(line), data(line + " --sums 2"));

@@ -1,5 +1,5 @@
-// `redblue sweep` leaves the same files whether it runs through or is killed and continued, on one
-// processor or several; and `redblue plot` draws them.
+// Tests `redblue sweep`: it leaves the same files whether it runs through or is killed and
+// continued, on one processor or several. `redblue plot` draws them.
 
 #include <algorithm>
 #include <filesystem>
@@ -46,7 +46,7 @@ constexpr const char* kSuite =
 constexpr const char* kTimedSuite =
     R"({"how": "time", "points": [{"kernel": "backward/rows", "n": 60, "d": 8, "M": 1024}]})";
 
-// 500 points, killed again and again, at moments that follow the machine's speed.
+// A sweep of 500 points is killed many times, at moments that depend on the machine's speed.
 TEST_F(SweepCommand, GoesOnWhereItWasKilled) {
   write("suite.json",
         R"({"points": [{"kernel": ["backward/small", "backward/rows", "backward/tiles",
@@ -56,7 +56,8 @@ TEST_F(SweepCommand, GoesOnWhereItWasKilled) {
   const Outcome alone = redblue("sweep suite.json -o alone");
   ASSERT_EQ(alone.code, 0) << alone.err;
   EXPECT_NE(alone.err.find("500 points"), std::string::npos) << alone.err;
-  // Killed by how far it came, not by a clock: the machine may be busy now and idle then.
+  // The kill depends on the number of points that are done, not on a clock, because the load of the
+  // machine varies.
   const std::string kill_at_lines = R"(most=$1; shift; "$@" & swept=$!
 while kill -0 $swept 2>/dev/null && [ $(cat often/points.jsonl 2>/dev/null | wc -l) -lt $most ]
 do sleep 0.005; done
@@ -115,7 +116,7 @@ TEST_F(SweepCommand, RefusesWhatItCannotGoOnWith) {
   expect_refused("sweep suite.json -o done", 1, "points\\.jsonl, line 22");
 }
 
-// Points of another build, or made on another machine, are not passed off as this one's.
+// Points of another build or another machine are not continued.
 TEST_F(SweepCommand, GoesOnWithItsOwnPointsAlone) {
   write("suite.json", kSuite);
   sweep("suite.json -o done");
@@ -129,7 +130,8 @@ TEST_F(SweepCommand, GoesOnWithItsOwnPointsAlone) {
   expect_refused("sweep timed.json -o timed --jobs 2", 2, "timed run one at a time");
 }
 
-// Where kernels are in a shared library, it is a part of the build: another one, by its name.
+// Kernels in a shared library are a part of the build. The library is recognised by its name, and
+// another one is another build.
 TEST_F(SweepCommand, KnowsAnotherLibraryOfItsOwn) {
   if (kSanitized) {
     GTEST_SKIP() << "a sanitizer wants to be loaded before all else";
@@ -153,8 +155,8 @@ std::string joined(const std::vector<std::string>& texts) {
   return fmt::format("|{}|", fmt::join(texts, "|"));
 }
 
-// The axis is what varies, or what --over says; titles say what does not. One title, however many
-// plots there are.
+// The axis is the size that varies, or the size that --over names. A title names the sizes that
+// stay the same. A picture has one title, however many plots it has.
 TEST_F(SweepPictures, IsDrawnOverWhatVaries) {
   write("suite.json", R"({"how": "count", "points": [
       {"kernel": ["backward/small", "backward/rows"], "n": [64, 128, 256], "d": 16, "M": "2K"},
@@ -187,13 +189,13 @@ TEST_F(SweepPictures, IsDrawnOverWhatVaries) {
       EXPECT_EQ(joined(texts).find("^{"), std::string::npos) << joined(texts);
     }
   }
-  // With all of them, there are three ways.
+  // With all points, three axes are possible.
   expect_refused("plot figure1 swept -o p.svg", 2,
                  "--where n=64,d=16 draws over M, --where d=16,M=2048 draws over n, "
                  "--where n=64,M=2048 draws over d");
 }
 
-// The suite of Figure 1 is counted; its check runs the same points.
+// The suite of Figure 1 is counted, and its check runs the same points.
 TEST_F(SweepCommand, Figure1IsCountedAndItsCheckIsRun) {
   const auto suite = [](const char* name) {
     return Json::parse(content_of(std::string(REDBLUE_SOURCE_DIR "/tools/suites/") + name), nullptr,
@@ -206,7 +208,7 @@ TEST_F(SweepCommand, Figure1IsCountedAndItsCheckIsRun) {
   EXPECT_EQ(counted["points"], ran["points"]);
 }
 
-// Its counts are those of the run, here of fewer queries.
+// Counts equal the counts of a run, here with fewer queries.
 TEST_F(SweepCommand, CountsAreThoseOfTheRun) {
   const auto rows = [this](const std::string& how) {
     write(how + ".json", fmt::format(R"({{"how": "{}", "points": [
@@ -229,7 +231,8 @@ TEST_F(SweepCommand, CountsAreThoseOfTheRun) {
   EXPECT_EQ(counted, rows("run"));
 }
 
-// As one that does not fit: it is said what it is, in its place, and the others are as they were.
+// A point that cannot run is reported in its place, like a point that does not fit. The other
+// points stay as they were.
 TEST_F(SweepCommand, APointThatCannotRunIsSaidAndKept) {
   write("suite.json", R"({"points": [{"kernel": ["backward/rows", "backward/flash"], "n": 60,
                                       "d": 8, "M": [9, 2048], "threads": [1, 2]}]})");
@@ -262,7 +265,8 @@ TEST_F(SweepCommand, APointThatCannotRunIsSaidAndKept) {
   EXPECT_NE(page.find("cannot run: threads 2: backward/flash runs one head"), std::string::npos);
 }
 
-// What a disk has no room for now is in the files of now; another time it is tried again.
+// A point that fails because the disk has no room is marked in the files. The next sweep tries it
+// again.
 TEST_F(SweepCommand, APointThatFailedIsTriedAgain) {
   write("suite.json", R"({"points": [{"kernel": "backward/rows", "n": 60, "d": 8, "M": 2048,
                                       "store": ["disk", "memory"]}]})");
@@ -276,7 +280,7 @@ TEST_F(SweepCommand, APointThatFailedIsTriedAgain) {
   EXPECT_EQ(parse_csv(read("swept/sweep.csv")).front().at("fits"), "yes");
 }
 
-// The last point would take some minutes; the process does not wait for it.
+// The last point would take minutes, and the process does not wait for it.
 TEST_F(SweepCommand, AnInterruptionSaysWhatIsKept) {
   write("suite.json",
         R"({"points": [{"kernel": "matmul/blocked", "n": [9, 10, 11], "d": 8, "M": 27},
@@ -292,7 +296,7 @@ TEST_F(SweepCommand, AnInterruptionSaysWhatIsKept) {
   EXPECT_LT(outcome.seconds, kSanitized ? 48 : 20);
 }
 
-// Every kind, as SVG and as PNG, with the command below it.
+// Draws every kind of picture, as SVG and as PNG, with its command below it.
 TEST_F(SweepPictures, IsDrawn) {
   write("suite.json", kSuite);
   sweep("suite.json -o swept");

@@ -1,5 +1,5 @@
-// `count --symbolic`: what it prints is, as a program, the numbers that `count` prints; in LaTeX
-// every brace is closed; and what has no such formula is refused.
+// Tests `count --symbolic`. Its output, run as a program, has the numbers that `count` prints. Its
+// LaTeX closes every brace. A kernel without such a formula is refused.
 
 #include <algorithm>
 #include <string>
@@ -23,7 +23,7 @@ TEST_F(CountSymbolic, PrintsEachPhase) {
       << text;
 }
 
-// Kernels without blocks have lengths alone.
+// The formulas of kernels without blocks contain only lengths.
 TEST_F(CountSymbolic, OfKernelsWithoutBlocks) {
   const std::string text = data("count forward/naive --symbolic");
   EXPECT_EQ(text.find("dv"), std::string::npos) << text;
@@ -36,7 +36,7 @@ TEST_F(CountSymbolic, OfADevice) {
       json("count forward/rows --symbolic --n 4K --d 64 --device a100 --word 2")["word_bytes"], 2);
 }
 
-// The case is that of the sizes: a block that takes all of a length is that length.
+// The formulas are for the given sizes: a block that covers a whole length is that length.
 TEST_F(CountSymbolic, IsOfTheSizesThatAreGiven) {
   const Json json = this->json("count backward/rows --symbolic --n 300 --d 8 --M 64K");
   EXPECT_EQ(json["n"], 300);
@@ -47,7 +47,7 @@ TEST_F(CountSymbolic, IsOfTheSizesThatAreGiven) {
   EXPECT_EQ(json["phases"][0]["reads"]["text"], "d^2 + n d");
 }
 
-// Python has the value of each expression: ceiling and Max are what SymPy calls them.
+// Runs each expression in Python. SymPy's names are ceiling and Max.
 TEST_F(CountSymbolic, IsAProgram) {
   for (const char* kernel :
        {"backward/rows", "backward/tiles", "forward/small", "layer/rows-keys"}) {
@@ -61,7 +61,7 @@ TEST_F(CountSymbolic, IsAProgram) {
       std::ranges::replace(variable, '.', '_');
       values += fmt::format("{} = {}\n", variable, size.get<Index>());
     }
-    // Without SymPy: names are integers, and n/B is as exact as ceiling() needs.
+    // Runs without SymPy: names are integers, and n/B is a fraction, exact enough for ceiling().
     const std::size_t begin = program.find("phases = {");
     ASSERT_NE(begin, std::string::npos);
     const std::string code =
@@ -101,9 +101,9 @@ TEST_F(CountSymbolic, ClosesEveryBrace) {
   }
 }
 
-// The words of the paper's small-cache algorithm have two laws. With M < d^2 blocks are smaller
-// than d, and of its six products five have n m scores: 6 n m d / B + 9 n m words, where B^2 is M
-// / 4. In large caches d is one block, S = A1 X is read once, and fewer words are left.
+// The paper's small-cache algorithm has two laws. With M < d^2, blocks are smaller than d, and five
+// of its six products have n m scores. It moves 6 n m d / B + 9 n m words, where B^2 is M / 4. In a
+// large cache, d is one block and S = A1 X is read once, so fewer words remain.
 TEST_F(CountSymbolic, ARegimeIsChosen) {
   const Json small = json("count backward/small --symbolic --regime small");
   EXPECT_EQ(small["regime"], "small");
@@ -138,7 +138,7 @@ TEST_F(CountSymbolic, ARegimeIsChosen) {
           "--regime small, with example sizes: linear/rows");
 }
 
-// A formula without its assumptions is no statement: they are in every format.
+// A formula needs its assumptions, so every format has them.
 TEST_F(CountSymbolic, AssumptionsAreInEveryFormat) {
   const std::string line = "count backward/rows-xg --symbolic --regime large --format ";
   const Json json = this->json("count backward/rows-xg --symbolic --regime large");
@@ -162,11 +162,11 @@ TEST_F(CountSymbolic, AssumptionsAreInEveryFormat) {
               std::string::npos)
         << text;
   }
-  // Which is one condition, not two.
+  // The two assumptions are one condition and are printed once.
   EXPECT_EQ(table.find("Bc >= 3"), std::string::npos) << table;
 }
 
-// Queries and keys are two lengths, even where a plan has as many: q = dO h^T has n m words.
+// Queries and keys are two lengths, even if a plan has equally many: q = dO h^T has n m words.
 TEST_F(CountSymbolic, QueriesAndKeysAreTwoLengths) {
   const Json json = this->json("count backward/rows-q --symbolic --n 8192 --d 64 --M 64K");
   EXPECT_EQ(json["sizes"], "given");
@@ -178,7 +178,7 @@ TEST_F(CountSymbolic, QueriesAndKeysAreTwoLengths) {
   }
 }
 
-// A phase that only reads writes 0 words, also of kernels whose keys come in groups.
+// A phase that only reads writes 0 words, also for kernels with groups of keys.
 TEST_F(CountSymbolic, NoWordsAreZeroWords) {
   const Json json = this->json("count attention/rows --symbolic --regime large --blocks groups=4");
   EXPECT_EQ(json["phases"][0]["path"], "Q");

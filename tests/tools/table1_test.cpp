@@ -1,5 +1,5 @@
-// The output of `redblue table1`: its JSON key by key, and the same in a table and in CSV. Of
-// sparse operands here on a small grid, since the command's takes seconds.
+// Tests the output of `redblue table1`: its JSON key by key, and the same in a table and in CSV.
+// Sparse operands are on a small grid here, because the command's own grid takes seconds.
 
 #include "runtime/report/table1.hpp"
 
@@ -54,7 +54,7 @@ TEST_F(Table1Command, EveryKeyAndTheSameInATableAndCsv) {
                                  "claimed", "tolerance", "fit", "holds", "verdict"}));
     for (const char* text : {"pass", "bound", "cache", "from", "says", "words_of", "verdict"}) {
       EXPECT_EQ(rows[i].at(text), entry[text]);
-      // A row that is no bound is one of a kernel, and the table says so.
+      // A row without a bound belongs to a kernel, and the table says so.
       const std::string said = entry[text];
       EXPECT_NE(table.find(said == "none" ? "sparse kernel" : said), std::string::npos) << text;
     }

@@ -1,4 +1,5 @@
-// A run's status on a terminal that the test opens; elsewhere none.
+// Tests the progress line of a run on a terminal that the test opens. Without a terminal, a run
+// prints none.
 
 #include <algorithm>
 #include <regex>
@@ -20,12 +21,12 @@ class Terminal : public Cli {
     shown.terminal = true;
     return shown.run();
   }
-  // Many small blocks, so that it takes its time; and twice as much of it for twice the n.
+  // A run with many small blocks, which is slow. Twice the n takes twice the time.
   static std::string run(Index n) {
     return fmt::format("run matmul/blocked --n {} --m 200 --d 200 --M 27 --format csv", n);
   }
-  // Tries longer and longer ones, until one has lasted some seconds, whatever this machine is and
-  // does besides; those within the delay have nothing to say.
+  // Tries longer and longer runs until one lasts some seconds, whatever the speed and the load of
+  // this machine. Runs shorter than the delay print no progress.
   template <class Run>
   static Outcome long_one(const Run& outcome_of) {
     constexpr double kDelay = 2;
@@ -41,7 +42,7 @@ class Terminal : public Cli {
       }
     }
   }
-  // Lines over each other, and none in the end.
+  // Lines that overwrite each other; the last one is erased.
   const std::regex lines_{"(\r\033\\[Kmatmul/blocked: [0-9]+% of words, C, [0-9]+ s)+\r\033\\[K"};
 };
 
@@ -51,7 +52,7 @@ TEST_F(Terminal, ALineSaysHowFarALongRunIs) {
   EXPECT_TRUE(outcome.out.starts_with("kernel,n,m,d,M,"));
   EXPECT_EQ(outcome.out.find('\033'), std::string::npos);
   EXPECT_TRUE(std::regex_match(outcome.err, lines_)) << outcome.err;
-  // It moves on, and not beyond all.
+  // The percentages grow, and stay at or below 100.
   const std::regex share(" ([0-9]+)%");
   std::vector<int> shares;
   for (std::sregex_iterator at(outcome.err.begin(), outcome.err.end(), share), end; at != end;
@@ -63,7 +64,7 @@ TEST_F(Terminal, ALineSaysHowFarALongRunIs) {
   EXPECT_LE(shares.back(), 100);
 }
 
-// The product of these is not finite, which is known in the end.
+// The product is not finite, which is found at the end.
 TEST_F(Terminal, AFailureHasALineOfItsOwn) {
   const Outcome outcome = long_one([&](Index n) {
     directory_.write(

@@ -1,5 +1,5 @@
-// redblue trace, from the outside: its files are whole or absent, and its words are those of
-// `redblue run`.
+// Tests `redblue trace` from the outside. Its files are complete or absent, and its words equal the
+// words of `redblue run`.
 
 #include <algorithm>
 #include <regex>
@@ -53,7 +53,7 @@ TEST_F(Trace, BothAtATimeAndTheSameBytesAgain) {
   EXPECT_EQ(first.err, second.err);
   EXPECT_EQ(content_of(directory_ / "a.json"), content_of(directory_ / "b.json"));
   EXPECT_EQ(content_of(directory_ / "a.din"), content_of(directory_ / "b.din"));
-  // Each alone is what it is beside the other.
+  // A file written alone equals the file written together with the other one.
   EXPECT_EQ(redblue(kSmall + " --out c.json").code, 0);
   EXPECT_EQ(content_of(directory_ / "a.json"), content_of(directory_ / "c.json"));
 }
@@ -72,7 +72,7 @@ TEST_F(Trace, SaysThatItIsCut) {
   const Index io = other["total"]["io"];
   EXPECT_NE(outcome.err.find(fmt::format("(--din-words {} for all)", io)), std::string::npos)
       << outcome.err;
-  // As many as it says are enough.
+  // The stated number of events is enough for all of them.
   const auto all = other["of"].get<Index>();
   EXPECT_EQ(data(fmt::format("{} -o a.json --events {}", kSmall, all)), "");
   EXPECT_EQ(file("a.json")["traceEvents"].size(), static_cast<std::size_t>(all));
@@ -90,7 +90,7 @@ TEST_F(Trace, IsRefusedBeforeItRuns) {
   expect_refused(process(kSmall + " --out none/a.json"), 1, "none/a.json");
   expect_refused(process(kSmall + " --out a.json --din none/a.din"), 1, "none/a.din");
   expect_refused(process(kSmall + " --out ."), 1, "cannot write");
-  // A run that would take hours: the path is seen first.
+  // The run would take hours, so the path is checked first.
   expect_refused(process("trace backward/small --n 1500 --d 512 --M 300 --out none/a"), 1,
                  "none/a");
 }

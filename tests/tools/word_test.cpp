@@ -1,5 +1,5 @@
-// --word W: a fast memory of b bytes has b / W words, and w words are W w bytes; words, blocks and
-// ratios are those of that M, whatever the width.
+// Tests --word W. A fast memory of b bytes has b / W words, and w words have W w bytes. The words,
+// blocks and ratios depend on that M, not on the width.
 
 #include <string>
 
@@ -14,7 +14,8 @@ namespace {
 
 class WordWidth : public Cli {
  protected:
-  // Every "bytes" is twice the words beside it: those of "words", or reads and writes.
+  // Checks that every "bytes" is twice the "words", or the reads and writes, of the same object,
+  // and returns how many there are.
   static int expect_twice(const Json& json) {
     int found = 0;
     if (json.is_object() && json.contains("bytes")) {
@@ -32,7 +33,7 @@ class WordWidth : public Cli {
     return found;
   }
 
-  // Without what a width adds.
+  // Removes the keys that depend on the width.
   static Json without_width(Json json) {
     if (json.is_object()) {
       json.erase("bytes");
@@ -63,7 +64,7 @@ TEST_F(WordWidth, DividesBytes) {
   }
 }
 
-// In CSV as in JSON: each line has all columns (parse_csv), and bytes are twice the words.
+// In CSV, each line has all columns (parse_csv), and bytes are twice the words.
 TEST_F(WordWidth, OfCsv) {
   for (const char* line :
        {"count backward/rows --n 100 --d 8 --M 4KiB", "plan --n 100 --d 8 --M 4KiB",
@@ -98,7 +99,8 @@ TEST_F(WordWidth, OfLevelsCachesAndDevices) {
   EXPECT_EQ(halves["M"].get<Index>(), 2 * floats["M"].get<Index>());
 }
 
-// Seconds are bytes over bytes a second: the words of the same M take half as long.
+// Seconds are bytes divided by bytes a second: with half the width, the words of the same M take
+// half as long.
 TEST_F(WordWidth, FiguresOfADeviceAreOfBytes) {
   const std::string device = std::string(REDBLUE_SOURCE_DIR) + "/docs/devices/45nm.json";
   const Json floats = json("count forward/rows --n 300 --d 8 --device " + device);
@@ -117,7 +119,7 @@ TEST_F(WordWidth, FiguresOfADeviceAreOfBytes) {
   }
 }
 
-// The least M for so many bytes is that for half as many words.
+// The least M for a number of bytes is the least M for half as many words.
 TEST_F(WordWidth, OfACurve) {
   const Json bytes = json("curve --n 300 --d 8 --word 2 --bytes 64KiB")["reached"];
   const Json words = json("curve --n 300 --d 8 --words 32K")["reached"];

@@ -1,6 +1,6 @@
-// A user's kernel against an installed redblue: the sums of a matrix's columns, counted, held to
-// their closed form, and stopped where fast memory ends or an index leaves a tile. Then a kernel of
-// redblue. Last, a tile that outlives its machine.
+// A user's kernel on an installed redblue. It counts the sums of a matrix's columns and checks them
+// against a closed form. It stops where fast memory ends and where an index leaves a tile. Then
+// comes a kernel of redblue, and last a tile that outlives its machine.
 
 #include <iostream>
 #include <string>
@@ -15,8 +15,8 @@ using namespace redblue;  // NOLINT(google-build-using-namespace): an example
 
 namespace {
 
-// sum = the sums of the columns of A: a strip of `width` sums stays, blocks of rows pass.
-// Reads every word of A once, writes every sum once, holds (rows + 1) width words.
+// sum = the sums of the columns of A. A strip of `width` sums stays resident, and blocks of rows
+// stream. Reads every word of A once, writes every sum once, and holds (rows + 1) width words.
 void column_sums(Machine& machine, Index rows, Index width, const SlowMatrix& A, SlowMatrix& sum) {
   const Phase phase(machine, "column sums");
   for (const Range J : blocks(A.cols(), width)) {
@@ -34,7 +34,7 @@ void column_sums(Machine& machine, Index rows, Index width, const SlowMatrix& A,
   }
 }
 
-Tile kept;  // dies when main() has returned
+Tile kept;  // destroyed after main() has returned
 
 bool failed = false;
 void expect(bool holds, const char* what) {

@@ -1,6 +1,6 @@
-// A user's kernel behind the gate: sums of the 3 x 3 neighbours of each point of an n x m grid.
-// Strips of columns stay; of each strip three rows at a time are in fast memory, with one more
-// column at either side.
+// A user's kernel behind the gate: the sums of the 3 x 3 neighbours of each point of an n x m grid.
+// It works on strips of columns. Three rows of a strip are in fast memory, with one more column on
+// either side.
 
 #include <algorithm>
 #include <deque>
@@ -50,7 +50,7 @@ static void neighbours(Machine& machine, const Arguments& given) {
 static std::vector<PhaseCost> words(const Arguments& given) {
   const Words n = given["n"], m = given["m"];
   const Index w = strip(given);
-  const Index seams = ceil_div(given["m"], w) - 1;  // two columns are read twice at each
+  const Index seams = ceil_div(given["m"], w) - 1;  // at each, two columns are read twice
   const Words rows = std::min<Index>(given["n"], 3);
   return {{"sweep", n * (m + 2 * seams), n * m, rows * (w + std::min<Index>(seams, 2)) + w, 0}};
 }

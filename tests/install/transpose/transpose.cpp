@@ -1,5 +1,5 @@
-// A user's kernel on memsim alone: B = A^T in blocks of side x side, 2 side^2 <= M. Each word is
-// read and written once.
+// A user's kernel on memsim alone: B = A^T in blocks of side x side, with 2 side^2 <= M. Each word
+// is read once and written once.
 
 #include <iostream>
 #include <vector>

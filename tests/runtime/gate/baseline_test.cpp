@@ -1,4 +1,4 @@
-// A recording as a text and back; the texts that are refused; and the making of its points.
+// Tests a recording as a text and back, the texts that are refused, and the recording of points.
 
 #include "runtime/gate/baseline.hpp"
 
@@ -22,7 +22,8 @@
 namespace redblue {
 namespace {
 
-// A point with two phases, one that does not fit, and one of names that no person would choose.
+// A point with two phases, a point that does not fit, and a point with names that no person would
+// choose.
 Recording three_points() {
   Recording recording;
   recording.points.push_back(
@@ -40,7 +41,7 @@ Recording three_points() {
   return recording;
 }
 
-// The same, and a point of two inner levels.
+// The same points, and a point with two inner levels.
 Recording with_levels() {
   Recording recording = three_points();
   RunCounts counts = run_counts({phase_counts("a/b", 10, 0, 9), phase_counts("c", 20, 12, 7)});
@@ -61,7 +62,7 @@ std::string refusal(const std::string& text) {
   return message;
 }
 
-// A recording of one point, with `from` replaced by `to`.
+// Returns a recording of one point, with `from` replaced by `to`.
 std::string edited(const std::string& from, const std::string& to) {
   std::string text = R"({"schema": 1, "redblue": "recording", "how": "run", "points": [
     {"kernel": "k", "arguments": {"n": 4, "store": "disk"}, "least_M": 5,
@@ -84,7 +85,7 @@ TEST(Recording, IsTheSameAfterItsText) {
   }
 }
 
-// A reviewer sees what changed: each phase has a line of its own.
+// Each phase has its own line, so a reviewer sees what changed.
 TEST(Recording, HasALineForEachPhase) {
   const std::string text = to_json(three_points());
   EXPECT_PRED2(contains, text, "\n  {\"path\":\"a/b\",\"reads\":10,\"writes\":0,\"peak\":9},\n");
@@ -92,7 +93,7 @@ TEST(Recording, HasALineForEachPhase) {
   EXPECT_TRUE(text.ends_with("\n"));
 }
 
-// Wherever a file is cut off, but for the newline at its end, which says nothing.
+// A file that is cut off at any byte is refused. Only the newline at its end may be missing.
 TEST(Recording, CutOffAtAnyByteIsNone) {
   const std::string text = to_json(three_points());
   const std::size_t last = text.find_last_of('}');
@@ -103,7 +104,7 @@ TEST(Recording, CutOffAtAnyByteIsNone) {
   EXPECT_EQ(parse_recording(text.substr(0, last + 1), "base.json").points, three_points().points);
 }
 
-// A byte of another value: refused as a file, or another recording; nothing else ever.
+// A changed byte makes the file invalid, or makes another valid recording. No other error occurs.
 TEST(Recording, AnyDamagedByteIsRefusedOrAnotherRecording) {
   const std::string text = to_json(three_points());
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -196,7 +197,7 @@ TEST(Recording, SaysWhereItIsWrong) {
   }
 }
 
-// One of them would be held against what the other says.
+// A point or a phase that is there twice would be compared with the wrong counts.
 TEST(Recording, HasEachPointAndEachPhaseOnce) {
   const std::string phase = "{\"path\": \"p\", \"reads\": 3, \"writes\": 7, \"peak\": 9}";
   EXPECT_EQ(refusal(edited(phase, phase + "," + phase)),
@@ -222,8 +223,9 @@ TEST(Recording, MayHoldWhatLaterProgramsAdd) {
       plain.points[0].counts);
 }
 
-// What fits at the least M that is recorded, and not a word below it; which is no failure. Of
-// backward also where O and L are to be made in the same M; where they are given, they need none.
+// A point that does not fit records the least M. It fits at this M and not one word below. A
+// backward kernel that starts from scratch must compute O and L in the same M. With given O and L,
+// it needs no room for that.
 TEST(Record, APointThatDoesNotFitHasItsLeastM) {
   for (const Subject& subject : kernel_subjects()) {
     if (!subject.least_M) {
@@ -269,7 +271,7 @@ TEST(Record, AFormulaThatThereIsNot) {
   EXPECT_TRUE(record(subject, given, How::run).fits);
 }
 
-// Only a fast memory that is too small is an answer; all else is a failure.
+// A fast memory that is too small is a valid result. Every other exception is a failure.
 TEST(Record, WhatAKernelThrowsIsThrown) {
   const Subject broken =
       subject_of("own", [](Machine&, const Arguments&) { throw std::length_error("broken"); }, {});
@@ -291,7 +293,7 @@ TEST(InAnyOrder, CallsEachOnceAndTellsAfterEach) {
     for (const unsigned threads : {0U, 1U, 2U, 4U, 600U}) {
       SCOPED_TRACE(fmt::format("{} on {}", count, threads));
       std::vector<std::atomic<int>> calls(count);
-      std::vector<std::size_t> told;  // no lock: told by one thread at a time
+      std::vector<std::size_t> told;  // not locked: only one thread reports at any moment
       in_any_order(
           count, threads, [&](std::size_t k) { ++calls.at(k); },
           [&](std::size_t done) { told.push_back(done); });
@@ -306,7 +308,7 @@ TEST(InAnyOrder, CallsEachOnceAndTellsAfterEach) {
   }
 }
 
-// On one thread it is in order, and nothing begins after a failure.
+// On one thread the work runs in order, and no item starts after a failure.
 TEST(InAnyOrder, ThrowsWhatFailedAndBeginsNoMore) {
   std::vector<std::size_t> begun;
   std::size_t told = 0;
@@ -323,8 +325,8 @@ TEST(InAnyOrder, ThrowsWhatFailedAndBeginsNoMore) {
   EXPECT_EQ(told, 3U);
 }
 
-// The second fails when the first already has: it is the first's failure that is thrown, after all
-// that had begun ended.
+// Item 1 fails after item 0 has failed. The first failure is thrown, after all running items have
+// ended.
 TEST(InAnyOrder, ThrowsTheFirstFailureWhenAllHaveEnded) {
   std::atomic<int> begun = 0, ended = 0;
   std::atomic<bool> failed = false;

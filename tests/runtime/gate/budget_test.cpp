@@ -1,5 +1,5 @@
-// Budgets: a metric passes at its limit and not a word above, whatever tolerances say. And
-// tolerances of one side.
+// Tests budgets: a metric passes at its limit and fails one word above it, for any tolerances.
+// Tests one-sided tolerances, too.
 
 #include "runtime/gate/budget.hpp"
 
@@ -17,7 +17,7 @@
 namespace redblue {
 namespace {
 
-// Of 1,350 words, 1,100 of them in phase a.
+// 1,350 words, of them 1,100 in phase a.
 RecordedPoint limited(const std::string& budget, double most) {
   return {.point = {"k", {}},
           .least_M = 7,
@@ -54,7 +54,7 @@ TEST(Budgets, HoldToTheWord) {
             "words 1,350, at most 1,349: 1.499 times the lower bound 900");
 }
 
-// A product that rounding puts below the number itself: 1.15 * 100 is 114.99999999999999.
+// Rounding puts this product below its exact value: 1.15 * 100 is 114.99999999999999.
 TEST(Budgets, OverABoundHoldWhateverIsRounded) {
   RecordedPoint point = limited("over_bound", 1.15);
   point.bound = 100;
@@ -64,7 +64,7 @@ TEST(Budgets, OverABoundHoldWhateverIsRounded) {
   }
 }
 
-// Nor does a point pass that has no such number.
+// A point without the number that a budget limits does not pass.
 TEST(Budgets, HoldWhatCannotBeCounted) {
   EXPECT_EQ(to_words(over_budget(limited("c:reads", 9)).at(0)),
             "no phase is called c, and at_most is of it");
@@ -89,7 +89,7 @@ TEST(Budgets, HoldWhatCannotBeCounted) {
             ": let it move fewer, or raise at_most in the suite, and record it");
 }
 
-// The differences between two recordings of one point.
+// Returns the differences between two recordings of one point.
 std::vector<Difference> between(const RecordedPoint& before, const RecordedPoint& now,
                                 const std::vector<Tolerance>& tolerances) {
   return compare({.how = How::run, .points = {before}}, {.how = How::run, .points = {now}},
@@ -98,7 +98,8 @@ std::vector<Difference> between(const RecordedPoint& before, const RecordedPoint
       .differences;
 }
 
-// A budget is lost or raised: the words are held to the old one, and the loss itself is said.
+// If a budget is lost or raised, the words are compared with the old budget, and the change itself
+// is reported.
 TEST(Budgets, AreNotLostBetweenRecordings) {
   for (const char* name : {"words", "a:reads", "over_bound", "least_M"}) {
     SCOPED_TRACE(name);

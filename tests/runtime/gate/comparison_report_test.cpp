@@ -1,4 +1,5 @@
-// Each form of a comparison follows the rules of its readers, also with names that would break it.
+// Tests that each format of a comparison follows the rules of its readers, even with names that
+// could break it.
 
 #include "runtime/gate/comparison_report.hpp"
 
@@ -65,8 +66,8 @@ Comparison one(const RecordedPoint& before, const RecordedPoint& now,
                   tolerances);
 }
 
-// A point that reads a word more, one whose phase has another name, one that is gone, one that is
-// new, one of which a tolerance lets two words pass, one that fits no longer, and one as it was.
+// Points of all kinds. x n=1 reads one more word, and x n=2 has a renamed phase. y is gone, and w
+// is new. z n=4 has two words that a tolerance hides, z n=5 no longer fits, and z n=6 is unchanged.
 Comparison all_kinds() {
   Recording before{.how = How::run, .points = {}}, now;
   before.points = {recorded("x", 1, {phase_counts("p", 1000, 20, 30)}),
@@ -86,7 +87,7 @@ Comparison all_kinds() {
   return compared(before, now, {"writes=2"});
 }
 
-// Of letters that mean something to one of the readers.
+// A name of letters that have a meaning to one of the readers.
 const std::string kBadName = "a&b<c>\"d\"|e,f:g%h\\i\nj'k`l*m_n\r\x01";
 const std::string kShown = "a&b<c>\"d\"|e,f:g%h\\i\\x0aj'k`l*m_n\\x0d\\x01";  // to people
 
@@ -112,8 +113,8 @@ TEST(Verdict, CountsPointsAndWhatIsHidden) {
   EXPECT_EQ(verdict(compared(two, two)), "same, all 2 points");
 }
 
-// The words of each point in total, as reads and writes together; then the phases of all points, by
-// the size of their change; then what has no phase; and last what fails nothing.
+// First the total words of each point, reads and writes together. Then the phases of all points, by
+// the size of their change. Then the differences without a phase, and last the hidden ones.
 TEST(ComparisonTable, HasTotalsAndThenTheLargestChangeAndNoTrailingBlanks) {
   const std::string text = text_of("table", all_kinds());
   EXPECT_EQ(
@@ -215,7 +216,7 @@ TEST(ComparisonCsv, HasALineForEachDifference) {
   EXPECT_EQ(bad[0].at("phase"), kBadName);
 }
 
-// Bars that no backslash takes away the meaning of.
+// Counts the bars that no backslash escapes.
 std::size_t columns(const std::string& line) {
   std::size_t bars = 0;
   for (std::size_t k = 0; k < line.size(); ++k) {
@@ -256,7 +257,7 @@ TEST(ComparisonMarkdown, IsATableOfTotalsAndOneOfEightColumns) {
             "### redblue: same, the only point\n\nthis program against base.json\n");
 }
 
-// What GitHub makes of a property or a message.
+// Decodes a property or a message as GitHub does.
 std::string unescaped(std::string text, bool property) {
   std::vector<std::pair<std::string, std::string>> codes = {{"%0D", "\r"}, {"%0A", "\n"}};
   if (property) {
@@ -291,7 +292,7 @@ TEST(ComparisonGithub, IsAnAnnotationForEachPoint) {
           "redblue: DIFFERENT, 5 of 7 points; 2 differences hidden by tolerances"}));
 }
 
-// A point in a file is annotated there, whatever the file is called.
+// A point with a file is annotated there, whatever the name of the file.
 TEST(ComparisonGithub, NamesTheFileAndTheLine) {
   Comparison comparison = all_kinds();
   comparison.points[0].file = "kernels, 1:2/suite%.json";
@@ -301,8 +302,8 @@ TEST(ComparisonGithub, NamesTheFileAndTheLine) {
       << text_of("github", comparison);
 }
 
-// The command takes the points that fail and have words now: not one that is gone, is hidden, or is
-// over its budget; nor one whose name a terminal would take for something else.
+// The command accepts the points that fail and have words. It leaves out points that are gone,
+// hidden or over their budget, and names that a terminal would interpret.
 TEST(ComparisonReport, EndsInTheCommandThatAccepts) {
   Comparison comparison = all_kinds();
   comparison.points[3].now->at_most = {{.phase = "", .metric = "words", .words = 1}};  // x n=1
@@ -386,7 +387,7 @@ TEST(ComparisonJunit, IsXmlWhateverTheNames) {
             "3 -> 4 words in total (+1, +33.3%)");
 }
 
-// What was counted now, for services that keep it and draw its curve.
+// The current counts, for services that keep them and draw their curves.
 TEST(ComparisonBenchmarks, HaveWhatWasCountedNow) {
   const Json list = Json::parse(text_of("customSmallerIsBetter", all_kinds()));
   ASSERT_EQ(list.size(), 10U) << "of five points: one is gone, one does not fit";
@@ -407,7 +408,7 @@ TEST(ComparisonBenchmarks, HaveWhatWasCountedNow) {
       (Json{{"reads", {{"value", 1001}}}, {"writes", {{"value", 20}}}, {"peak", {{"value", 30}}}}));
 }
 
-// A file with as many words as there are is damaged; its report is none the less one.
+// Counts as large as the type allows mean a damaged file, but the report is still valid.
 TEST(ComparisonBenchmarks, OfAsManyWordsAsThereAre) {
   RecordedPoint most = recorded("x", 1, {phase_counts("p", 1, 1, 1)});
   most.counts.total = phase_counts("", INT64_MAX, INT64_MAX, INT64_MAX);
@@ -415,14 +416,14 @@ TEST(ComparisonBenchmarks, OfAsManyWordsAsThereAre) {
             18446744073709551614U);
 }
 
-// What a point that failed said is in every form that says what differs.
+// Every format that lists differences has the message of a failed point.
 TEST(ComparisonReport, SaysWhyAPointFailed) {
   Comparison comparison = bad_names();
   comparison.points[0].differences = {
       {.kind = Kind::failed, .why = "required: a tile is at rest \x1b[31m"}};
   for (const std::string form : {"table", "json", "csv", "markdown", "github", "junit"}) {
     EXPECT_PRED2(contains, text_of(form, comparison), "required: a tile is at rest") << form;
-    if (form != "json" && form != "csv") {  // which are data, and escape or quote as these do
+    if (form != "json" && form != "csv") {  // data formats, which escape or quote it
       EXPECT_FALSE(contains(text_of(form, comparison), "\x1b")) << form;
     }
   }

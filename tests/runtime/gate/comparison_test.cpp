@@ -1,5 +1,5 @@
-// Every way in which a point may differ from its baseline, by a single word where words count, and
-// the effect of tolerances.
+// Tests every way in which a point may differ from its baseline, by one word for counts of words,
+// and the effect of tolerances.
 
 #include "runtime/gate/comparison.hpp"
 
@@ -56,7 +56,8 @@ std::vector<Difference> found(const RecordedPoint& now,
   return differences(before, now, parsed);
 }
 
-// "a reads 1,000 -> 1,001 words (+1, +0.1%)" of each, with what hides it.
+// Returns texts such as "a reads 1,000 -> 1,001 words (+1, +0.1%)", each with the tolerance that
+// hides it.
 std::vector<std::string> said(const std::vector<Difference>& differences) {
   std::vector<std::string> texts;
   for (const Difference& difference : differences) {
@@ -76,8 +77,9 @@ TEST(Differences, OfTheSameThereAreNone) {
   EXPECT_EQ(said(found(without_fit(), {}, without_fit())), Said());
 }
 
-// Each metric of each phase of each level alone: it is found with its level, and nothing else. What
-// a tolerance hides in the phase it hides in the total of that level, and of no other.
+// Changes each metric of each phase of each level. The difference is found with its level, and no
+// other. A tolerance for the phase also hides the change in the total of that level, and in no
+// other total.
 TEST(Differences, AWordOfOneLevel) {
   RecordedPoint before = baseline();
   before.counts.inner.assign(2, {before.counts.phases, before.counts.total});
@@ -106,7 +108,8 @@ TEST(Differences, AWordOfOneLevel) {
   EXPECT_EQ(gone.front(), "level 2, a: the phase is gone, and its 1,100 words");
 }
 
-// Each metric of each phase, a word up and a word down: it is found, where it is, and nothing else.
+// Changes each metric of each phase by one word, up and down. The difference is found in its place,
+// and no other.
 TEST(Differences, AWordMoreOrFewerInAnyPhase) {
   for (const Metric& metric : kMetrics) {
     for (std::size_t k = 0; k < 3; ++k) {
@@ -152,7 +155,7 @@ TEST(Differences, InTheLeastM) {
     none.least_M = 700 + least;
     EXPECT_EQ(found(none, {}, without_fit()).size(), 1U) << "also where the point does not fit";
   }
-  // News, too: nobody knew it, or nobody knows it any more.
+  // A least M that appears or disappears is also a difference.
   RecordedPoint unknown = baseline();
   unknown.least_M.reset();
   EXPECT_EQ(said(found(unknown)), Said{"its least M is no longer known"});
@@ -199,7 +202,7 @@ TEST(Differences, WhatFits) {
   }
 }
 
-// Phases by the words that they moved more or fewer, the total after them.
+// Phases come first, by the words that they moved more or fewer. The total follows.
 TEST(Differences, TheCulpritIsFirst) {
   const RecordedPoint now =
       recorded({phase_counts("a", 1001, 100, 90), phase_counts("b", 200, 250, 95),
@@ -214,7 +217,7 @@ TEST(Differences, TheCulpritIsFirst) {
       << "what is let pass is no culprit";
 }
 
-// Two of 2^63 - 1 words are a damaged file, and no overflow.
+// Two counts of 2^63 - 1 words mean a damaged file, and must not overflow.
 TEST(Differences, OfAsManyWordsAsThereAre) {
   RecordedPoint before = baseline(), now = baseline();
   before.counts.phases[0] = phase_counts("a", INT64_MAX, INT64_MAX, INT64_MAX);
@@ -295,7 +298,8 @@ TEST(Compare, OnlyWhatWasMadeAlike) {
                "record both alike");
 }
 
-// What fails comes before what a tolerance lets pass, however large; of each the larger share.
+// Differences that fail come before hidden ones, whatever their size. Within each, the larger share
+// comes first.
 TEST(Compare, ThePointThatChangedMostIsFirst) {
   Recording before{.how = How::run, .points = {}}, now;
   const auto add = [&](const char* kernel, Index reads, Index reads_now, Index peak_now) {

@@ -1,5 +1,5 @@
-// The lines of a suite's entries are those on which their brackets open, whatever else the file
-// says.
+// Tests the line numbers of a suite's entries: the lines of their opening brackets, whatever else
+// the file has.
 
 #include "runtime/gate/entry_lines.hpp"
 
@@ -20,8 +20,8 @@ TEST(EntryLines, AreThoseOfTheOpeningBrackets) {
   EXPECT_EQ(entry_lines("{}"), LineNumbers());
 }
 
-// Brackets, quotes and line ends in strings and comments are no entries; nor are lists of other
-// keys.
+// Brackets, quotes and line ends in strings and comments are not entries. Neither are lists under
+// other keys.
 TEST(EntryLines, PassOverStringsCommentsAndOtherLists) {
   const std::string text = R"({
   "how": "points", "other": [{"points": [{}]}], // "points": [{
@@ -37,7 +37,7 @@ TEST(EntryLines, PassOverStringsCommentsAndOtherLists) {
   EXPECT_EQ(entry_lines(text), (LineNumbers{7, 8}));
 }
 
-// What is cut off, or no JSON, gives some lines and does not read beyond the end.
+// A text that is cut off or is not JSON gives some lines, without reading beyond its end.
 TEST(EntryLines, OfAnyTextEnd) {
   const std::string text = "{\"points\": [\n{\"a\\\": 1}, /* */ // x\n{}]}";
   for (std::size_t size = 0; size <= text.size(); ++size) {

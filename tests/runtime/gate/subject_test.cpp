@@ -1,4 +1,4 @@
-// Subjects, their arguments and the tally of a machine's work.
+// Tests subjects, their arguments and the final counts of a machine.
 
 #include "runtime/gate/subject.hpp"
 
@@ -84,7 +84,7 @@ TEST(Complete, RefusesWhatIsUnknownMissingOrNotWhatItMayBe) {
             "sum/pairs: n is missing");
 }
 
-// What is left out again is what complete() adds: over all combinations.
+// brief() leaves out exactly the arguments that complete() adds, for all combinations.
 TEST(Brief, IsTheLeastOfWhichCompleteMakesTheSame) {
   const Subject subject = with_parameters();
   const auto said = [&](Index m, Index threads, const char* store) {
@@ -101,7 +101,7 @@ TEST(Brief, IsTheLeastOfWhichCompleteMakesTheSame) {
   EXPECT_EQ(said(1, 2, "disk"), "n=7 m=1 M=9 threads=2 store=disk");
 }
 
-// Every kernel of redblue takes n, d and M alone.
+// Every kernel of redblue needs only n, d and M.
 TEST(KernelSubjects, AreCompleteWithThreeSizes) {
   for (const Subject& subject : kernel_subjects()) {
     const Arguments given = arguments({{"n", Index{8}}, {"d", Index{2}}, {"M", Index{1000}}});
@@ -160,7 +160,7 @@ TEST(SubjectOf, CountsWhatTheFunctionMoves) {
   EXPECT_THROW(subject.run(arguments({{"n", Index{4}}, {"M", Index{11}}})), FastMemoryOverflow);
 }
 
-// A tile that outlives the work is a word that somebody still holds.
+// A tile that outlives the work leaves words in fast memory.
 TEST(FinalCounts, NothingIsLiveAtTheEnd) {
   Machine machine(10);
   const Tile kept = machine.initialize("kept", 2, 3);
@@ -176,7 +176,7 @@ TEST(FinalCounts, NoPhaseIsOpenAtTheEnd) {
                "phase outer/inner is still open at the end");
 }
 
-// Else a gate would hold one of them to the other's words.
+// With two phases of one path, a gate would compare one with the words of the other.
 TEST(FinalCounts, NoTwoPhasesOfOnePath) {
   Machine machine(10);
   { const Phase flat(machine, "a/b"); }

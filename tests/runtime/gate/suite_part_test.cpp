@@ -1,5 +1,5 @@
-// Parts of a suite: each point is in exactly one of them, and parts of different wholes, and points
-// that are nowhere, are named.
+// Tests parts of a suite. Each point is in exactly one part. Parts of different suites are named,
+// and so are missing points.
 
 #include "runtime/gate/suite_part.hpp"
 
@@ -13,7 +13,7 @@
 namespace redblue {
 namespace {
 
-// sum over i of |part i| = count, and no point is in two: a partition, of sizes that differ by at
+// A partition: sum over i of |part i| = count, and no point is in two parts. Sizes differ by at
 // most one.
 TEST(SuitePart, EachPointIsInExactlyOnePart) {
   for (std::size_t count = 0; count <= 30; ++count) {

@@ -1,5 +1,5 @@
-// The simulated caches are those of the topology, and callgrind's files are read as its manual
-// prescribes.
+// Tests that the simulated caches match the topology, and that callgrind's files are read as its
+// manual prescribes.
 
 #include "runtime/observe/callgrind.hpp"
 
@@ -29,7 +29,7 @@ TEST(SimulatedCache, WhatIsUnknownIsUsual) {
   EXPECT_EQ(simulated(cache(262144, std::nullopt, std::nullopt)), (SimulatedCache{262144, 8, 64}));
 }
 
-// 25 MiB of 20 ways make 20480 sets; valgrind takes powers of two alone.
+// 25 MiB with 20 ways have 20480 sets, but valgrind requires a power of two.
 TEST(SimulatedCache, OtherWaysForAPowerOfTwoOfSets) {
   EXPECT_EQ(simulated(cache(26214400, 20)), (SimulatedCache{26214400, 25, 64}));
   EXPECT_EQ(simulated(cache(3 * 32768, 16)), (SimulatedCache{3 * 32768, 24, 64}));

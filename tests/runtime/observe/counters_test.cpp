@@ -1,5 +1,5 @@
-// Counts belong to the phase that is innermost while they happen. An event of cache lines is
-// believed only within the stated band. Without counters the reason is given.
+// Tests event counters. Counts belong to the innermost phase at the time. An event of cache lines
+// is believed only within the stated band. Without counters, the reason is given.
 
 #include "runtime/observe/counters.hpp"
 
@@ -14,9 +14,9 @@ namespace redblue {
 namespace {
 
 constexpr Index kPages = 300;
-constexpr Index kStray = 30;  // faults of the bookkeeping around
-// A sanitizer of addresses keeps a byte for each eight, one of threads two words for each; those of
-// a stray page are in a page of their own.
+constexpr Index kStray = 30;  // page faults of the bookkeeping
+// Address sanitizer keeps a byte for each eight bytes. Thread sanitizer keeps two words for each.
+// The shadow of a stray page needs a separate page.
 constexpr Index most_faults(Index pages) {
   return pages + kStray +
          (kThreadSanitized ? 2 * (pages + kStray)
@@ -24,7 +24,7 @@ constexpr Index most_faults(Index pages) {
                            : 0);
 }
 
-// Pages that nobody has touched yet, each of its own.
+// Pages that are still untouched, each mapped separately.
 class FreshPages {
  public:
   explicit FreshPages(Index pages)
@@ -48,7 +48,7 @@ class FreshPages {
   void* start_;
 };
 
-// Page faults, which every Linux counts, virtual or not, unless it forbids all counters.
+// Counts page faults. Every Linux counts them, virtual or not, unless it forbids all counters.
 class PageFaults : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -90,7 +90,7 @@ TEST_F(PageFaults, GoToTheInnermostPhase) {
   }
   pages.touch(4 * kPages, 5 * kPages);
   {
-    const Phase outer(machine, "outer");  // accumulates
+    const Phase outer(machine, "outer");  // adds to the outer phase
     pages.touch(5 * kPages, 6 * kPages);
   }
   expect_about(phases.of("outer").front(), 2 * kPages);
@@ -100,7 +100,7 @@ TEST_F(PageFaults, GoToTheInnermostPhase) {
   EXPECT_EQ(phases.of("inner").front(), 0) << "paths, not names";
 }
 
-// A listener may not throw. A phase for which it has no room is said afterwards.
+// A listener may not throw. A phase without room is reported later.
 TEST_F(PageFaults, SayAfterwardsThatAPhaseHadNoRoom) {
   Machine machine(10);
   PhaseCounters phases(machine, counters_);
@@ -108,7 +108,7 @@ TEST_F(PageFaults, SayAfterwardsThatAPhaseHadNoRoom) {
   EXPECT_THROW(static_cast<void>(phases.of("")), std::length_error);
 }
 
-// A thread has one set of counters at a time: the second says so and the first goes on.
+// A thread has one active set of counters. A second set reports that, and the first continues.
 TEST_F(PageFaults, AreCountedOnce) {
   const Counters second(Topology{}, {"perf::PAGE-FAULTS"});
   EXPECT_NE(second.unavailable(), "");
@@ -147,7 +147,7 @@ TEST(Counters, AnEventThatThereIsNotIsNamed) {
   }
 }
 
-// Whatever this machine offers: either events of lines that were believed, or the reason.
+// On any machine, the result is a list of believed events or a reason.
 TEST(Counters, CacheLinesOrTheReason) {
   const Counters lines(read_topology());
   EXPECT_EQ(lines.events().empty(), !lines.unavailable().empty());
@@ -163,8 +163,8 @@ TEST(SelfTest, WithinTheBandItIsBelieved) {
   EXPECT_EQ(disbelief({.lines = 1000, .streamed = 1500, .touches = 1000, .resident = 0}), "");
 }
 
-// One that counts nothing, as in many virtual machines; one that misses what is fetched ahead;
-// one that counts every access.
+// Three bad counters: one always stays 0, as in many virtual machines. One misses prefetched lines,
+// and one counts every access.
 TEST(SelfTest, OutsideOfTheBandTheFiguresAreSaid) {
   EXPECT_EQ(disbelief({.lines = 1000, .streamed = 0, .touches = 1000, .resident = 0}),
             "not believed: for 1000 lines read in order from a buffer larger than the cache it "

@@ -1,6 +1,6 @@
-// Files of devices: what they hold is read, each figure at its level; another key, type or order is
-// refused with one line that names the file and the place. The devices that are known by name are
-// such files.
+// Tests files of devices. Each figure is read at its level. An unknown key, a wrong type or a wrong
+// order is refused with one line that names the file and the place. The devices that are known by
+// name are such files.
 
 #include "runtime/observe/devices.hpp"
 
@@ -48,7 +48,7 @@ TEST(Devices, AFileIsReadLevelByLevel) {
   EXPECT_EQ(device.source_of(outer), "a manual");
 }
 
-// Of s workers that share b bytes each has b / 4s words; of more workers some run elsewhere.
+// If s workers share b bytes, each has b / 4s words. Additional workers run elsewhere.
 TEST(Devices, WordsAreSharedByTheWorkersThatShareTheBytes) {
   const Device device = parse_device(kTwoLevels, "two.json");
   for (const auto& [workers, words] :
@@ -58,7 +58,7 @@ TEST(Devices, WordsAreSharedByTheWorkersThatShareTheBytes) {
   }
 }
 
-// The message, on one line that begins with the file.
+// Returns the message, on one line that begins with the name of the file.
 std::string refused(const std::string& text) {
   std::string message = "nothing was thrown";
   try {
@@ -119,7 +119,7 @@ TEST(Devices, WhatIsNoDeviceIsRefused) {
   EXPECT_NE(refused(R"({"name": "d", "M": 9})").find("'M' is no key"), std::string::npos);
 }
 
-// Wherever a file ends before its last bracket, it is refused.
+// A file that ends before its last bracket is refused.
 TEST(Devices, ATruncatedFileIsRefused) {
   const std::string whole = kTwoLevels;
   for (std::size_t length = 0; length < whole.size(); ++length) {
@@ -141,7 +141,7 @@ TEST(Devices, ThoseKnownByNameAreFilesOfTheirNames) {
   }
 }
 
-// The sizes that section 4 of the paper and the documents have.
+// The sizes from section 4 of the paper and from the devices' documents.
 TEST(Devices, SizesOfThoseKnownByName) {
   const std::pair<const char*, Index> expected[] = {
       {"gtx1060", 48}, {"mi300x", 64}, {"v100", 96},  {"rtx4090", 128},
@@ -167,7 +167,7 @@ Topology with_caches(std::initializer_list<std::uint64_t> bytes) {
   return topology;
 }
 
-// The caches of the first core that are known, in whole words; memory is none.
+// The known caches of the first core, in whole words, without main memory.
 TEST(Devices, ThisMachineIsTheCachesOfItsFirstCore) {
   const Device device = device_of(with_caches({32770, 0, 8388608}));
   EXPECT_EQ(device.name, "this");

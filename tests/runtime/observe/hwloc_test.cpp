@@ -1,5 +1,6 @@
-// The values of described machines, and the words of fast memory of a part of a cache. The figures
-// are those of the descriptions; of this machine the tests ask only what must hold of any.
+// Tests the caches of described machines, and the words of fast memory in a part of a cache. The
+// expected figures come from the descriptions. For this machine, the tests check only what holds on
+// any machine.
 
 #include <algorithm>
 #include <thread>
@@ -13,7 +14,7 @@
 namespace redblue {
 namespace {
 
-// Four cores of two units: an L1 each, an L2 for two, an L3 for all.
+// Four cores with two units each: an L1 for each core, an L2 for two cores, an L3 for all.
 constexpr const char* kFourCores =
     "pack:1 l3:1(size=8388608) l2:2(size=1048576) l1d:2(size=32768) core:1 pu:2";
 
@@ -71,7 +72,7 @@ TEST(Hwloc, ABadDescriptionIsAnEmptyTopologyWithItsReason) {
   EXPECT_NE(topology_of_xml("none.xml").unavailable, "");
 }
 
-// Exported by hwloc, with unlike cores.
+// An export of hwloc with unequal cores.
 TEST(Hwloc, AMachineFromAFile) {
   const Topology six = topology_of_xml(REDBLUE_SOURCE_DIR "/tests/runtime/observe/six_cores.xml");
   ASSERT_EQ(six.unavailable, "");
@@ -83,7 +84,8 @@ TEST(Hwloc, AMachineFromAFile) {
   EXPECT_EQ(six.caches[0].back().ways, 32768 / 64) << "fully associative";
   EXPECT_EQ(six.cache(CacheLevel::L2)->bytes, 1310720U);
   EXPECT_EQ(six.cache(CacheLevel::L3)->line, std::nullopt);
-  // The first two workers are on the big cores; with more, the least part is everyone's.
+  // The first two workers are on the big cores. With more workers, every worker has the smallest
+  // part.
   EXPECT_EQ(words(six, CacheLevel::L1, 1, 2), 49152 / 4);
   EXPECT_EQ(words(six, CacheLevel::L1, 1, 3), 32768 / 4);
   EXPECT_EQ(words(six, CacheLevel::L2, 1, 1), 1310720 / 4);
@@ -110,7 +112,7 @@ TEST(Hwloc, WorkersDivideTheCachesThatTheyShare) {
   EXPECT_EQ(words(four, CacheLevel::L3, 0.5, 4), 2097152 / 8);
   EXPECT_EQ(words(four, CacheLevel::L1, 1, 5), 4096) << "the fifth is on the first core again";
   EXPECT_EQ(fast_memory(four, {CacheLevel::L3, 1}, 3)->sharers, 3U);
-  // Where nobody knows the cores, nobody knows who does not share.
+  // If the cores are unknown, all workers share the cache.
   Topology unknown = four;
   unknown.cores.clear();
   EXPECT_EQ(words(unknown, CacheLevel::L1, 1, 4), 2048);
@@ -165,7 +167,7 @@ TEST(Hwloc, AThreadIsPutOnItsCoreOrIsToldWhyNot) {
   EXPECT_EQ(allowed_units(), before) << "of the calling thread alone";
 }
 
-// As under taskset. On a machine of one unit that is no restriction.
+// As under taskset. On a machine with one unit, this is no restriction.
 TEST(Hwloc, AProcessWithFewerUnitsThanTheMachineIsLeftAsItIs) {
   const Topology whole = read_topology();
   std::thread([&] {

@@ -1,4 +1,4 @@
-// Callgrind reports the traffic of a loop whose traffic is known.
+// Tests that callgrind reports the traffic of a loop with known traffic.
 
 #include "runtime/observe/callgrind.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -32,7 +32,7 @@ class KnownTraffic : public ::testing::Test {
     }
     return found;
   }
-  // Of whole lines, and with what the loop itself needs: the stack, the machine.
+  // Allows for whole lines, and for the words that the loop itself needs: the stack, the machine.
   static void expect_about(Index words, Index expected) {
     EXPECT_GE(words, expected - expected / 100);
     EXPECT_LE(words, expected + expected / 100 + kOwn);
@@ -42,8 +42,9 @@ class KnownTraffic : public ::testing::Test {
   TemporaryDirectory temporary_;
 };
 
-// A copy of n words, n far beyond the cache: n come in to be read, n because they are written, and
-// n go out, the last of them when the cache is emptied. What stays in the cache moves once.
+// A copy of n words, where n is far beyond the cache. n words enter because they are read, and n
+// because they are written. n words leave, the last of them when the cache is emptied. Words that
+// stay in the cache move once.
 TEST_F(KnownTraffic, OfACopy) {
   constexpr Index kWords = 200'000;
   constexpr Index kResident = 1'000;

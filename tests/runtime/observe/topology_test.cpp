@@ -1,4 +1,5 @@
-// A topology that is unavailable is empty and has the reason; hwloc_test.cpp has the others.
+// Tests that an unavailable topology is empty and has a reason. hwloc_test.cpp tests available
+// ones.
 
 #include "runtime/observe/topology.hpp"
 

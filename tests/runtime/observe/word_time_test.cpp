@@ -1,5 +1,5 @@
-// What a word costs is a time above 0, and one from memory costs no less than one from the nearest
-// cache, whatever else the machine does.
+// Tests the time of a word. It is above 0, and a word from memory costs no less than a word from
+// the nearest cache, under any load of the machine.
 
 #include "runtime/observe/word_time.hpp"
 

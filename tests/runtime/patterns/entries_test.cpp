@@ -1,5 +1,5 @@
-// Entries with their values: the same of every format of SciPy and in text, explicit zeros too;
-// what is not finite, or no number, is refused with the file and the place.
+// Tests entries with their values. They are the same from every SciPy format and from text, with
+// explicit zeros. A value that is not a finite number is refused with the file and the place.
 
 #include <limits>
 #include <string>
@@ -62,12 +62,12 @@ class EntriesOfFiles : public testing::Test {
 TEST_F(EntriesOfFiles, OfEveryFormat) {
   expect_read("csr.npz", zip_bytes(csr(array(kValues))));
   expect_read("csr64.npz", zip_bytes(csr(array(kValues, {.float64 = true}))));
-  // By columns.
+  // Stored by columns.
   Members csc = members("csc", array({7, 10, 8, 11, 9, 12, 1.5F, 4, 0, 5, 3, -6}));
   csc.emplace_back("indptr.npy", npy_integers({0, 2, 4, 6, 8, 10, 12}));
   csc.emplace_back("indices.npy", npy_integers({2, 3, 2, 3, 2, 3, 0, 1, 0, 1, 0, 1}));
   expect_read("csc.npz", zip_bytes(csc));
-  // From the last to the first.
+  // Stored from the last entry to the first.
   std::vector<Index> rows, columns;
   for (Index row = 0; row < 4; ++row) {
     for (const Index column : kStored.row(row)) {
@@ -114,7 +114,7 @@ TEST_F(EntriesOfFiles, Refused) {
   values[7] = -kInf;
   expect_refused("a.npz", zip_bytes(csr(array(values))), "-inf at row 2, column 1");
   std::string large = array(kValues, {.float64 = true});
-  large[large.size() - 1] = '\x7e';  // the exponent of the last one
+  large[large.size() - 1] = '\x7e';  // the exponent of the last value
   expect_refused("a.npz", zip_bytes(csr(large)), "at row 3, column 2; expected finite float32");
   expect_refused("a.npz", zip_bytes(csr(npy_integers(std::vector<Index>(12, 1)))),
                  "data.npy: elements of dtype \"<i8\"; expected float32 or float64");

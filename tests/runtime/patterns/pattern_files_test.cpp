@@ -1,6 +1,5 @@
-// Files of patterns: those of SciPy are read, whatever their format, and one that is broken is
-// refused with one line that names the file and the fault. files/make.py made those that are
-// committed.
+// Tests files of patterns. SciPy's files are read in every format. A broken file is refused with
+// one line that names the file and the fault. files/make.py made the committed files.
 
 #include "runtime/patterns/pattern_files.hpp"
 
@@ -27,13 +26,13 @@ path committed(const std::string& name) {
   return path(REDBLUE_SOURCE_DIR) / "tests/runtime/patterns/files" / name;
 }
 
-// What files/make.py wrote, and as blocks.
+// The pattern that files/make.py wrote, and its blocks.
 const BlockPattern kPattern{6, 8, 1, 1, {0, 3, 4, 4, 6, 7, 9}, {1, 2, 7, 0, 3, 4, 4, 0, 6}};
 const BlockPattern kBlocks{6, 8, 2, 4, {0, 1, 1, 3}, {1, 0, 1}};
 
 using Members = std::vector<std::pair<std::string, std::string>>;
 
-// The members of a csr of SciPy, 3 x 4: (0, 1), (0, 3), (2, 0).
+// Returns the members of a SciPy csr, 3 x 4: (0, 1), (0, 3), (2, 0).
 Members csr_members() {
   return {{"indices.npy", npy_integers({1, 3, 0})},
           {"indptr.npy", npy_integers({0, 2, 2, 3})},
@@ -121,7 +120,8 @@ TEST_F(PatternFiles, TextOfMatrixMarketAndDlmc) {
             nothing);
 }
 
-// Duplicates, disorder and indices out of range are of no matrix; a wrong file is said to be one.
+// A matrix has no duplicates, unsorted columns or indices out of range. The message says that the
+// file is wrong.
 TEST_F(PatternFiles, NpzIsRefused) {
   const auto refused = [&](const std::string& name, const std::string& content,
                            const std::string& why) {
@@ -232,8 +232,8 @@ TEST_F(PatternFiles, LayoutsAndOffsetsAreRefused) {
   offsets(npy_file(npy_header("<u8", false, "(1,)"), std::string(8, '\xff')), "below 2^63");
 }
 
-// Any byte of a file replaced, any end of it cut: the reader answers with a pattern of that shape,
-// or refuses in one line. What a checksum guards is what it was.
+// Any byte of a file is replaced, or any end of it is cut. The reader returns a pattern of the same
+// shape or refuses in one line. Members with a checksum are never read as other data.
 class PatternFuzz : public PatternFiles, public testing::WithParamInterface<const char*> {
  protected:
   void try_it(const std::string& content) {
@@ -302,8 +302,8 @@ INSTANTIATE_TEST_SUITE_P(Files, PatternFuzz,
                          testing::Values("csr.npz", "csr_stored.npz", "bsr.npz", "coo.npz",
                                          "general.mtx", "layout.npy"));
 
-// A file of 60 bytes may say 2^32 - 1 rows, almost all of them empty. A matrix has a number for
-// each row, and memory for these is refused before it is asked for.
+// A file of 60 bytes may state 2^32 - 1 rows, almost all of them empty. A matrix has a number for
+// each row. Memory for these is refused before it is requested.
 TEST_F(PatternFiles, EmptyRowsThatNoMemoryHolds) {
   constexpr std::uint64_t kNeeded = std::uint64_t{64} << 30;
   if (memory_available() > kNeeded) {
@@ -318,7 +318,7 @@ TEST_F(PatternFiles, EmptyRowsThatNoMemoryHolds) {
     EXPECT_TRUE(contains(refused, "a.mtx: a matrix of 4294967295 rows would need 64.0 GiB"))
         << refused;
   }
-  // A coo of SciPy names its rows likewise; a bsr has few block rows, of many rows each.
+  // A SciPy coo states its rows in the same way. A bsr has few block rows with many rows each.
   Members members = {{"row.npy", npy_integers({0})},
                      {"col.npy", npy_integers({0})},
                      {"format.npy", npy_file(npy_header("|S3", false, "()"), "coo")},

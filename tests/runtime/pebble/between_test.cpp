@@ -1,5 +1,5 @@
-// Bounds, optima and kernels of the same task: each is at most the next. Where a search is too
-// long, its bracket stands for the optimum.
+// Tests bounds, optima and kernels of the same task: each is at most the next. If a search is too
+// long, its range of words stands for the optimum.
 
 #include <vector>
 
@@ -16,7 +16,7 @@ struct Tried {
   Index instances = 0, exact = 0, beside_kernels = 0, above_bounds = 0, of_kernels = 0;
 };
 
-// A game computes nothing twice, and makes sums p A2, or A1^T p, whole.
+// A game computes each vertex once, and completes the sums p A2, or A1^T p.
 constexpr Schedule kOfGames{.order = Order::two_step, .recomputes = false};
 
 void compare(const Task& of, Index more, Tried& seen) {
@@ -40,7 +40,7 @@ void compare(const Task& of, Index more, Tried& seen) {
     }
     for (const Choice& kernel : choices(task)) {
       const Schedule schedule = schedule_of(kernel.plan);
-      // A forward pass before it makes the scores, too.
+      // A forward pass before the kernel would compute the scores twice.
       if (schedule.order == kOfGames.order && !schedule.recomputes && !kernel.forward) {
         EXPECT_LE(optimum.lower, kernel.words.value()) << spelled(kernel.plan);
         ++seen.of_kernels;
@@ -94,7 +94,8 @@ TEST(Optima, OfGradientsAreBetweenBoundsAndKernels) {
   EXPECT_GE(seen.of_kernels, 100);
 }
 
-// By hand: attention of one query and one key moves Q, K, V, O and L. Without L it is a word less.
+// By hand: attention of one query and one key moves Q, K, V, O and L. Without L, it is one word
+// less.
 TEST(Optima, WriteWhatIsWanted) {
   Task task = task_of(Pass::attention);
   task.problem.shape = {1, 1, 1, 1};
@@ -103,8 +104,8 @@ TEST(Optima, WriteWhatIsWanted) {
   EXPECT_EQ(optima(task, 4, 4, {}).each.front().upper, 4);
 }
 
-// A task that is given O and L need not read them: with room for all else, nothing moves more than
-// from nothing.
+// A task with given O and L need not read them. With room for everything else, it moves no more
+// words than from scratch.
 TEST(Optima, MayLeaveOutOAndL) {
   for (const Pass pass : {Pass::backward, Pass::gradients}) {
     Task task = task_of(pass);

@@ -1,5 +1,6 @@
-// Graphs: as many vertices as the formulas of runtime/pebble/attention_dags.hpp say, each made of
-// what its name says; the same graph from every format of file; bad files refused.
+// Tests graphs. They have as many vertices as the formulas of runtime/pebble/attention_dags.hpp
+// say, and each vertex has the operands that its name says. Every file format gives the same graph.
+// Bad files are refused.
 
 #include <algorithm>
 #include <map>
@@ -26,12 +27,12 @@ namespace {
 constexpr Sums kAllSums[] = {Sums::chain, Sums::tree, Sums::any};
 constexpr Pass kPasses[] = {Pass::product, Pass::forward, Pass::backward, Pass::gradients};
 
-// The vertices of a sum of t products.
+// Returns the vertices of a sum of t products.
 Index D(Index t, Sums sums) {
   return t == 1 ? 1 : sums == Sums::any ? t + 1 : 2 * t - 1;
 }
 
-// Of a graph that starts from nothing, or from O and L.
+// Returns the vertices of a graph that starts from scratch, or from O and L.
 Index vertices_of(Pass pass, Known known, Index n, Index m, Index d, Sums sums) {
   const auto D_of = [&](Index t) { return D(t, sums); };
   const Index row_sum = sums == Sums::any ? 1 : std::max<Index>(m - 1, 1);
@@ -53,12 +54,12 @@ Index vertices_of(Pass pass, Known known, Index n, Index m, Index d, Sums sums) 
   }
 }
 
-// From nothing, as the paper's Algorithm 1 has it, where not said otherwise.
+// From scratch by default, as in the paper's Algorithm 1.
 Task task_of(Pass pass, Index n, Index m, Index d, Known known = Known::nothing) {
   return {.pass = pass, .problem = Problem(n, m, d), .known = known};
 }
 
-// The operands of the vertex of that name, by their names.
+// Returns the names of the operands of a vertex.
 std::vector<std::string> operands(const Dag& dag, const std::string& name) {
   const auto found = std::ranges::find(dag.vertices, name, &Vertex::name);
   std::vector<std::string> names;
@@ -106,7 +107,7 @@ TEST(AttentionDags, HaveTheVerticesOfTheFormulas) {
   EXPECT_EQ(dag_of(task_of(Pass::backward, 3, 3, 2), Sums::chain).size(), 220);
 }
 
-// Before anything is made: also where rows x columns passes 63 bits.
+// Refuses before it makes any vertex, even if rows x columns exceeds 63 bits.
 TEST(AttentionDags, OfTooManyVertices) {
   constexpr Index huge = Index{1} << 32;
   for (const auto& [n, m, d] : {std::tuple<Index, Index, Index>{huge, 1, huge},
@@ -121,7 +122,7 @@ TEST(AttentionDags, OfTooManyVertices) {
     }
   }
   EXPECT_THROW(WordsOf(huge, huge), std::length_error);
-  constexpr Index n = 2100;  // more pairs than there may be vertices, and few of them live
+  constexpr Index n = 2100;  // more pairs than vertices are allowed, but few live
   Problem window(n, n, 1);
   window.mask = Mask::window(n, n, 0, 0);
   EXPECT_EQ(dag_of({Pass::forward, window}, Sums::any).size(), 3 * n + 2 + 8 * n);
@@ -145,7 +146,7 @@ TEST(AttentionDags, AreMadeOfWhatTheirNamesSay) {
   EXPECT_THAT(operands(any, "C(0,0)"), ElementsAre("C(0,0)*0", "C(0,0)*1", "C(0,0)*2"));
 }
 
-// Of live pairs alone, and without what no result is made of.
+// A graph has only live pairs, and only vertices that some result needs.
 TEST(AttentionDags, OfMasksAndOfSparseOperands) {
   Task task = task_of(Pass::backward, 3, 5, 1);
   task.problem.mask = Mask::window(3, 5, 0, 0);  // j = i + 2
@@ -155,7 +156,8 @@ TEST(AttentionDags, OfMasksAndOfSparseOperands) {
   EXPECT_FALSE(std::ranges::any_of(window.vertices, [](const Vertex& v) {
     return v.name == "A2(0,0)" || v.name == "s(0,0)" || v.name == "h(1,0)";
   }));
-  // A1, dO, and of three keys A2 and A3; X and Y; S, h; s, q, e, l, f, v, p; T; g of three terms.
+  // The vertices are A1 and dO, A2 and A3 of three keys, X and Y, S and h, s, q, e, l, f, v and p,
+  // T, and g with three terms.
   EXPECT_EQ(window.size(), 4 * 3 + 2 + 2 * 3 + 7 * 3 + 3 + 5);
 
   BlockPattern diagonal;
@@ -164,11 +166,12 @@ TEST(AttentionDags, OfMasksAndOfSparseOperands) {
   diagonal.columns = {0, 1};
   const Problem sparse = Problem(2, 2, 2).with_sparsity({diagonal, diagonal, diagonal});
   const Dag of_diagonals = dag_of({Pass::forward, sparse}, Sums::chain);
-  // 6 entries and 8 words of A3 and Y; h of 3 vertices a word; S, s, e, l, L, 2 Z and 2 O a row.
+  // 6 entries, and 8 words of A3 and Y. h has 3 vertices for each word. A row has S, s, e, l, L, 2
+  // Z and 2 O.
   EXPECT_EQ(of_diagonals.size(), 6 + 8 + 4 * 3 + 2 * 9);
 }
 
-// The words of each matrix of inputs, and of all results.
+// Returns the words of each input matrix, and of all results.
 std::map<std::string, Index> words_of(const Dag& dag) {
   std::map<std::string, Index> words;
   const std::vector<bool> results = dag.results();
@@ -198,9 +201,9 @@ std::vector<Task> tasks_of(Pass pass, const Problem& problem) {
   return tasks;
 }
 
-// A bound counts the words of sources and results that a graph has as inputs and results: of every
-// problem, under masks, of some results alone, whatever the order of its products. O and L are
-// inputs besides, where they are given and something is made of them.
+// A bound counts exactly the inputs and results of the graph. This holds for every problem, under
+// masks, for a choice of results, and for every order of products. Given O and L are further
+// inputs, if some vertex needs them.
 TEST(AttentionDags, StartAndEndAsBoundsDo) {
   for (const Pass pass :
        {Pass::product, Pass::forward, Pass::backward, Pass::attention, Pass::gradients}) {
@@ -272,7 +275,7 @@ TEST(DagFiles, MarkTermsOfTheirSums) {
   EXPECT_THAT(terms, ::testing::ElementsAre("k+1*0", "s*0", "s*1", "s*2"));
 }
 
-// Names that a format cannot hold become numbers, of all vertices.
+// If a format cannot hold a name, numbers replace the names of all vertices.
 TEST(DagFiles, Names) {
   using Formats = std::set<DagFormat>;
   const Formats all = {DagFormat::text, DagFormat::hdag, DagFormat::dot};
@@ -298,7 +301,7 @@ TEST(DagFiles, Names) {
   }
 }
 
-// As others write them: comments between the parts, weights, pins before vertices.
+// Files as other programs write them: comments between the parts, weights, pins before vertices.
 TEST(DagFiles, OfOthers) {
   const std::set<Edge> edges = {{"0", "2"}, {"1", "2"}, {"2", "3"}};
   for (const char* text : {"%% by hand\n3 4 6\n%% hyperedges\n0 1 1\n1 1 1\n2 1 1\n%% vertices\n"

@@ -1,5 +1,5 @@
-// The referee of the red-blue pebble game: games played by hand; and mutants of played games, which
-// a second referee, written from the rules alone, judges alike.
+// Tests the referee of the red-blue pebble game. It judges games that are played by hand, and
+// mutants of played games. A second referee, written only from the rules, must agree.
 
 #include "runtime/pebble/game.hpp"
 
@@ -58,7 +58,7 @@ TEST(Referee, KnowsTheRules) {
             "0: a is an input: it is read, not computed");
   EXPECT_EQ(verdict(chain(), Game::sliding, 3, "read a\nread b\nread d\ncompute c slides d\n"),
             "3: c slides from d, which is no operand of it");
-  // Again is legal but for `once`: here for nothing.
+  // Computing again is legal, except in `once`. Here it serves no purpose.
   const std::string twice =
       "read a\nread b\ncompute c\ncompute c\ndelete a\ndelete b\nread d\n"
       "compute e\nwrite e\n";
@@ -66,12 +66,12 @@ TEST(Referee, KnowsTheRules) {
   EXPECT_EQ(verdict(chain(), Game::once, 3, twice), "3: c is computed again");
 }
 
-// A term is added where it is made: of a product of depth 2 the sum takes its place, and fits in
-// M = 3, where a pebble for each term takes M = 4, and 5 without sliding.
+// A term is added where it is computed. In a product of depth 2 the sum replaces it and fits in M =
+// 3. With a pebble for each term, the game needs M = 4, or 5 without sliding.
 TEST(Referee, AddsTermsInPlace) {
   const Dag dag = dag_of({Pass::product, Problem(1, 1, 2)}, Sums::chain);
   EXPECT_EQ(Rules(dag, Game::fma).least_M(), 3);
-  EXPECT_EQ(Rules(dag, Game::sliding).least_M(), 2);  // of one vertex; a game takes more
+  EXPECT_EQ(Rules(dag, Game::sliding).least_M(), 2);  // for one vertex; a whole game needs more
   EXPECT_EQ(Rules(dag, Game::strict).least_M(), 3);
   EXPECT_EQ(verdict(dag, Game::fma, 3,
                     "read A(0,0)\nread B(0,0)\ncompute C(0,0)*0 slides A(0,0)\ndelete B(0,0)\n"
@@ -81,7 +81,8 @@ TEST(Referee, AddsTermsInPlace) {
             "2: C(0,0)*1 is a term that is added where it is made: it has no pebble");
 }
 
-// What a file calls a term and is none has a pebble; and so has a term of a term.
+// A vertex that a file names like a term, but that is not one, has a pebble. So has a term of a
+// term.
 TEST(Referee, OfTermsInFiles) {
   const auto graph = [](const char* text) { return parse_dag(text, "file", DagFormat::text); };
   const std::string moves = "read a\ncompute c slides a\nwrite c\n";
@@ -99,12 +100,12 @@ TEST(Referee, OfTermsInFiles) {
 
 // ---- mutants ---------------------------------------------------------------------------------
 
-// A legal game: vertices as they stand, operands read where they are not red; what goes is written
-// where it is needed again.
+// Returns a legal game. It computes the vertices in their order and reads operands that are not
+// red. It writes a vertex before removal if a later vertex needs it.
 std::vector<Move> played(const Rules& rules, Index M) {
   const Dag& dag = rules.dag();
   const bool slides = rules.game() == Game::sliding || rules.game() == Game::fma;
-  std::vector<Index> left(static_cast<std::size_t>(dag.size()));  // uses to come
+  std::vector<Index> left(static_cast<std::size_t>(dag.size()));  // uses that remain
   for (Index v = 0; v < dag.size(); ++v) {
     if (!dag.input(v) && !rules.without_pebble(v)) {
       for (const Index operand : rules.needed(v)) {
@@ -113,7 +114,7 @@ std::vector<Move> played(const Rules& rules, Index M) {
     }
   }
   std::vector<Move> moves;
-  std::vector<Index> red;  // the oldest first
+  std::vector<Index> red;  // oldest first
   std::set<Index> blue;
   const auto free_one = [&](const std::vector<Index>& keep) {
     const auto victim = std::ranges::find_if(
@@ -164,7 +165,7 @@ std::vector<Move> played(const Rules& rules, Index M) {
   return moves;
 }
 
-// The rules once more, by names and sets; -1: illegal, else the words.
+// Judges by the rules again, with names and sets. Returns the words, or -1 for an illegal game.
 Index second_opinion(const Rules& rules, Index M, const std::vector<Move>& moves) {
   const Dag& dag = rules.dag();
   std::set<Index> red, blue, made, results;
@@ -181,7 +182,7 @@ Index second_opinion(const Rules& rules, Index M, const std::vector<Move>& moves
   }
   const bool fma = rules.game() == Game::fma;
   const auto no_pebble = [&](Index v) {
-    // The later terms of a sum: s*1, s*2, ... of which nothing else is made.
+    // The later terms of a sum: s*1, s*2, ... that no other vertex uses.
     return fma && dag[v].term && !dag[v].name.ends_with("*0");
   };
   Index words = 0;
@@ -285,7 +286,7 @@ TEST(Referee, JudgesMutantsAsASecondOneDoes) {
     }
   }
   EXPECT_GT(refused, 800);
-  EXPECT_GT(legal, 20);  // a write that comes twice, say
+  EXPECT_GT(legal, 20);  // such as a repeated write
 }
 
 TEST(Moves, RoundTripAndBadOnes) {

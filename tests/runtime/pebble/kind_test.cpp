@@ -1,5 +1,5 @@
-// The kind of a backward pass, and what its g is made of: under every mask and activation each word
-// of g is a sum over the live pairs, each once.
+// Tests the kind of a backward pass and the terms of its g. Under every mask and activation, each
+// word of g is a sum over the live pairs, each exactly once.
 
 #include "runtime/pebble/kind.hpp"
 
@@ -22,8 +22,8 @@ const std::vector<Shape> kKindShapes = {{7, 5, 3}, {4, 6, 2}, {5, 5, 2}};
 
 class KindOf : public testing::TestWithParam<FollowedKernel> {};
 
-// A backward pass that folds no partial sums into g is two-step in every run; one that does is not
-// where M is the least.
+// A backward pass that folds no partial sums into g is two-step in every run. A pass that folds
+// them is not two-step with the least M.
 TEST_P(KindOf, IsWhatTheKernelSays) {
   const bool folds = GetParam().kernel->numerics.folds_partial_sums;
   for (const Shape& shape : kKindShapes) {
@@ -54,7 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Kernels, KindOf, testing::ValuesIn(backward_kernels()),
 
 class MaskedKindOf : public testing::TestWithParam<TestedKernel> {
  protected:
-  // With each activation that the kernel takes, in so much more than the least M.
+  // Returns requests with each activation that the kernel takes, with `more` words above the least
+  // M.
   static std::vector<Request> requests(const Shape& shape, Index more) {
     std::vector<Request> all;
     for (const char* const mask : {"causal", "window:2,1", "prefix:2|window:1,0"}) {
@@ -75,7 +76,7 @@ class MaskedKindOf : public testing::TestWithParam<TestedKernel> {
   }
 };
 
-// Visits the factors of each term of a sum; of a number, -1.
+// Visits the factors of each term of a sum. A factor that does not exist is -1.
 template <class Visit>
 void each_term(const Pebbling& run, Index sum, const Visit& visit) {
   for (; sum >= 0; sum = run.made[slot(sum)].sum) {
@@ -89,7 +90,7 @@ void each_term(const Pebbling& run, Index sum, const Visit& visit) {
   }
 }
 
-// The terms of the sums that inputs meet in a word of g: one for each pair.
+// Counts the terms of the inner sums in a word of g: one for each pair.
 Index pairs_in(const Pebbling& run, Index g) {
   Index pairs = 0;
   each_term(run, g, [&](Index a, Index b) {
@@ -102,8 +103,8 @@ Index pairs_in(const Pebbling& run, Index g) {
   return pairs;
 }
 
-// And each word of g is a sum over the live pairs, each once: a dead one adds no term. In the least
-// M tiles have few dead pairs, in more M those that fold may have all keys at once.
+// Each word of g is a sum over the live pairs, each once. Dead pairs add no term. With the least M,
+// tiles have few dead pairs. With more M, kernels that fold may have all keys in one tile.
 TEST_P(MaskedKindOf, IsWhatTheKernelSays) {
   const bool folds = GetParam().kernel->numerics.folds_partial_sums;
   for (const Shape& shape : kKindShapes) {

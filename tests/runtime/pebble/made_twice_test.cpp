@@ -1,5 +1,5 @@
-// What runs make more than once, by the tiles that it is made in; and that a kernel says that it
-// recomputes exactly where bounds of algorithms that make their sums once are none of it.
+// Tests what runs compute more than once, named by tile. A kernel must state that it recomputes
+// exactly if the bounds for algorithms that compute their sums once do not cover it.
 
 #include <algorithm>
 #include <map>
@@ -18,15 +18,16 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// Of all kernels of dense operands, those that make something twice in some run of the shape below.
+// The dense kernels that compute something twice in some run of the shape below.
 const std::map<std::string, Names>& known() {
   static const std::map<std::string, Names> all = {
-      // In little M the weight exp(s - L) is made for each piece of its factors.
+      // With little M, the weight exp(s - L) is computed for each piece of its factors.
       {"forward/tiles", {"s"}},
       {"forward/tiles-shared", {"s"}},
       {"attention/tiles", {"s"}},
       {"attention/tiles-shared", {"s"}},
-      // The weight again, for v and for p; and p, in little M, for each piece of its factors.
+      // The weight is computed for v and again for p. With little M, p is computed for each piece
+      // of its factors.
       {"backward/tiles-sqp", {"s"}},
       {"backward/tiles-sq", {"s", "q"}},
       // For each block of queries.
@@ -34,8 +35,8 @@ const std::map<std::string, Names>& known() {
       {"backward/rows-xg-shared", {"X A2^T"}},
       // c Q, for each block of keys.
       {"gradients/flash-shared", {"Q"}},
-      // Scores in both passes. Where c is on the side of the keys in one, s has other factors
-      // there.
+      // The scores are computed in both passes. If one pass applies c to the keys, its s has other
+      // factors.
       {"gradients/rows-keys", {"q"}},
       {"gradients/rows-keys-onepass", {"q"}},
       {"gradients/rows-keys-shared", {"Q", "p", "q"}},
@@ -54,20 +55,20 @@ std::set<Index> made_twice(const Pebbling& run) {
   return again;
 }
 
-// The tile that a vertex is made in: "q" of "q(0,0)+1".
+// Returns the tile of a vertex: "q" for "q(0,0)+1".
 std::string tile_of(const Pebbling& run, Index vertex) {
   return run.dag[vertex].name.substr(0, run.dag[vertex].name.find('('));
 }
 
-// exp(m - m), the weight of a largest score: so is the factor of its row where all keys of the next
-// block are dead.
+// exp(m - m) is the weight of a largest score. The factor of a row is also this 1 if all keys of
+// the next block are dead.
 bool is_one(const Pebbling& run, const Request& request, Index vertex) {
   const std::string tile = tile_of(run, vertex);
   return !request.mask.empty() && request.activation == Activation::softmax &&
          run.dag[vertex].operands.size() == 1 && (tile == "e" || tile == "rescale");
 }
 
-// Visits the sum, what it was before each term, and factors of terms that are sums, likewise.
+// Visits the sum, its state before each term, and the sums among the factors of its terms.
 template <class Visit>
 void each_sum(const Pebbling& run, Index sum, const Visit& visit) {
   for (; sum >= 0; sum = run.made[slot(sum)].sum) {
@@ -78,7 +79,7 @@ void each_sum(const Pebbling& run, Index sum, const Visit& visit) {
   }
 }
 
-// The sums W, or T, of a backward pass, which A1, or A2, meets in g; and g.
+// Counts repeated sums of a backward pass: W or T, which g multiplies by A1 or A2, and g itself.
 Index sums_made_twice(const Pebbling& run, const std::set<Index>& again) {
   std::set<Index> sums;
   for (const Pebbling::Stored& word : run.stored) {
@@ -120,7 +121,7 @@ TEST_P(MadeTwiceIn, IsWhatTheKernelSays) {
   }
   const auto found = known().find(kernel.name);
   EXPECT_EQ(names, found == known().end() ? Names() : found->second);
-  // Of a backward pass sums count, of gradients p and what it is made of.
+  // For a backward pass, sums count. For gradients, p and its factors count.
   const bool scores =
       (kernel.kernel->pass == Pass::gradients || kernel.kernel->pass == Pass::layer) &&
       (names.contains("q") || names.contains("p"));
@@ -130,7 +131,7 @@ TEST_P(MadeTwiceIn, IsWhatTheKernelSays) {
 INSTANTIATE_TEST_SUITE_P(Kernels, MadeTwiceIn, testing::ValuesIn(tested_kernels()),
                          [](const auto& of) { return test_name(of.param.name); });
 
-// No kernel makes a sum of W twice; a run that did would be found.
+// No kernel computes a sum of W twice, so this checks that the test would find it.
 TEST(MadeTwice, SeesASumOfW) {
   const Pebbling run =
       pebbled(request("backward/rows", {7, 5, 3}, 200), ProductPebbles::fused).pebbling;
@@ -141,7 +142,7 @@ TEST(MadeTwice, SeesASumOfW) {
       ++found;
     }
   }
-  EXPECT_EQ(found, 7 * 5 * 3);  // each word has a sum for each key
+  EXPECT_EQ(found, 7 * 5 * 3);  // one sum for each word and key
 }
 
 }  // namespace

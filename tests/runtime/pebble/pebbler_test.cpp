@@ -1,6 +1,6 @@
-// A run of peak M, indices apart, is a pebbling of its own graph that moves as many words: sliding
-// with M red pebbles, strict with one more for the word that changes, and with one more again where
-// products have pebbles of their own.
+// Tests runs as games. A run with peak M, without indices, is a game on its own graph with the same
+// number of words. The sliding game needs M red pebbles. The strict game needs one more, for the
+// word that changes. Products with separate pebbles need another one.
 
 #include "runtime/pebble/pebbler.hpp"
 
@@ -23,7 +23,7 @@
 namespace redblue {
 namespace {
 
-// The game sliding again, from its definition and nothing else.
+// The sliding game again, directly from its definition.
 bool keeps_the_rules(const Dag& dag, Index M, const std::vector<Move>& moves) {
   std::set<Index> red, blue, used;
   for (Index v = 0; v < dag.size(); ++v) {
@@ -100,7 +100,7 @@ TEST_P(PebblingOf, KeepsTheRulesAndMovesTheWordsThatAreCounted) {
   EXPECT_TRUE(reached);
 }
 
-// An input is named by its place in a matrix that is stored, of which a mask may leave rows out.
+// An input has the name of its place in a stored matrix, even if a mask leaves out rows.
 TEST_P(PebblingOf, NamesInputsByTheirPlace) {
   for (const Request& request : GetParam().requests(kPebbledShapes.front())) {
     SCOPED_TRACE(said(request));
@@ -118,16 +118,16 @@ TEST_P(PebblingOf, NamesInputsByTheirPlace) {
   }
 }
 
-// Whether the run reaches its peak M, and needs no pebble more than that in the strict game.
+// Returns whether the run reaches its peak M and the strict game needs no further pebble.
 bool is_strict_with_M(const Pebbled& run) {
   const auto& [dag, moves, made, stored, beside, by_hand, unused] = run.pebbling;
   return judge(dag, Game::sliding, run.peak, moves).played.red == run.peak &&
          judge(dag, Game::strict, run.peak, without_slides(moves)).broken.empty();
 }
 
-// Where no word changes while M are red, since reads or words made of others reach the peak, M
-// pebbles are enough for the strict game. In some run of these kernels; in no run of others that
-// reaches it.
+// If reads, or words computed from others, reach the peak, then no word changes while M words are
+// red. Then the strict game needs only M pebbles. This happens in some run of each listed kernel,
+// and in no run of the others that reaches its peak.
 TEST_P(PebblingOf, IsStrictWithMWhereNoWordChangesAtThePeak) {
   static const std::set<std::string_view> enough_in = {
       "forward/naive",        "backward/naive",     "backward/small",
@@ -140,8 +140,9 @@ TEST_P(PebblingOf, IsStrictWithMWhereNoWordChangesAtThePeak) {
   EXPECT_EQ(enough, enough_in.contains(GetParam().name));
 }
 
-// In the least M no kernel of dense operands is, but those whose peak is where scores are made of
-// others that stay beside them, not where a sum grows. In the third shape X and Y make that.
+// With the least M, the strict game needs a further pebble in almost all dense kernels. The
+// exceptions reach their peak when scores are computed from words that stay, not when a sum grows.
+// In the third shape, X and Y cause the peak.
 TEST_P(PebblingOf, IsStrictWithTheLeastMInFewKernels) {
   static const std::set<std::string_view> beside_scores = {"forward/naive", "backward/naive"};
   if (GetParam().kernel->takes_sparse) {
@@ -179,8 +180,8 @@ TEST_P(PebblingOf, PlaysOnceWhereNothingIsMadeTwice) {
   }
 }
 
-// A move dropped, doubled, swapped with the next or of another vertex: the referee says what the
-// definition says.
+// One move is dropped, doubled, swapped with the next, or applied to another vertex. The referee
+// agrees with the definition.
 TEST_P(PebblingOf, WithAMoveChangedIsJudgedAsByTheDefinition) {
   const Pebbled run = pebbled(requests().front(), ProductPebbles::fused);
   const Dag& dag = run.pebbling.dag;

@@ -1,5 +1,6 @@
-// Hong and Kung's partition of a game: each piece is a part of at most red + T, and the fewest
-// vertices that dominate it are no more than those that the game shows.
+// Tests Hong and Kung's partition of a game. A piece has a dominator of at most red + its reads,
+// and a minimum of at most red + its writes. The least dominator is no larger than the one that the
+// game shows.
 
 #include "runtime/pebble/pieces.hpp"
 
@@ -17,7 +18,7 @@
 namespace redblue {
 namespace {
 
-// Is there a path from an input to a target that meets none of `cut`?
+// Returns whether a path from an input to a target avoids every vertex of `cut`.
 bool passes(const Dag& dag, unsigned targets, unsigned cut) {
   unsigned open = 0;
   for (Index v = 0; v < dag.size(); ++v) {
@@ -110,7 +111,7 @@ Piece most(const std::vector<Piece>& pieces) {
   return most;
 }
 
-// An 8 x 8 x 8 product by blocks of 4: a piece of 50 moves has two products of blocks at most.
+// An 8 x 8 x 8 product in blocks of 4: a piece of 50 moves has at most two products of blocks.
 TEST(Pieces, OfAProductByBlocks) {
   Request request = redblue::request("matmul/blocked", {8, 8, 8}, 48);
   request.blocks["B"] = 4;

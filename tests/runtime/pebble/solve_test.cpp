@@ -1,5 +1,5 @@
-// The exact solver: optima that others found, too; a search of all states by the rules alone; games
-// that the referee accepts; brackets.
+// Tests the exact solver against published optima, against a search of all states by the rules
+// alone, and with the referee. A search that is cut short must give a correct range.
 
 #include "runtime/pebble/solve.hpp"
 
@@ -32,7 +32,7 @@ Dag chained(Core which, Index n, Index d, bool shared = false) {
   return core_dag(which, {n, n, d, d}, shared, Sums::chain);
 }
 
-// The fewest words for M, M + 1, ..
+// The fewest words with M, M + 1, ...
 struct Optima {
   const char* name;
   Dag dag;
@@ -67,7 +67,7 @@ TEST(Solve, FindsTheKnownOptima) {
   for (const Optima& known : all) {
     const Rules rules(known.dag, Game::fma);
     std::vector<Index> words;
-    // Each M alone: what is known of a larger one would help.
+    // Solves each M alone, because the result for a larger M would help.
     for (Index M = known.M; M < known.M + std::ssize(known.words); ++M) {
       const Solution solution = solve(rules, M, M, {}).front();
       EXPECT_TRUE(solution.exact()) << known.name << " M = " << M;
@@ -79,7 +79,7 @@ TEST(Solve, FindsTheKnownOptima) {
 
 // ---- every state, by the rules alone -----------------------------------------------------------
 
-// The fewest words, over all games: states are sets of vertices that are red, blue and computed.
+// Finds the fewest words over all games. A state is the sets of red, blue and computed vertices.
 class Everywhere {
  public:
   // Requires: at most 8 vertices.
@@ -158,11 +158,11 @@ class Everywhere {
   Game game_;
   Index M_;
   Set inputs_ = 0, results_ = 0;
-  std::vector<std::uint8_t> words_;        // to each state
-  std::deque<std::pair<At, Index>> open_;  // of one number of words, then of one more
+  std::vector<std::uint8_t> words_;        // for each state
+  std::deque<std::pair<At, Index>> open_;  // states with some number of words, then with one more
 };
 
-// Vertices of up to three operands; none is alone.
+// Returns a graph with up to three operands for each vertex and no isolated vertex.
 Dag random_dag(std::mt19937_64& random, Index size) {
   const auto below = [&](Index count) {
     return std::uniform_int_distribution<Index>(0, count - 1)(random);
@@ -189,7 +189,7 @@ Dag random_dag(std::mt19937_64& random, Index size) {
 
 TEST(Solve, AgreesWithASearchOfAllStates) {
   std::mt19937_64 random(11);
-  Index helped = 0;  // by computing again
+  Index helped = 0;  // graphs where computing again saves words
   for (int k = 0; k < 200; ++k) {
     const Dag dag = random_dag(random, 5 + k % 4);
     std::map<Game, Index> words;
@@ -211,10 +211,10 @@ TEST(Solve, AgreesWithASearchOfAllStates) {
   EXPECT_GT(helped, 0);
 }
 
-// A result that is an operand, too, is written whatever becomes of it.
+// A result that is also an operand must be written all the same.
 TEST(Solve, AgreesWithASearchOfAllStatesWhereResultsAreOperands) {
   std::mt19937_64 random(12);
-  Index dearer = 0;  // than without the marks
+  Index dearer = 0;  // graphs that need more words than without marked results
   for (int k = 0; k < 200; ++k) {
     const Dag plain = random_dag(random, 5 + k % 4);
     Dag dag = plain;
@@ -237,16 +237,16 @@ TEST(Solve, AgreesWithASearchOfAllStatesWhereResultsAreOperands) {
 
 // ---- games -------------------------------------------------------------------------------------
 
-// A strict game with M + 2 plays what the machine plays with M, sums in the same order: the term
-// and the new sum wait beside the old one. With M + 1 it moves as many words on most graphs that
-// were searched; more where all of M is used again after a term, fewer where a term waits for its
-// sum, which the machine adds at once.
+// A strict game with M + 2 pebbles can play the machine's game with M and the same order of sums.
+// The two pebbles hold the term and the new sum next to the old one. With M + 1, it moves the same
+// words on most graphs in the search. It needs more if all of M is used again after a term. It
+// needs fewer if a term waits for its sum, which the machine adds at once.
 TEST(Solve, AStrictGameTakesTwoPebblesMoreThanTheMachineAtMost) {
   const struct {
     const char* name;
     Dag dag;  // sums in the order of a chain
     Index M;
-    std::vector<Index> machine, strict;  // with M, M + 1, ..; with one pebble more
+    std::vector<Index> machine, strict;  // with M, M + 1, ...; with one pebble more
   } all[] = {{"2x2x2", product(2, 2, 2, Sums::chain), 3, {17, 14, 13, 12}, {17, 14, 13, 12}},
              {"1x2x3", product(1, 2, 3, Sums::chain), 3, {13, 11, 11}, {13, 11, 11}},
              {"2x2x3", product(2, 2, 3, Sums::chain), 5, {18, 17, 16, 16}, {19, 18, 17, 16}},
@@ -275,7 +275,7 @@ TEST(Solve, AStrictGameTakesTwoPebblesMoreThanTheMachineAtMost) {
   }
 }
 
-// The operands of all terms of a word, by name.
+// Collects the operands of all terms of a word, by name.
 using Sum = std::multiset<std::set<std::string>>;
 void gather(const Dag& dag, Index v, const std::string& of, Sum& sum) {
   const Vertex& vertex = dag[v];
@@ -304,7 +304,7 @@ std::map<std::string, Sum> sums(const Dag& dag) {
   return all;
 }
 
-// The order of sums is another, the sums are not.
+// The graph of the solution has another order of sums, but the same sums.
 TEST(Solve, AGameOfTheMachineHasAGraphOfItsOwn) {
   const Dag dags[] = {product(2, 3, 2, Sums::any), core(Core::forward, 2, 2, true),
                       core(Core::backward, 2, 2), core(Core::g, 2, 1),
@@ -321,7 +321,7 @@ TEST(Solve, AGameOfTheMachineHasAGraphOfItsOwn) {
   }
 }
 
-// A graph of another keeps its order of sums, and costs no less.
+// A chain fixes the order of its sums, and costs no less.
 TEST(Solve, TheOrderOfAGraphIsKept) {
   const Dag any = product(2, 3, 2, Sums::any), chain = product(2, 3, 2, Sums::chain);
   for (const Index M : {3, 4, 5}) {
@@ -351,7 +351,7 @@ TEST(Solve, WordsFallWithM) {
   }
 }
 
-// Without memory, or with little, the answer is a bracket; more memory never makes it wider.
+// Without memory, or with little, the answer is a range. More memory never makes it wider.
 TEST(Solve, WhatIsInterruptedIsBracketed) {
   const Dag dag = core(Core::backward, 2, 1), graph = product(2, 2, 2, Sums::chain);
   const struct {

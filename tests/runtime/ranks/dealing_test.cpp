@@ -1,4 +1,4 @@
-// Things dealt out to shares by their sizes.
+// Tests how things are dealt to shares by their sizes.
 
 #include "runtime/ranks/dealing.hpp"
 
@@ -34,7 +34,7 @@ TEST(DealtOut, LeavesEqualThingsInARow) {
   EXPECT_EQ(dealt_out(sizes_of({1}), 3), (Dealing{{}, {}, {0}}));
 }
 
-// Sizes that grow evenly: a run from each end has the mean.
+// Sizes that grow evenly: a run from each end has the mean size.
 TEST(DealtOut, MakesAZigzagOfWhatGrows) {
   EXPECT_EQ(dealt_out(sizes_of({1, 2, 3, 4, 5, 6, 7, 8}), 2),
             (Dealing{{0, 1, 6, 7}, {2, 3, 4, 5}}));
@@ -45,8 +45,9 @@ TEST(DealtOut, GivesTheLargestToTheSmallest) {
             (Dealing{{0}, {7}, {1, 2, 3, 4, 5, 6}}));
 }
 
-// Each thing once, in order; no share above 4/3 of the least that any dealing has (Graham 1969: the
-// largest first is within 4/3 - 1/(3 P)) and a hundredth; the least is found by trying all.
+// Each thing is dealt once, in order. No share exceeds the best possible largest share by more than
+// a factor of 4/3 and a hundredth. (Graham 1969: the largest first is within 4/3 - 1/(3 P).) The
+// test finds the best by trying all.
 TEST(DealtOut, IsWithinAThirdOfTheBest) {
   std::mt19937 random(5);
   for (int k = 0; k < 300; ++k) {

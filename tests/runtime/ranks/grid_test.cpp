@@ -1,4 +1,5 @@
-// Kernels on grids of ranks: bits of one machine, and words of the formulas on every boundary.
+// Tests kernels on grids of ranks: the bits of one machine, and the words of the formulas on every
+// boundary.
 
 #include <algorithm>
 #include <chrono>
@@ -36,7 +37,8 @@
 namespace redblue {
 namespace {
 
-// A plan in so many groups of keys, and of queries where the kernel takes such.
+// Returns the plan with this number of groups of keys, and of queries if the kernel has such
+// groups.
 Plan in_groups(const TestedKernel& kernel, const Plan& plan, Index keys, Index queries) {
   Blocks blocks = plan.blocks;
   blocks.drop(kKeyGroups);
@@ -53,7 +55,7 @@ Plan in_groups(const TestedKernel& kernel, const Plan& plan, Index keys, Index q
 
 class OnGrids : public testing::TestWithParam<std::string> {
  protected:
-  // Random problems, each with a plan in some groups, on every grid of up to 16 ranks.
+  // Runs random problems, each with a plan in groups, on every grid of up to 16 ranks.
   template <class Masked>
   void expect_random_problems(unsigned seed, const Masked& masked) {
     const TestedKernel kernel = tested_kernel(GetParam());
@@ -87,15 +89,15 @@ class OnGrids : public testing::TestWithParam<std::string> {
   }
 };
 
-// On every grid of up to 16 ranks, of more rows than there are row blocks, too: the bits of one
-// machine with the same plan; the words of links, arena and home that the formulas say.
+// On every grid of up to 16 ranks, even with more ranks than row blocks, the results have the bits
+// of one machine with the same plan. Links, arena and home have the words of the formulas.
 TEST_P(OnGrids, ComputeAndMoveWhatOneMachineAndTheFormulasSay) {
   expect_random_problems(
       11, [](const TestedKernel& kernel, const Shape&, RandomMasks&) { return kernel; });
 }
 
-// The same under masks of all kinds, under which row blocks and groups are dealt out by the pairs
-// that they meet, and a rank brings the keys that its queries meet.
+// The same under masks of all kinds. Row blocks and groups are dealt by their number of live pairs,
+// and a rank fetches the keys that its queries meet.
 TEST_P(OnGrids, DoTheSameUnderMasks) {
   expect_random_problems(12,
                          [](const TestedKernel& kernel, const Shape& shape, RandomMasks& random) {
@@ -105,7 +107,7 @@ TEST_P(OnGrids, DoTheSameUnderMasks) {
                          });
 }
 
-// Each query meets one key, so that most ranks of a square grid have queries and keys and no pair.
+// Each query meets one key, so most ranks of a square grid have queries and keys but no pair.
 TEST_P(OnGrids, MayHaveRanksWithoutPairs) {
   TestedKernel kernel = tested_kernel(GetParam());
   const Shape shape{12, 12, 2};
@@ -121,8 +123,8 @@ TEST_P(OnGrids, MayHaveRanksWithoutPairs) {
 INSTANTIATE_TEST_SUITE_P(Kernels, OnGrids, testing::ValuesIn(names_on_grids()),
                          [](const auto& of) { return test_name(of.param); });
 
-// The words on all links together, as they are written down for g given O and L: (2 d + 2) a row
-// and 2 d a key for each other rank that needs it, and d^2 for each hop of the sum.
+// The words on all links for g, given O and L. A row has 2 d + 2 words and a key 2 d words, for
+// each other rank that needs it. Each hop of the sum has d^2 words.
 TEST(Grids, SendWhatTheTableSays) {
   const TestedKernel kernel = tested_kernel("backward/rows");
   const Shape shape{48, 36, 5};
@@ -143,7 +145,7 @@ TEST(Grids, SendWhatTheTableSays) {
   }
 }
 
-// A plan with some M, blocks and groups, on a grid of some ranks of which some may have no rows.
+// A plan with some M, blocks and groups, on a grid with some ranks. Some ranks may have no rows.
 struct OnGrid {
   Plan plan;
   Grid grid;
@@ -157,8 +159,8 @@ OnGrid some_plan(const TestedKernel& kernel, RandomMasks& random, Index most_ran
   return {std::move(plan), {random.any(1, std::min(most_ranks / columns, most_rows)), columns}};
 }
 
-// Ranks that are said to be of a kind have as many words in every respect, and each kind is there.
-// So the most words of any rank are those of a rank that is asked.
+// Ranks of one kind have the same words in every respect, and each kind is represented. So the
+// representatives include a rank with the most words.
 TEST_P(OnGrids, RanksOfAKindMoveAsManyWords) {
   const TestedKernel kernel = tested_kernel(GetParam());
   RandomMasks random(5);
@@ -183,7 +185,7 @@ TEST_P(OnGrids, RanksOfAKindMoveAsManyWords) {
   }
 }
 
-// The summary of a grid is that of all its ranks.
+// The summary of a grid covers all its ranks.
 TEST_P(OnGrids, PlansSayWhatAllRanksMove) {
   const TestedKernel kernel = tested_kernel(GetParam());
   RandomMasks random(23);
@@ -209,12 +211,12 @@ TEST_P(OnGrids, PlansSayWhatAllRanksMove) {
   }
 }
 
-// The links of ranks, written down a second time from docs/theory/ranks.md, phase by phase.
+// The links of ranks, written again from docs/theory/ranks.md, phase by phase.
 TEST_P(OnGrids, LinksAreThoseOfTheTheory) {
   const TestedKernel kernel = tested_kernel(GetParam());
   const bool from_nothing = is_backward(kernel.kernel->pass) && !kernel.kernel->needs_forward();
   if (from_nothing && kernel.kernel->pass == Pass::gradients) {
-    return;  // the theory has none
+    return;  // docs/theory/ranks.md does not cover it
   }
   const auto phase_of = [&](std::string_view name) -> std::string_view {
     const bool of_groups = name.find(" of groups") != std::string_view::npos;
@@ -229,7 +231,7 @@ TEST_P(OnGrids, LinksAreThoseOfTheTheory) {
   for (int k = 0; k < 60; ++k) {
     auto [plan, grid] = some_plan(kernel, random, 40);
     const Index rows = plan.blocks[row_block_of(plan.blocks)];
-    if (takes_query_groups(kernel)) {  // one sum of a key from each row of ranks
+    if (takes_query_groups(kernel)) {  // each row of ranks adds one sum for a key
       grid.rows = std::gcd(ceil_div(plan.problem.shape.n, rows), 12);
       plan = in_groups(kernel, plan, key_groups_of(plan), grid.rows);
     }
@@ -254,7 +256,7 @@ TEST_P(OnGrids, LinksAreThoseOfTheTheory) {
   }
 }
 
-// Links that are known to be slow are found to be as slow, or slower.
+// Links that are made slow are measured as at least as slow.
 PingTimes times_of_slow_links() {
   PingTimes found;
   run_ranks(3,
@@ -279,8 +281,8 @@ TEST(PerfOfPings, FindNotMuchMoreThanLinksTake) {
   EXPECT_LT(found.seconds_a_word, 1e-6);
 }
 
-// L goes over a link for two reasons: the rank that made a row is not the one that begins with it,
-// and ranks of a row bring each other's rows. The words of both add up.
+// L moves over a link for two reasons: one rank computed a row and another starts with it, and the
+// ranks of a row exchange rows. The words of both add up.
 TEST(Grids, AddWhatIsDealtOutToWhatIsBrought) {
   const TestedKernel backward = tested_kernel("backward/rows");
   const TestedKernel forward = tested_kernel("forward/rows");
@@ -308,8 +310,8 @@ TEST(Grids, AddWhatIsDealtOutToWhatIsBrought) {
   EXPECT_TRUE(both);
 }
 
-// Row blocks of a causal mask are dealt out so that no rank meets many more pairs than another: at
-// most a fiftieth more than the mean.
+// Row blocks under a causal mask are dealt so that no rank has more than 2% more pairs than the
+// mean.
 TEST(Grids, DealOutPairsEvenly) {
   constexpr Index n = Index{1} << 16, d = 64;
   for (const std::string_view name : {"forward/rows", "backward/rows", "attention/rows"}) {
@@ -329,8 +331,9 @@ TEST(Grids, DealOutPairsEvenly) {
   }
 }
 
-// Under a window each rank brings the keys at both ends of its own, and no others: with n = m,
-// row blocks in a row, and a window of w keys to each side, 2 d words for each of 2 w keys.
+// Under a window, each rank fetches the keys next to both ends of its range, and no others. With n
+// = m, contiguous row blocks and a window of w keys to each side, it receives 2 d words for each of
+// 2 w keys.
 TEST(Grids, BringTheEdgesOfAWindow) {
   constexpr Index n = 4096, d = 8, w = 10, P = 8;
   TestedKernel kernel = tested_kernel("backward/rows");
@@ -355,8 +358,8 @@ double seconds_of(const GridPlan& of, const TestedKernel& kernel, const TestProb
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Four ranks with links on which all but their work takes most of the time: as long as without,
-// and alpha for each message and beta for each word of the longest path more, within a fifth.
+// Four ranks with links that take most of the time. The time is the time of the work, plus alpha
+// for each message and beta for each word on the longest path, within 20%.
 TEST(Grids, TakeAsLongAsTheirLinks) {
   const TestedKernel kernel = tested_kernel("backward/rows");
   const Shape shape{512, 512, 32};
@@ -380,8 +383,8 @@ TEST(Grids, TakeAsLongAsTheirLinks) {
   EXPECT_LT(least, 1.2);
 }
 
-// Keys of the next groups come while those of one are worked with: of links that take half as long
-// as the work, a rank waits for the first of eight groups, and not for much more.
+// Keys of the next groups arrive during the work on a group. With links that take half as long as
+// the work, a rank waits for the first of eight groups, and little more.
 TEST(Grids, HideLinksBehindWork) {
   const TestedKernel kernel = tested_kernel("backward/rows");
   const Shape shape{3072, 3072, 32};
@@ -395,9 +398,9 @@ TEST(Grids, HideLinksBehindWork) {
     const Words keys = 2 * Words(shape.d) * (shape.m / 2);
     const double a_word = 0.5 * works / static_cast<double>(keys.value());
     const RunOfRanks ran = run_on_ranks(of, kernel, problem, {.seconds_a_word = a_word});
-    // Of the rank that works longer: at the sum of g the other one waits for it.
+    // For the rank that works longer, because the other one waits for it at the sum of g.
     const double waits = std::min(ran.ran[0].seconds_in_links, ran.ran[1].seconds_in_links);
-    // The hops of g, which nothing hides.
+    // The hops of g are not hidden by any work.
     const double sum = a_word * static_cast<double>(shape.d * shape.d) *
                        static_cast<double>(of.segments().size() - 1);
     most = std::max(most, 1 - (waits - sum) / (0.5 * works));

@@ -1,5 +1,5 @@
-// Messages between homes, in any order and of any length, of which few are in buffers at a time:
-// every row arrives, and no rank waits for ever.
+// Tests messages between homes, in any order and of any length, with few of them in buffers. Every
+// row arrives, and no rank waits for ever.
 
 #include "runtime/ranks/home_messages.hpp"
 
@@ -24,16 +24,16 @@
 namespace redblue {
 namespace {
 
-constexpr Index kRows = 24, kCols = 5;  // of each rank's A2, which is sent, and V, which receives
+constexpr Index kRows = 24, kCols = 5;  // of each rank's A2 (sent) and V (received)
 
 struct Sent {
   Index from, to;
-  Range rows;   // of the sender's A2
-  Index first;  // of the receiver's V
+  Range rows;   // rows of the sender's A2
+  Index first;  // first row in the receiver's V
   Index order, group;
 };
 
-// Each rank's V is dealt out to messages from the others, each row once or not at all.
+// Deals each rank's V to messages from the others, each row once or not at all.
 std::vector<Sent> random_messages(Index ranks, std::mt19937_64& random) {
   const auto below = [&](Index bound) {
     return static_cast<Index>(random() % static_cast<std::uint64_t>(bound));
@@ -56,7 +56,7 @@ std::vector<Sent> random_messages(Index ranks, std::mt19937_64& random) {
   return all;
 }
 
-// All to all, each to the next in a ring, and all to one.
+// All ranks to all, each to the next in a ring, or all to one.
 std::vector<Sent> pattern(Index ranks, Index which) {
   std::vector<Sent> all;
   const Index share = kRows / std::max<Index>(ranks, 1);
@@ -77,8 +77,8 @@ float word(Index rank, Index number) {
 
 class MessagesOfHomes : public testing::Test {
  protected:
-  // Runs them, with messages of `most` words, and expects every word of every V. Returns the most
-  // words in buffers.
+  // Sends the messages in pieces of `most` words, and checks every word of every V. Returns the
+  // most words in buffers.
   Index send(Index ranks, const std::vector<Sent>& all, Index most, bool on_disk,
              const StoreOptions& options = {}) {
     const Kernel& kernel = find_kernel("forward/rows");
@@ -123,7 +123,7 @@ class MessagesOfHomes : public testing::Test {
       for (Index group = 0; group < 3; ++group) {
         under_way.progress();
         under_way.finish_up_to(group);
-        for (const Sent& its : all) {  // is here
+        for (const Sent& its : all) {  // has arrived
           if (its.to == rank && its.group <= group) {
             std::vector<float> row(static_cast<std::size_t>(kCols));
             home.get("A3", its.first * kCols, row);
@@ -158,7 +158,8 @@ TEST_F(MessagesOfHomes, ArriveInAnyOrderAndHoldFewBuffers) {
   }
 }
 
-// A read fails as a message begins: the rank says so, and the others do not wait for it.
+// A read fails at the start of a message. The rank reports it, and the other ranks do not wait for
+// it.
 TEST_F(MessagesOfHomes, EndWhereADiskFails) {
   const std::vector<Sent> all = pattern(4, 0);
   const auto options = [](Faults& faults) {

@@ -1,5 +1,5 @@
-// Ranks in a ring: bits of one machine with the same plan; words by the formulas, which are written
-// down a second time here; and messages from each rank to the next one alone.
+// Tests ranks in a ring. They have the bits of one machine with the same plan, and the words of the
+// formulas, which the test writes again. Messages go only from each rank to the next.
 
 #include "runtime/ranks/ring.hpp"
 
@@ -32,7 +32,8 @@ Blocks without_groups(Blocks blocks) {
   return blocks;
 }
 
-// Blocks fitted for a ring, or for one machine, or for the least M: one lap, or several.
+// Returns blocks fitted for a ring, for one machine, or for the least M. They need one lap or
+// several.
 Plan some_plan(const TestedKernel& kernel, const Shape& shape, Index ranks, RandomMasks& random) {
   const Index least = kernel.least_M(shape);
   const Index M = least + random.any(0, 60 * (shape.d + 4));
@@ -48,7 +49,7 @@ Plan some_plan(const TestedKernel& kernel, const Shape& shape, Index ranks, Rand
 
 class OnRings : public testing::TestWithParam<std::string> {
  protected:
-  // Ragged problems on rings of one to seven ranks, of more ranks than there are rows, too.
+  // Runs ragged problems on rings of one to seven ranks, even with more ranks than rows.
   template <class Masked>
   static void expect_random_problems(unsigned seed, int problems, const Masked& masked) {
     const TestedKernel kernel = tested_kernel(GetParam());
@@ -79,8 +80,9 @@ TEST_P(OnRings, ComputeAndMoveWhatOneMachineAndTheFormulasSayAndSendToTheNextRan
       3, 12, [](const TestedKernel& kernel, const Shape&, RandomMasks&) { return kernel; });
 }
 
-// Under masks by which the keys of a row block follow each other: causal ones, with a prefix, and
-// windows. Where queries pass keys, too, one machine has them in their order under the first two.
+// Masks under which the keys of a row block are contiguous: causal, causal with a prefix, and
+// windows. Kernels that also stream queries get only the first two, because one machine takes the
+// queries in this order only under these.
 TEST_P(OnRings, DoTheSameUnderMasksOfRuns) {
   expect_random_problems(
       4, 12, [](const TestedKernel& kernel, const Shape& shape, RandomMasks& random) {
@@ -97,8 +99,8 @@ TEST_P(OnRings, DoTheSameUnderMasksOfRuns) {
       });
 }
 
-// Of many ranks with equal shares: a rank receives all rows but its own, in each lap. Of the pass
-// over keys these are K and V, and of the one over queries Q, dO, L and v.
+// With equal shares, a rank receives all rows except its own, in each lap. The pass over keys
+// receives K and V. The pass over queries receives Q, dO, L and v.
 TEST_P(OnRings, LinksAreThoseOfTheTheory) {
   const TestedKernel kernel = tested_kernel(GetParam());
   constexpr Index n = 240, m = 360, d = 4;
@@ -126,9 +128,9 @@ TEST_P(OnRings, LinksAreThoseOfTheTheory) {
   }
 }
 
-// The home of a rank is O(n d / P): its own rows, of at most 9 d + 2 words a row and key together
-// (Q, dO, O, dQ, L, v; K, V, dK, dV), and what passes, less than as much. Beside that every home
-// has X, Y, g and a partial sum of g for its one row block.
+// The home of a rank is O(n d / P). Its own rows have at most 9 d + 2 words for a row and a key
+// together (Q, dO, O, dQ, L, v; K, V, dK, dV). The rows that pass through need less. In addition,
+// every home has X, Y, g and a partial sum of g for its one row block.
 TEST_P(OnRings, HomesAreSmall) {
   const TestedKernel kernel = tested_kernel(GetParam());
   constexpr Index n = 1 << 14, d = 16, M = 1 << 22;
@@ -167,7 +169,7 @@ TEST_P(OnRings, RanksOfAKindMoveAsManyWords) {
   }
 }
 
-// A message that is lost, or changed, ends all ranks with a line that names both ends.
+// A lost or changed message ends all ranks with a line that names both ends of the link.
 TEST_P(OnRings, EndWhereAMessageDoesNotCome) {
   const TestedKernel kernel = tested_kernel(GetParam());
   RandomMasks random(1);
@@ -224,13 +226,13 @@ TEST(Rings, RefuseWhatDoesNotPassInOrder) {
             "block of keys meets them in another");
 }
 
-// Three ranks, of one lap in which each has a key of one word in K and V: the last key, of rank 2,
-// comes to rank 1 after two hops, and on each of them one key before it.
+// Three ranks and one lap, with one key of one word in K and V on each rank. The last key, of rank
+// 2, reaches rank 1 after two hops, and on each hop it waits for one earlier key.
 TEST(Rings, HaveAPathOfChains) {
   const TestedKernel kernel = tested_kernel("attention/rows");
   const Plan plan = kernel.plan({3, 3, 1}, 100, Blocks{{"Br", 1}, {"Bc", 1}});
-  // Times by link, into ranks 0, 1, 2: key 0 comes to 1 at 2 and to 2 at 4; key 1 to 2 at 6 and to
-  // 0 at 8; key 2 to 0 at 10 and to 1 at 12.
+  // Arrival times at ranks 0, 1, 2. Key 0 arrives at 1 at time 2 and at 2 at time 4. Key 1 arrives
+  // at 2 at time 6 and at 0 at time 8. Key 2 arrives at 0 at time 10 and at 1 at time 12.
   EXPECT_EQ(ring_path(GridPlan(kernel, plan, ring_of(3))), Words(12));
 }
 

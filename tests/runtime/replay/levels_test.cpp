@@ -1,14 +1,14 @@
-// The words of levels against caches that nobody tells. A run of backward/rows, whose blocks have
-// b rows and c keys at a level, touches rows of d words. LRU of M words finds a row where fewer
-// than M words were touched since.
+// Tests the words of levels against LRU caches without hints. A run of backward/rows, with blocks
+// of b rows and c keys at a level, touches rows of d words. LRU of M words hits a row if fewer than
+// M words were touched since its last use.
 //
-//   core   S, G, W, L and v of a row block wait while its keys pass, in row blocks of the level
-//          inside. Before a row comes again all others have come, each with all keys, and so have
+//   core   S, G, W, L and v of a row block wait while its keys stream, in row blocks of the level
+//          inside. Before a row is used again, all others were used with all keys, and so were
 //          the next keys: (3 b + 4 c) d + 2 b words, where the nest holds (3 b + 2 c) d + 2 b.
-//   seam   S waits while G is made of dO, O and Y, and v, and until the first keys have met all
-//          rows before: (5 b + 2 c + d) d + 2 b words.
+//   seam   S waits while G is computed from dO, O and Y, and v, and until the first keys have met
+//          all rows before: (5 b + 2 c + d) d + 2 b words.
 //
-// Beside these there is what the innermost level holds.
+// The words of the innermost level come on top.
 
 #include <algorithm>
 #include <string>
@@ -27,7 +27,8 @@ struct RowsAndKeys {
   Index rows, keys;
 };
 
-// Blocks of levels, from the innermost out; the machine's are the last. All levels have room.
+// Blocks of levels, from the innermost out. The last are the blocks of the machine. All levels have
+// room.
 struct Leveled {
   Shape shape;
   std::vector<RowsAndKeys> by;
@@ -53,7 +54,7 @@ class SeenByCaches {
   explicit SeenByCaches(const Leveled& leveled)
       : run_(accesses_of(leveled.request(), ReplayUnit::row)), all_(replay(run_.accesses)) {}
 
-  // Of level 1, 2, ..., of which the last is the machine's.
+  // Returns the counts of level 1, 2, ... The last level is the machine.
   [[nodiscard]] const RunCounts::Level& level(std::size_t number) const {
     return counted().inner.at(number - 1);
   }
@@ -78,9 +79,9 @@ class SeenByCaches {
   Replayed all_;
 };
 
-// Two levels: LRU reads and writes all that the machine does, to the word, from the larger of the
-// two on, until it keeps keys or rows of A1 for longer than a row block: these come again when 2 m
-// rows of keys and more have been touched.
+// Two levels. From the larger of the two sizes on, LRU reads and writes exactly the words of the
+// machine. This ends when LRU keeps keys or rows of A1 for longer than a row block: they are used
+// again after at least 2 m rows of keys.
 TEST(LevelsInCaches, LruMovesTheWordsOfTheMachine) {
   const Leveled cases[] = {
       {{256, 256, 8}, {{8, 1}, {64, 32}}},  {{256, 256, 8}, {{16, 4}, {64, 16}}},
@@ -101,10 +102,11 @@ TEST(LevelsInCaches, LruMovesTheWordsOfTheMachine) {
   }
 }
 
-// Three levels, and one block of the machine: in the core S, G and W come into level 2 and go. LRU
-// of (3 b + 4 c) d + 2 b words reads what that counts, until it keeps G from the phase before, of
-// which 2 (n - b) rows come in between. LRU of what level 1 holds, and a key block more, reads
-// what level 1 counts: there rows are touched with each key, so that they wait for no next block.
+// Three levels, and one block of the machine. In the core, S, G and W enter and leave level 2. LRU
+// of (3 b + 4 c) d + 2 b words reads the words of that level. This ends when it keeps G from the
+// phase before, after 2 (n - b) other rows. LRU of the words that level 1 holds, plus one key
+// block, reads the words of level 1. There every key touches the rows, so the rows do not wait for
+// a next block.
 TEST(LevelsInCaches, LruReadsTheWordsOfEachLevelOfTheCore) {
   const Leveled cases[] = {{{256, 256, 8}, {{8, 1}, {64, 32}, {256, 256}}},
                            {{256, 256, 8}, {{8, 2}, {64, 16}, {256, 256}}},
@@ -127,10 +129,11 @@ TEST(LevelsInCaches, LruReadsTheWordsOfEachLevelOfTheCore) {
   }
 }
 
-// n = m = 256 in rows of d words, with room for 26 rows and for 256, blocks of 8 rows and a key,
-// and of 64 and 32. Without L and v, of a word each, the levels of the core move 24,320 and 2,816
-// rows. LRU of the larger fast memory, (3 b + 2 c) d words, takes more than twice that; with one
-// level it brings all 2 m n / 8 rows of keys, of which a cache that knows the future brings 61%.
+// n = m = 256, in rows of d words. The levels have room for 26 rows and for 256, with blocks of 8
+// rows and one key, and of 64 rows and 32 keys. Without L and v, of one word each, the levels of
+// the core move 24,320 and 2,816 rows. LRU of the larger fast memory, (3 b + 2 c) d words, reads
+// more than twice the second number. With one level, LRU reads all 2 m n / 8 rows of keys. A cache
+// that knows the future reads 61% of them.
 TEST(LevelsInCaches, LruOfWhatTheNestHoldsDoesNotDo) {
   constexpr Index n = 256, d = 8, b = 64, c = 32;
   const Leveled three{{n, n, d}, {{8, 1}, {b, c}, {n, n}}}, one{{n, n, d}, {{8, 1}}};

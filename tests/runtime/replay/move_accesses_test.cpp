@@ -1,5 +1,5 @@
-// The accesses of a run's moves: each word that it reads or writes, in their order, by its place in
-// the slow store.
+// Tests the accesses of a run's moves: each word that it reads or writes, in order, by its place in
+// slow memory.
 
 #include "runtime/replay/move_accesses.hpp"
 
@@ -14,7 +14,7 @@
 namespace redblue {
 namespace {
 
-// "n0 o1": unit 0 is needed, and unit 1 overwritten.
+// Returns text such as "n0 o1": unit 0 is needed, and unit 1 is overwritten.
 std::string moves_text(const Accesses& accesses) {
   std::string text;
   for (const auto& [kind, unit] : accesses.in_order) {
@@ -34,13 +34,13 @@ TEST(MoveAccesses, AreWordsOfTheSlowStoreRowByRow) {
   {
     const Phase phase(machine, "a");
     const Tile corner = machine.read(A.block({0, 2}, {1, 3}));  // units 0 to 3
-    const Tile again = machine.read(A.block({1, 2}, {0, 3}));   // 4, and 2, 3
+    const Tile again = machine.read(A.block({1, 2}, {0, 3}));   // unit 4, and 2 and 3 again
   }
   {
     const Phase phase(machine, "b");
     const Tile row = machine.initialize("row", 1, 2);
-    machine.write(row, A.block({0, 1}, {0, 2}));  // 5, 0
-    SlowMatrix same("A", 2, 3);                   // another of this name and shape
+    machine.write(row, A.block({0, 1}, {0, 2}));  // units 5 and 0
+    SlowMatrix same("A", 2, 3);                   // another matrix of this name and shape
     machine.write(row, same.block({1, 2}, {1, 3}));
   }
   const Accesses found = moves.take();

@@ -25,9 +25,9 @@ struct Moved {
   Index reads = 0, writes = 0;
 };
 
-// One cache of M words, as the rules have it.
+// Simulates one cache of M words, directly from the rules.
 Moved naive_lru(const Accesses& accesses, Index M) {
-  std::list<std::uint32_t> cache;  // touched last: in front
+  std::list<std::uint32_t> cache;  // most recently used in front
   std::set<std::uint32_t> dirty;
   Moved moved;
   for (const auto& [kind, word] : accesses.in_order) {
@@ -54,9 +54,9 @@ Moved naive_lru(const Accesses& accesses, Index M) {
   return moved;
 }
 
-// When the value that `word` has after the access at t is needed next; the words whose values are
-// not needed come after these, of which one that was touched later is evicted first; dead words
-// have left the cache.
+// Returns when the value of `word` after access t is needed next. Values that are not needed again
+// come after all others, and the one that was touched later is evicted first. Dead words have left
+// the cache.
 std::size_t next_need(const Accesses& accesses, std::uint32_t word, std::size_t t) {
   const std::size_t n = accesses.in_order.size();
   std::size_t touched = t;
@@ -99,10 +99,10 @@ Moved naive_belady(const Accesses& accesses, Index M) {
   return moved;
 }
 
-// The fewest reads of any choice of what to evict: all sets of at most M words that a cache can
-// hold, with the fewest reads that lead there.
+// Returns the fewest reads over all choices of evictions. It visits all sets of at most M words
+// that a cache can hold, with the fewest reads that lead to each.
 Index fewest_reads(const Accesses& accesses, Index M) {
-  std::map<std::uint32_t, Index> reached = {{0, 0}};  // by the bits of the words
+  std::map<std::uint32_t, Index> reached = {{0, 0}};  // words as bits
   for (const auto& [kind, word] : accesses.in_order) {
     const std::uint32_t bit = std::uint32_t{1} << word;
     std::map<std::uint32_t, Index> next;
@@ -148,7 +148,8 @@ Accesses random_accesses(std::mt19937& random, Index words, Index length) {
   return made;
 }
 
-// Of all sizes at once: what one cache of each size moves, and of all choices the fewest reads.
+// The replay of all sizes together has the counts of one cache of each size, and the fewest reads
+// over all choices.
 TEST(Replay, AgreesWithOneCacheOfEachSize) {
   std::mt19937 random(1);
   for (int trace = 0; trace < (kSanitized ? 500 : 10'000); ++trace) {
@@ -168,8 +169,8 @@ TEST(Replay, AgreesWithOneCacheOfEachSize) {
   }
 }
 
-// Long traces, of many words, so that the tree of touches is made anew; without writes the reads of
-// OPT are convex in M (Michaud 2016).
+// Traces with many accesses and words, so that the tree of accesses is rebuilt. Without writes, the
+// reads of OPT are convex in M (Michaud 2016).
 TEST(Replay, OfLongTraces) {
   std::mt19937 random(2);
   for (const Index words : {40, 300}) {
@@ -192,7 +193,7 @@ TEST(Replay, OfLongTraces) {
   }
 }
 
-// More words than OPT's stack has in a block.
+// More words than a block of OPT's stack holds.
 TEST(Replay, OfManyWordsAgreesWithOneCacheOfEachSize) {
   std::mt19937 random(3);
   for (int trace = 0; trace < 8; ++trace) {
@@ -206,7 +207,7 @@ TEST(Replay, OfManyWordsAgreesWithOneCacheOfEachSize) {
   }
 }
 
-// OPT's stack as its rule has it, place by place.
+// OPT's stack as its rule defines it, place by place.
 class PlainOptStack {
  public:
   using Time = OptStack::Time;
@@ -245,8 +246,8 @@ class PlainOptStack {
   std::vector<std::pair<Time, std::uint32_t>> places_;  // next use, word
 };
 
-// A stack of more than 1,024 words has blocks of blocks. Words come in turn, with next uses in
-// rising order, and by chance.
+// A stack of more than 1,024 words has blocks of blocks. The words come in turn with rising next
+// uses, and at random.
 TEST(OptStack, OfBlocksOfBlocksIsThatOfPlaces) {
   constexpr std::uint32_t kWords = 2500;
   std::mt19937 random(5);
@@ -260,12 +261,12 @@ TEST(OptStack, OfBlocksOfBlocksIsThatOfPlaces) {
       continue;
     }
     const auto later = static_cast<OptStack::Time>(in_turn ? kWords : random() % (2 * kWords));
-    const OptStack::Time next = ((t + later) << 14) + t;  // no two are the same
+    const OptStack::Time next = ((t + later) << 14) + t;  // all different
     ASSERT_EQ(stack.touch(word, next), plain.touch(word, next)) << t;
   }
 }
 
-// Accesses to units of up to `widest` words.
+// Returns accesses to units of up to `widest` words.
 Accesses random_rows(std::mt19937& random, Index units, Index widest, Index length) {
   Accesses made = random_accesses(random, units, length);
   for (std::uint32_t& width : made.widths) {
@@ -274,7 +275,7 @@ Accesses random_rows(std::mt19937& random, Index units, Index widest, Index leng
   return made;
 }
 
-// Each word of a unit, in turn, in place of the unit.
+// Replaces each unit by its words, in turn.
 Accesses words_of(const Accesses& rows) {
   Accesses words;
   words.widths.assign(static_cast<std::size_t>(rows.words()), 1);
@@ -288,10 +289,11 @@ Accesses words_of(const Accesses& rows) {
   return words;
 }
 
-// LRU of rows is LRU of their words, touched in turn, to the word. OPT has the whole row there at
-// once, where words are there one at a time: so it reads no less than OPT of words. And no more
-// than that in a cache of w - 1 words less, w the widest row's: what such a cache keeps of other
-// rows while words of one are touched, beside one of these, fits beside all of that row in M.
+// LRU of rows equals LRU of their words in turn, word for word. OPT of rows holds a whole row
+// together, and OPT of words only single words of it, so OPT of rows reads no less. Let w be the
+// width of the widest row. OPT of rows in M words reads no more than OPT of words in M - w + 1
+// words. While that smaller cache touches a word of a row, its words of other rows also fit in M
+// with that whole row.
 TEST(Rows, AreTheirWordsInTurn) {
   std::mt19937 random(6);
   for (int trace = 0; trace < (kSanitized ? 200 : 3000); ++trace) {
@@ -309,7 +311,7 @@ TEST(Rows, AreTheirWordsInTurn) {
   }
 }
 
-// Rows of one width, and a cache of so many whole ones: a word in place of each row.
+// Rows of one width, in a cache of whole rows, behave as one word for each row.
 TEST(Rows, OfOneWidthAreAsWordsInCachesOfWholeRows) {
   constexpr Index kWidth = 7;
   std::mt19937 random(7);
@@ -328,9 +330,10 @@ TEST(Rows, OfOneWidthAreAsWordsInCachesOfWholeRows) {
   }
 }
 
-// Of all choices of how many words of each row stay, when a row is there with all of its words.
+// Returns the fewest reads over all choices of how many words of each row stay. An access needs all
+// words of its row.
 Index fewest_reads_of_rows(const Accesses& rows, Index M) {
-  using Kept = std::vector<Index>;  // words, of each row
+  using Kept = std::vector<Index>;  // words kept, for each row
   std::map<Kept, Index> reached = {{Kept(rows.widths.size()), 0}};
   for (const Access& access : rows.in_order) {
     const std::uint32_t unit = access.unit;

@@ -1,4 +1,5 @@
-// What a run touches: by hand, and of every kernel, whose own schedule is one way to page that.
+// Tests the accesses of a run, by hand and for every kernel. The kernel's own schedule is one way
+// to page them.
 
 #include "runtime/replay/run_accesses.hpp"
 
@@ -17,7 +18,7 @@
 namespace redblue {
 namespace {
 
-// "n0 n1 o2 c2 d0": kinds by their letters.
+// Returns text such as "n0 n1 o2 c2 d0", with a letter for each kind of access.
 std::string text_of(const Accesses& accesses) {
   std::string text;
   for (const auto& [kind, word] : accesses.in_order) {
@@ -30,17 +31,19 @@ std::string text_of(const Accesses& accesses) {
 
 TEST(RunAccesses, ProductsWithDepthOutermost) {
   const KernelAccesses run = accesses_of(request("matmul/blocked", {1, 2, 2}, 12));
-  // For k = 0, then 1: a, b and c of j = 0, then 1. C begins with 0, and is not read.
+  // For k = 0, then 1: a, b and c with j = 0, then 1. C starts at 0 and is not read.
   EXPECT_EQ(text_of(run.accesses), "n0 n1 o2 n0 n3 o4 n5 n6 c2 n5 n7 c4");
   EXPECT_EQ(run.moved.io.reads, 6);
 }
 
-// C = A B, A (2 x 2), B and C (2 x 4): each row of A is a unit, those of B and C are two.
+// C = A B, with A (2 x 2), B and C (2 x 4). Each row of A is a unit, and each row of B and C is two
+// units.
 TEST(RunAccesses, ProductsOfRows) {
   const KernelAccesses run = accesses_of(request("matmul/blocked", {2, 4, 2}, 60), ReplayUnit::row);
   EXPECT_EQ(run.accesses.widths, std::vector<std::uint32_t>(10, 2));
-  // For k = 0, of i = 0, then 1, for each piece of B's row: row i of A, this piece, and that of row
-  // i of C. For k = 1 rows of A are not touched: they began at k = 0.
+  // For k = 0, each piece of B's row meets i = 0, then 1. Each step touches row i of A, the piece,
+  // and the same piece of row i of C. For k = 1, rows of A are not touched: their units were
+  // touched at k = 0.
   EXPECT_EQ(text_of(run.accesses), "n0 n1 o2 n0 n3 o4 n5 n1 o6 n5 n3 o7 n8 c2 n9 c4 n8 c6 n9 c7");
 }
 
@@ -51,7 +54,7 @@ class TwoWords : public testing::Test {
   SlowMatrix A_{"A", 1, 1}, B_{"B", 1, 1};
 };
 
-// A word that changes is the slow word that it is written to, from there on.
+// A word that changes has the address of the slow word where it will be written.
 TEST_F(TwoWords, TheAddressIsWhereTheValueWillBe) {
   RunAccesses accesses(machine_, {"A", "B"});
   {
@@ -63,7 +66,8 @@ TEST_F(TwoWords, TheAddressIsWhereTheValueWillBe) {
   EXPECT_EQ(text_of(accesses.take()), "n0 o1 c1");
 }
 
-// Never written: the place is scratch, and dies with the tile; the next tile of the name has it.
+// A value that is never written has a scratch address. The address dies with the tile, and the next
+// tile of that name uses it again.
 TEST_F(TwoWords, WhatIsNotWrittenIsScratch) {
   RunAccesses accesses(machine_, {"A", "B"});
   for (int time = 0; time < 2; ++time) {
@@ -73,7 +77,7 @@ TEST_F(TwoWords, WhatIsNotWrittenIsScratch) {
   EXPECT_EQ(text_of(accesses.take()), "n0 o1 d1 n0 o1 d1");
 }
 
-// Somebody takes the old value meanwhile: the new one has another place until it is written.
+// If the old value is read again meanwhile, the new value has another address until it is written.
 TEST_F(TwoWords, AnOldValueThatIsWantedStays) {
   RunAccesses accesses(machine_, {"A", "B"});
   {
@@ -88,7 +92,7 @@ TEST_F(TwoWords, AnOldValueThatIsWantedStays) {
   EXPECT_EQ(text_of(accesses.take()), "n0 o1 n0 o2 d2 n1 o0 d1");
 }
 
-// Slow words that are neither operands nor results die in the end.
+// Slow words that are neither operands nor results die at the end.
 TEST_F(TwoWords, WorkspaceDiesInTheEnd) {
   RunAccesses accesses(machine_, {"A"});
   {
@@ -125,7 +129,7 @@ TEST_P(AccessesOf, ArePagedByTheScheduleItself) {
       if (run.bound) {
         EXPECT_LE(run.bound(run.moved.peak), run.moved.io.io());
       }
-      // The reads of phases are all reads.
+      // The reads of the phases add up to all reads.
       for (const Index M : {Index{1}, run.moved.peak}) {
         Index lru = 0, opt = 0;
         for (const PhaseReads& phase : all.phases) {
@@ -135,8 +139,8 @@ TEST_P(AccessesOf, ArePagedByTheScheduleItself) {
         EXPECT_EQ(lru, all.lru_reads[all.at(M)]);
         EXPECT_EQ(opt, all.opt_reads[all.at(M)]);
       }
-      // Without a mask each word of a result is written, and each index; a cache of all words
-      // writes no other.
+      // Without a mask, each word of a result is written, and so is each index. A cache of all
+      // words writes no other word.
       if (request.mask.empty()) {
         const Plan& plan = run.report.kernel.plan;
         Index results = run.moved.indices.writes;
@@ -153,8 +157,8 @@ TEST_P(AccessesOf, ArePagedByTheScheduleItself) {
   }
 }
 
-// A cache of rows can do what the kernel does, too, as the kernel moves whole units: it reads no
-// more. One that holds everything reads and writes whole matrices, whatever a unit is.
+// A cache of rows can also follow the kernel's schedule, because the kernel moves whole units. So
+// it reads no more. A cache that holds everything reads and writes whole matrices, for any unit.
 TEST_P(AccessesOf, RowsArePagedByTheScheduleItself) {
   for (const Shape& shape : {Shape{7, 5, 3}, Shape{12, 9, 4}}) {
     for (const Request& request : GetParam().requests(shape)) {
@@ -171,7 +175,7 @@ TEST_P(AccessesOf, RowsArePagedByTheScheduleItself) {
   }
 }
 
-// With d = 1 a unit is a word, and the accesses are the same.
+// With d = 1, a unit is a word, and the accesses are the same.
 TEST_P(AccessesOf, RowsOfOneWordAreWords) {
   for (const Request& request : GetParam().requests({7, 5, 1})) {
     SCOPED_TRACE(said(request));

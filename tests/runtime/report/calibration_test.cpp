@@ -1,5 +1,5 @@
-// The share that a calibration chooses, by figures made up for it; the content, and the machine,
-// without which its file is not believed. The machines are described ones.
+// Tests the share that a calibration chooses, with made-up figures. Tests the content of its file,
+// and that a file from another machine is not believed. The machines are described ones.
 
 #include "runtime/report/calibration.hpp"
 
@@ -134,7 +134,7 @@ TEST(Calibration, RatesComeBackAsTheyWereWritten) {
   }
 }
 
-// An older file has none; --M auto takes it all the same.
+// An older file has no rates. `--M auto` accepts it all the same.
 TEST(Calibration, RatesThatAreNoneAreRefused) {
   const Topology here = machine(4096, 65536);
   const auto changed = [&](const std::function<void(Parsed&)>& change) {
@@ -251,7 +251,7 @@ TEST(Calibration, WordsThatTakeNoTimeOrComeFromNowhere) {
             std::string::npos);
   EXPECT_NE(changed([](Parsed& words) { words[0].erase("from"); }).find("is not what"),
             std::string::npos);
-  // What an older version wrote has none.
+  // A file of an older version has no word costs.
   Parsed older = Parsed::parse(to_json(calibrated(here)));
   older.erase("word_costs");
   EXPECT_TRUE(calibrated_rates(older.dump(), "FILE", here).words.empty());

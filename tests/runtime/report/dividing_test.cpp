@@ -1,5 +1,5 @@
-// The M from which on rows move fewer words than tiles, beside what Remark 4.7 says; and each point
-// once more from the kernels.
+// Tests the M above which kernels by rows move fewer words than kernels by tiles, next to the M of
+// Remark 4.7. Computes each point again from the kernels.
 
 #include "runtime/report/dividing.hpp"
 
@@ -22,8 +22,8 @@ Problem family(const std::string& rule, Index n, Index d) {
   return Problem(n, n, d).with_sparsity({rows("A1"), X, rows("A2")});
 }
 
-// Within a step of sqrt(2), Remark 4.7 is right where supports mix, and of a band if regrouping is
-// not counted. It is off by about the number of clusters.
+// Remark 4.7 is right within a factor of sqrt(2) if supports mix. For a band, it is right if
+// regrouping is not counted. For clusters, it is off by about their number.
 TEST(Dividing, RemarkIsRightWhereSupportsMix) {
   struct Measured {
     const char* rule;
@@ -37,7 +37,7 @@ TEST(Dividing, RemarkIsRightWhereSupportsMix) {
     const Dividing report = report_dividing(family(rule, 1024, 256), {});
     ASSERT_TRUE(report.measured && report.remark);
     EXPECT_EQ(std::llround(*report.remark), remark);
-    // A better plan may move it by a step.
+    // A better plan may change it by one step.
     const auto steps = [](Index found, Index expected) {
       return std::abs(2 * std::log2(static_cast<double>(found) / static_cast<double>(expected)));
     };
@@ -85,7 +85,7 @@ TEST(Dividing, PointsAreWhatKernelsMove) {
                    540. * 540. / static_cast<double>(problem.sparsity.pairs().value()));
 }
 
-// It ends, and says nothing of a dividing point, where no pair is live.
+// Without a live pair, the report ends and states no dividing point.
 TEST(Dividing, WithoutAPair) {
   const BlockPattern none{5, 4, 1, 1, {0, 0, 0, 0, 0, 0}, {}};
   const BlockPattern X = pattern_by_rule(parse_rule("identity"), "X", 1, 4, 4);

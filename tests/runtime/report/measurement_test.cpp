@@ -1,5 +1,5 @@
-// Measurements that no run of the command reaches on every machine: events of cache lines in words,
-// and dumps that do not fit the run.
+// Tests measurements that no run of the command reaches on every machine: events of cache lines in
+// words, and profiles that do not fit the run.
 
 #include "runtime/report/measurement.hpp"
 
@@ -72,7 +72,8 @@ CallgrindEvents misses(std::int64_t reads, std::int64_t writes, std::int64_t dir
 }
 constexpr Simulation kSmall{CacheLevel::L1, {128, 2, 64}, {32768, 8, 64}};
 
-// Lines outside of the phases are told apart; what emptied the cache is no traffic of the kernel.
+// Lines outside all phases have their own row. The lines that emptied the cache do not count as
+// traffic of the kernel.
 TEST(Measurement, OfASimulation) {
   const CallgrindProfile profile = {
       {"matmul/blocked",
@@ -111,8 +112,8 @@ constexpr const char* kRunOfLevels =
                    {"M": 900, "total": {"reads": 256, "writes": 64, "peak": 48},
                     "phases": [{"path": "core", "reads": 256, "writes": 64, "peak": 48}]}]})";
 
-// Each level beside its own cache, from the innermost out. Of the inner one the lines are known
-// that come in; none of them is left, as those that emptied the cache are nobody's.
+// Each level has its own cache, from the innermost out. For the inner cache, only the incoming
+// lines are known. The lines that emptied the caches belong to no phase.
 TEST(Measurement, OfTwoLevels) {
   const auto misses_of_both = [](std::int64_t inner, std::int64_t outer, std::int64_t dirty) {
     CallgrindEvents events = misses(outer, 0, dirty);
@@ -156,7 +157,7 @@ TEST(Measurement, OfTwoLevels) {
   EXPECT_EQ(rows.back().at("traffic_out") + rows.back().at("DLmr"), "");
 }
 
-// By counters: lines into L1 beside level 1, and into L2 beside the machine.
+// By counters: lines into L1 for level 1, and lines into L2 for the machine.
 TEST(Measurement, LinesIntoTheCachesOfTwoLevels) {
   Measurement measurement = of_lines();
   measurement.events[1] = {"PAPI_L2_DCM", CacheLevel::L2, 64};

@@ -1,5 +1,6 @@
-// What ranks move beside the lower bounds for one of them: never below, on any grid; of a square
-// grid near them; and no bound where the proof asks for something else.
+// Tests the words of ranks next to their lower bounds. The words are never below a bound, on any
+// grid, and near it on a square grid. Where the proof does not apply, the report has a reason
+// instead of a bound.
 
 #include "runtime/report/rank_bounds_report.hpp"
 
@@ -48,7 +49,7 @@ TEST_P(Beside, NoGridIsBelowTheBounds) {
         EXPECT_NE(of->no_bound, "");
       }
     }
-    // With all ranks, or with one of each kind.
+    // The result is the same for all ranks and for one rank of each kind.
     const PlannedGrid on = plan_on_grid(*kernel.kernel, Problem(shape, kernel.sharing),
                                         kernel.least_M(shape) + 999, Objective::words, grid);
     const BesideRankBounds by_kinds = beside_rank_bounds(on);
@@ -68,8 +69,8 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Beside,
                                          "backward/rows-shared"),
                          [](const auto& of) { return test_name(of.param); });
 
-// A rank with two groups of keys begins the sum Z of a row twice, and the proofs of small homes and
-// of arenas take one; those of links, and of a pass without weights, do not.
+// A rank with two groups of keys starts the sum Z of a row twice. The proofs for small homes and
+// arenas assume a single sum. The proofs for links, and for a pass without weights, do not.
 TEST(RankBoundsReport, HasNoBoundWhereTheProofAsksForMore) {
   const auto beside = [](const char* name, Index groups) {
     const TestedKernel kernel = tested_kernel(name);
@@ -85,7 +86,7 @@ TEST(RankBoundsReport, HasNoBoundWhereTheProofAsksForMore) {
   EXPECT_TRUE(beside("backward/rows", 4).arena.bound);
 }
 
-// One machine receives nothing, and a bound of 0 has no ratio.
+// One machine receives no words, and a bound of 0 has no ratio.
 TEST(RankBoundsReport, OneRankReceivesNothing) {
   const TestedKernel kernel = tested_kernel("backward/rows");
   const BesideRankBounds beside =
@@ -96,7 +97,7 @@ TEST(RankBoundsReport, OneRankReceivesNothing) {
   EXPECT_GE(*beside.arena.ratio(), 1);
 }
 
-// What is moved is rows: a bound of less than one has no ratio, and a bound of one has.
+// Ranks exchange whole rows. A bound below one row has no ratio, and a bound of one row has one.
 TEST(RankBoundsReport, LessThanARowHasNoRatio) {
   BesideBound beside{.words = 60, .rank = 0, .bound = {}, .no_bound = {}, .row = 5};
   EXPECT_FALSE(beside.ratio());
@@ -112,7 +113,7 @@ TEST(RankBoundsReport, LessThanARowHasNoRatio) {
   }
 }
 
-// Which words a ratio is of is said where they are not those that a rank receives.
+// The text says which words the ratio counts if they are not all received words.
 TEST(RankBoundsReport, SaysWhatTheBoundCounts) {
   const auto words = [](const char* name, const Grid& grid) {
     const TestedKernel kernel = tested_kernel(name);
@@ -143,8 +144,8 @@ GridPlanReport planned(Index ranks, std::optional<Index> home = {},
   return report_grids(asked);
 }
 
-// Of all grids, with each home that one of them has: the first has the fewest words of those that
-// have room, and those that have none are not among them.
+// Among the grids that fit in a given home, the first has the fewest words. Grids that do not fit
+// are left out. The test tries the home of every grid.
 TEST(GridPlans, AreTheBestThatHaveRoom) {
   for (const Index ranks : {1, 7, 12, 64}) {
     const GridPlanReport all = planned(ranks);
@@ -172,8 +173,8 @@ TEST(GridPlans, AreTheBestThatHaveRoom) {
   }
 }
 
-// Slow links take the fewest words; links of which each message is slow, few messages; links that
-// take nothing, the least arithmetic. Each is the least of all grids.
+// Slow words favour the fewest words. Slow messages favour few messages. Free links favour the
+// least arithmetic. Each choice is the least over all grids.
 TEST(GridPlans, TakeTheLeastTime) {
   const auto first = [](const LinkCosts& links) { return planned(12, {}, links).choices.front(); };
   const auto all = planned(12, {}, LinkCosts{"", 0, 0}).choices;

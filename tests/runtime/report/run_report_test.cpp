@@ -1,5 +1,5 @@
-// Reports that no run of the command reaches: counts that miss their formula, failed verdicts, the
-// largest numbers.
+// Tests reports that no run of the command reaches: counts that miss their formula, failed
+// verdicts, the largest numbers.
 
 #include "runtime/report/run_report.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 using Parsed = nlohmann::json;
 
-// A kernel of two phases that was counted, and read a word too many in the second.
+// Returns the report of a kernel with two phases. It read one word too many in the second.
 Report off_by_one() {
   Report report;
   report.asked = "some/kernel";
@@ -85,7 +85,7 @@ TEST(Report, ADifferenceShowsInEveryForm) {
   EXPECT_EQ(rows[2].at("elementwise"), "17");
 }
 
-// Phases and what is outside them add up to the total; of several workers the table says so.
+// The phases and the time outside them add up to the total. For several workers, the table says so.
 TEST(Report, SecondsAddUp) {
   Report report = off_by_one();
   EXPECT_EQ(to_table(report).find("mean of the workers"), std::string::npos);
@@ -124,7 +124,7 @@ TEST(Report, TotalFromNothingAddsTheForwardKernel) {
             std::string::npos);
   ASSERT_EQ(parse_csv(to_csv(report)).size(), 6U);
   EXPECT_EQ(parse_csv(to_csv(report))[5].at("kernel"), "some/forward");
-  // Where O and L came with the request, the words that made them are not known.
+  // If O and L came with the request, the words that computed them are unknown.
   report.forward.reset();
   report.from_nothing = false;
   EXPECT_FALSE(Parsed::parse(to_json(report)).contains("total_from_nothing"));

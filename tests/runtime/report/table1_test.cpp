@@ -1,6 +1,6 @@
-// The paper's Table 1: every dense cell, and each verdict once more, from closed forms that are
-// written down here and slopes between the ends of a grid; and that sparse rows are the laws of
-// what kernels move.
+// Tests the paper's Table 1. Every dense cell and each verdict is computed again, from the closed
+// forms below and from slopes between the ends of a grid. Sparse rows must be the laws of the words
+// that kernels move.
 
 #include "runtime/report/table1.hpp"
 
@@ -40,13 +40,15 @@ Blocks square(double M) {
   return {{"B", whole(std::sqrt(M / 4))}};
 }
 
-// Of a product whose result stays in fast memory: r x r of it, r of a vector, and a word.
+// The block side of a product with a resident result: r x r words of the result, r words of a
+// vector, and one word.
 double side(double M) {
   return std::sqrt(M) - 0.5;
 }
 
-// Whose words, by "words of": exact in n, d and the blocks for the algorithms of the paper, with
-// the blocks to a word; and for the others what io-model says is left far out.
+// Closed forms of the words, by their key in "words of". For the paper's algorithms they are exact
+// in n, d and the blocks, and the blocks are exact. The other forms keep only the terms that
+// dominate at large sizes.
 const std::map<std::string, Form>& forms() {
   static const std::map<std::string, Form> all = {
       {"forward/flash",
@@ -105,7 +107,7 @@ const std::map<std::string, Form>& forms() {
   return all;
 }
 
-// Of the form between the ends of the grid.
+// Returns the exponents of the form between the ends of the grid.
 Exponents slopes(const Form& form, const FitPoints& grid) {
   const auto words = [&](int log2_n, int log2_d, int log2_M) {
     const double d = std::exp2(log2_d);
@@ -142,7 +144,7 @@ TEST(Table1, EveryVerdictOnceMore) {
     const FitPoints& grid = row.fit.grid;
     const PowerLaw& law = row.fit.law;
 
-    // The law is that of the words: at every point of the grid.
+    // The law fits the words at every point of the grid.
     EXPECT_LT(law.residual, 0.05);
     for (const Sample& at : grid.points()) {
       const auto n = static_cast<double>(at.n);
@@ -154,7 +156,7 @@ TEST(Table1, EveryVerdictOnceMore) {
           << n << " " << d << " " << M;
     }
 
-    // And its exponents are the paper's where those of the form are.
+    // Its exponents equal the paper's if the exponents of the form do.
     const Exponents slope = slopes(form, grid);
     const auto near = [](double a, double b) { return std::abs(a - b) <= Claim::kTolerance; };
     const Exponents& says = row.claim.exponents;
@@ -172,7 +174,7 @@ TEST(Table1, EveryVerdictOnceMore) {
                                         "Theorem D.5 no: exponent of d is 0.00, of M is 0.00"}));
 }
 
-// The words of a sparse row at a point, counted once more.
+// Counts the words of a sparse row at a point again.
 double sparse_words(const Row& row, const Sample& at) {
   const EntryFamily& family = *row.fit.grid.family;
   const auto rows = [&](const char* name) {
@@ -230,9 +232,9 @@ TEST(Table1, SparseRowsAreLawsOfWhatIsMoved) {
   EXPECT_EQ(rows["logsumexp/sparse-x"], 2);
 }
 
-// Theorem 4.5 is a lower bound for forward and backward, and Table 1 has no sparse upper row. So no
-// words of a kernel are a claim of the paper, nor can they contradict it by another exponent. Nor
-// can a proven bound that is smaller than the paper's.
+// Theorem 4.5 is a lower bound for forward and backward, and Table 1 has no upper bound for sparse
+// operands. So the words of a kernel cannot contradict the paper by another exponent, and neither
+// can a smaller proven bound.
 TEST(Table1, SparseRowsOfThePaperAreLowerBounds) {
   const Table1 table = report_table1(small_sparse_laws());
   std::set<std::string_view> caches;

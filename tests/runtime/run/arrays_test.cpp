@@ -1,4 +1,4 @@
-// Operands and results in the memory of a caller, and runs that a caller ends.
+// Tests operands and results in a caller's memory, and runs that a caller stops.
 
 #include "runtime/run/arrays.hpp"
 
@@ -50,8 +50,8 @@ Request request_of(Arrays& arrays) {
   return request;
 }
 
-// Shapes come from arrays; results have the bits of attention(), in new arrays or where they are to
-// be.
+// Shapes come from the arrays. Results have the bits of attention(), in new arrays or in the
+// caller's.
 TEST(Arrays, HaveTheBitsOfOneCall) {
   const Given given;
   std::vector<float> O(kN * kD), L(kN), own(kN * kD);
@@ -69,7 +69,7 @@ TEST(Arrays, HaveTheBitsOfOneCall) {
   EXPECT_EQ(arrays.results.at("L").shape, std::vector<Index>{kN});
 }
 
-// What arrays hold is refused as what files hold, before a result is touched.
+// Arrays are checked like files, and refused before a result is touched.
 TEST(Arrays, AreHeldToWhatFilesAre) {
   Given given;
   std::vector<float> own(kN * kD, 7);
@@ -87,7 +87,7 @@ TEST(Arrays, AreHeldToWhatFilesAre) {
             "Q of an array makes d = 6, but K of an array makes d = 5");
 }
 
-// A slice with fewer words than the array has rows names the row of the array.
+// A fault in a slice names the row of the whole array.
 TEST(Arrays, PlacesInSlicesAreThoseOfTheArray) {
   const Index rows = 100;
   std::vector<float> words(rows, 1.0F);
@@ -113,7 +113,7 @@ TEST(Arrays, AreTheOnlySource) {
             "--make X=identity: X is an array, too: give one of them");
 }
 
-// What an earlier run returned is not what a later one writes to.
+// A run does not return arrays of an earlier run.
 TEST(Arrays, OfAnEarlierRunAreForgotten) {
   const Given given;
   Arrays arrays = given.arrays();
@@ -123,8 +123,8 @@ TEST(Arrays, OfAnEarlierRunAreForgotten) {
   EXPECT_FALSE(arrays.results.contains("old"));
 }
 
-// stop() is called by all workers, before each move, and by the verification; what it throws comes
-// out.
+// stop() is called by all workers, before each move, and by the verification. Its exception leaves
+// run().
 TEST(Arrays, RunsEndWhenTheirCallerAsks) {
   for (const Index threads : {1, 3}) {
     for (const int most : {0, 5, 50}) {

@@ -1,4 +1,4 @@
-// Calls of attention.hpp that cannot be done say what is wrong, and touch no result.
+// Tests calls of attention.hpp that are not possible: they name the fault and touch no result.
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace redblue {
 namespace {
 
-// What is wrong, and what is said of it; the results stay as they were.
+// Makes one fault in each call and checks its message. The results stay as they were.
 TEST(AttentionRefusal, RefusesBeforeItTouchesAnything) {
   const AttentionProblem problem{.shape = {10, 12, 3}, .heads = 4, .kv_heads = 2};
   const AttentionOptions options{.M = 500};
@@ -96,7 +96,7 @@ TEST(AttentionRefusal, ResultsHaveTheirOwnWords) {
   attention(own.problem, given, {.O = all.first(32), .L = all.last(8)}, {.M = 500});
 }
 
-// The message has the least M: with it the call runs, with one word less it does not.
+// The message states the least M. With it the call runs, and with one word less it does not.
 TEST(AttentionRefusal, TheLeastMIsInTheMessage) {
   for (const std::string mask : {"", "causal"}) {
     for (const bool backward : {false, true}) {

@@ -1,5 +1,5 @@
-// One call on a caller's buffers is the run of the command: the same plan, words and bits, within
-// the bounds of the double-precision reference.
+// Tests that one call on a caller's buffers equals the run of the command: the same plan, words and
+// bits, within the bounds of the double-precision reference.
 
 #include "runtime/run/attention.hpp"
 
@@ -32,7 +32,8 @@ bool same_words(const Buffers& a, const Buffers& b) {
   });
 }
 
-// The names of the attention and gradients kernels, with none for the planner's choice.
+// Returns the names of the attention and gradients kernels, and an empty name for the planner's
+// choice.
 std::vector<std::string> names_of(Pass pass) {
   std::vector<std::string> names = {""};
   for (const KernelName& name : kernel_names()) {
@@ -43,7 +44,7 @@ std::vector<std::string> names_of(Pass pass) {
   return names;
 }
 
-// The request of the command for the same run, with heads.
+// Returns the command's request for the same run, with heads.
 Request request_of(const Called& of, Pass pass, const AttentionOptions& options) {
   Request request;
   request.kernel = options.kernel.empty() ? std::string(to_string(pass)) + "/auto" : options.kernel;
@@ -64,11 +65,11 @@ Request request_of(const Called& of, Pass pass, const AttentionOptions& options)
 
 class AttentionCall : public Cli {
  protected:
-  // Operands in files, results from files.
+  // Writes the operands to files and asks for results in files.
   void write(const Called& of, Request& request) const {
     for (const auto& [name, words] : of.given) {
       if (words.empty()) {
-        continue;  // O and L where they are not given
+        continue;  // O and L if they are not given
       }
       const bool sums = name == "L";
       const bool of_keys = name == "K" || name == "V";
@@ -96,7 +97,8 @@ class AttentionCall : public Cli {
   }
 };
 
-// Of every kernel: counts are the formula, results those of the run from files, and verified.
+// For every kernel, the counts equal the formula. The results equal the results of the run from
+// files, and are verified.
 TEST_F(AttentionCall, IsTheRunFromFiles) {
   const Shape shape{23, 31, 5};
   for (const Pass pass : {Pass::attention, Pass::gradients}) {
@@ -142,7 +144,7 @@ TEST_F(AttentionCall, IsTheRunFromFiles) {
   }
 }
 
-// Not the library's run: the program.
+// Compares with the command itself, not with the library's run.
 TEST_F(AttentionCall, HasTheBitsOfTheCommand) {
   Called own({.shape = {37, 37, 8}, .heads = 4, .kv_heads = 2, .mask = "causal"}, true);
   const AttentionOptions options{.M = 2000, .threads = 2};
@@ -160,7 +162,8 @@ TEST_F(AttentionCall, HasTheBitsOfTheCommand) {
   EXPECT_TRUE(same_words(own.results, read(request)));
 }
 
-// O and L of a call of attention() are the gradients' own: no forward pass, the same bounds.
+// O and L from a call of attention() serve the gradients: no forward pass runs, and the error
+// bounds are the same.
 TEST_F(AttentionCall, TakesOAndL) {
   const AttentionProblem problem{.shape = {29, 17, 6}, .heads = 4, .kv_heads = 2, .mask = "causal"};
   const AttentionOptions options{.M = 900, .kernel = "gradients/rows-keys"};
@@ -178,7 +181,7 @@ TEST_F(AttentionCall, TakesOAndL) {
   const Report report = run(request, {}, {.peak_gflops = false});
   EXPECT_TRUE(report.error->ok);
   EXPECT_TRUE(same_words(own.results, read(request)));
-  // -inf where a query meets a key is of another mask.
+  // An L of -inf for a query that meets a key belongs to another mask.
   own.given["L"].back() = -std::numeric_limits<float>::infinity();
   std::ranges::fill(own.results["dQ"], kUntouched);
   EXPECT_THROW(own.call(options), InputError);
@@ -234,7 +237,7 @@ TEST_F(AttentionCall, NoBitDependsOnThreads) {
   }
 }
 
-// The run of the command with that activation: O and gradients, of which none needs an L.
+// Equals the command's run with that activation: O and gradients, which need no L.
 TEST_F(AttentionCall, TakesAnActivation) {
   for (const Activation activation : {Activation::relu, Activation::sigmoid, Activation::silu}) {
     const AttentionProblem problem{

@@ -14,7 +14,8 @@
 namespace redblue {
 namespace {
 
-// With the checksum of the content: as another build of redblue might have written it.
+// Returns a checkpoint with a correct checksum of this content, as another build of redblue might
+// write it.
 std::string checkpoint_of(const std::string& content) {
   return fmt::format("redblue checkpoint 2 {:016x}\n{}",
                      checksum_of(std::as_bytes(std::span(content))), content);
@@ -41,8 +42,8 @@ TEST(CheckpointFile, IsReadAsItWasWritten) {
   EXPECT_FALSE(read_checkpoint(directory / "none"));
 }
 
-// However right its checksum is: keys that are missing or of other types, units that cannot be, and
-// other words than it says.
+// Content is refused even with a correct checksum: missing keys, wrong types, impossible units, or
+// a wrong number of words.
 TEST(CheckpointFile, OfAnotherContentIsRefused) {
   const TemporaryDirectory directory;
   write(Checkpoint(), directory / "c");
@@ -64,7 +65,7 @@ TEST(CheckpointFile, OfAnotherContentIsRefused) {
   }
 }
 
-// A checkpoint is of one version: that of 0.1.0 is no damage.
+// A checkpoint belongs to one version. A checkpoint of 0.1.0 is not called damaged.
 TEST(CheckpointFile, OfAnotherVersionIsRefused) {
   const TemporaryDirectory directory;
   const std::filesystem::path file =

@@ -1,5 +1,5 @@
-// The inputs of a seed: the same bits everywhere, any rows by themselves, scores of the deviation
-// asked for.
+// Tests the inputs that a seed makes: the same bits on every platform, any rows on their own, and
+// scores with the requested deviation.
 
 #include "runtime/run/inputs.hpp"
 
@@ -58,7 +58,7 @@ TEST(Inputs, PinnedBits) {
     double scale;
     float first, second, last;  // of the row-major elements
   };
-  // Made by an independent program (Python integers and exact products, rounded once).
+  // Computed by an independent program (Python integers and exact products, rounded once).
   const Pin pins[] = {
       {"A1", 5, 3, 0x1, 1, -0x1.74991p-2F, -0x1.ebfdacp-1F, -0x1.47888p-2F},
       {"A2", 7, 3, 0x1, 1, -0x1.49918p-4F, -0x1.abf5acp-1F, -0x1.1dccc4p-1F},
@@ -147,7 +147,7 @@ TEST(Inputs, ScoresHaveTheDeviationAskedFor) {
   EXPECT_NEAR(deviation(h), 1, 0.05);
 }
 
-// Of c Q K^T, whatever c is.
+// The scores c Q K^T, for any c.
 TEST(Inputs, ScoresOfQAndKHaveTheDeviationAskedFor) {
   Problem problem(300, 200, 48);
   problem.inputs = Inputs::plain;

@@ -1,6 +1,6 @@
-// Heads of queries that share heads of keys: what a run counts is its formula, what it computes are
-// the results of as many heads with keys and values repeated, dK and dV summed over those that
-// share them.
+// Tests query heads that share key heads. The counts of a run equal its formula. Its results equal
+// separate heads with repeated keys and values, with dK and dV summed over the heads that share
+// them.
 
 #include <algorithm>
 #include <cmath>
@@ -82,7 +82,7 @@ TEST(KvHeads, CountedIsTheFormulaAndVerified) {
   }
 }
 
-// A few heads of one problem from files of words that a seed makes.
+// A few heads of one problem, in files of words that a seed makes.
 class SharedHeads : public testing::Test {
  protected:
   static constexpr Index kHeads = 6, kKvHeads = 2, kEach = kHeads / kKvHeads;
@@ -96,14 +96,14 @@ class SharedHeads : public testing::Test {
   }
   static bool is_of_keys(const Signature& operand) { return operand.rows == &Shape::m; }
 
-  // Head h of the operand: that of the seed + h.
+  // Returns head h of the operand, made from the seed + h.
   static Words32 seeded(const TestedKernel& kernel, const Signature& operand, Index head) {
     Words32 words(words_of(operand));
     fill_input(operand.name, kernel.problem(kShape), kSeed + static_cast<std::uint64_t>(head), 1, 0,
                operand.rows_of(kShape), words);
     return words;
   }
-  // All heads of queries, and of keys every one so many times.
+  // Writes all query heads, or all key heads with each repeated.
   std::string file(const TestedKernel& kernel, const Signature& operand, Index repeated) {
     Words32 all;
     const Index heads = is_of_keys(operand) ? kKvHeads * repeated : kHeads;
@@ -124,7 +124,7 @@ class SharedHeads : public testing::Test {
     request.mask = mask;
     return request;
   }
-  // The results, by heads as the files say.
+  // Returns the results, with the heads that the files state.
   Results results(const TestedKernel& kernel, Request request, Index kv_heads) {
     for (const Signature& operand : kernel.returns) {
       request.out[std::string(operand.name)] = directory_ / (std::string(operand.name) + ".npy");
@@ -157,7 +157,7 @@ class SharedHeads : public testing::Test {
   TemporaryDirectory directory_;
 };
 
-// How far the words of a result may be from the exact ones, summed over heads of queries.
+// Returns how far the words of a result may be from the exact ones, summed over query heads.
 std::map<std::string, std::vector<double>> allowed_of(const TestedKernel& kernel,
                                                       AttentionInput input) {
   input.sharing = kernel.sharing;
@@ -171,7 +171,8 @@ std::map<std::string, std::vector<double>> allowed_of(const TestedKernel& kernel
   return all;
 }
 
-// Each word is within both bounds of that of the heads apart: of dK and dV, of their sum.
+// Each word is within the sum of both error bounds of the word from separate heads. For dK and dV,
+// it is the sum over these heads.
 TEST_F(SharedHeads, AreAsManyWithKeysRepeated) {
   for (const TestedKernel& kernel : plain_kernels()) {
     for (const std::string mask : {"", "causal", "window:2,1|prefix:2"}) {
@@ -190,7 +191,7 @@ TEST_F(SharedHeads, AreAsManyWithKeysRepeated) {
       const Problem all = one.with_stacked(kEach);
 
       for (Index k = 0; k < kKvHeads; ++k) {
-        // The operands of one head of keys, and of each head of queries with these keys.
+        // The operands of one key head, and of each query head with these keys.
         std::map<std::string_view, Words32> words;
         for (const Signature& operand : kernel.given) {
           for (Index h = 0; h < (is_of_keys(operand) ? 1 : kEach); ++h) {
@@ -223,7 +224,7 @@ TEST_F(SharedHeads, AreAsManyWithKeysRepeated) {
                                 .mask = problem.mask};
         };
         const auto stacked = allowed_of(kernel, input(all, 0));
-        std::map<std::string, std::vector<double>> sums;  // of bounds of the heads apart
+        std::map<std::string, std::vector<double>> sums;  // sums of the bounds of separate heads
         for (Index h = 0; h < kEach; ++h) {
           for (const auto& [name, bound] : allowed_of(kernel, input(one, h))) {
             std::vector<double>& sum = sums[name];
@@ -262,7 +263,7 @@ TEST_F(SharedHeads, AreAsManyWithKeysRepeated) {
   }
 }
 
-// Head h of queries is made from the seed + h, head k of keys from the seed + k.
+// Query head h is made from the seed + h, and key head k from the seed + k.
 TEST_F(SharedHeads, AreMadeAsHeadsAre) {
   for (const TestedKernel& kernel : plain_kernels()) {
     SCOPED_TRACE(kernel.name);

@@ -1,5 +1,5 @@
-// The line that shows a run's progress: the share of all words, whichever part moved them. It is
-// gone in the end.
+// Tests the line with a run's progress: the share of all words that has moved, whichever part moved
+// it. The line disappears at the end.
 
 #include "runtime/run/progress.hpp"
 
@@ -25,7 +25,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Keeps what is shown.
+// Keeps the lines that are shown.
 class Screen {
  public:
   Progress::Sink sink() {
@@ -35,14 +35,14 @@ class Screen {
       changed_.notify_all();
     };
   }
-  // Until the line begins so.
+  // Waits until the current line starts with this text.
   void expect(const std::string& start) {
     std::unique_lock lock(mutex_);
     const auto shown = [&] { return !lines_.empty() && lines_.back().starts_with(start); };
     EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(30), shown))
         << "not: " << start << "\nbut: " << (lines_.empty() ? "nothing" : lines_.back());
   }
-  // When nobody writes any more.
+  // Requires: no thread writes any more.
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
 
  private:
@@ -51,7 +51,7 @@ class Screen {
   std::vector<std::string> lines_;
 };
 
-// Of 100 words.
+// A part of 100 words.
 Part some_part() {
   Part part;
   part.plan.kernel = "some/kernel";
@@ -72,7 +72,7 @@ class ProgressTest : public testing::Test {
   const Progress progress_{screen_.sink(), milliseconds(0)};
 };
 
-// Reads and writes count, initialising does not; the phase is the one that was entered last.
+// Reads and writes count, and initialising does not. The phase is the last one that was entered.
 TEST_F(ProgressTest, IsTheShareOfTheFormula) {
   Machine machine(100);
   progress_.during(part_, [&](const RunHook& around) {
@@ -84,7 +84,7 @@ TEST_F(ProgressTest, IsTheShareOfTheFormula) {
         screen_.expect("some/kernel: 20% of words, one, ");
       }
       const Phase two(machine, "two");
-      screen_.expect("some/kernel: 20% of words, one, ");  // which is no phase of the plan
+      screen_.expect("some/kernel: 20% of words, one, ");  // not a phase of the plan
       const Phase deep(machine, "deep");
       screen_.expect("some/kernel: 20% of words, two/deep, ");
       const Tile tile = machine.initialize("B", 1, 7);
@@ -123,7 +123,7 @@ TEST_F(ProgressTest, TellsTheSecondsOfTheRun) {
                    [&](const RunHook&) { screen_.expect("some/kernel: 0% of words, one, 1 s"); });
 }
 
-// Whatever is said of a failure then stands on a line of its own.
+// The message of a failure then has its own line.
 TEST_F(ProgressTest, IsGoneBeforeAFailureGetsOut) {
   try {
     progress_.during(part_, [&](const RunHook&) {
@@ -137,7 +137,7 @@ TEST_F(ProgressTest, IsGoneBeforeAFailureGetsOut) {
   }
 }
 
-// Not even a line to erase; and the run does not wait for the delay.
+// A short run writes no line, not even one to erase, and does not wait for the delay.
 TEST(Progress, NobodyHearsOfAShortRun) {
   Screen screen;
   const Part part = some_part();
@@ -146,8 +146,8 @@ TEST(Progress, NobodyHearsOfAShortRun) {
   EXPECT_TRUE(screen.lines().empty());
 }
 
-// A run that is watched does what it does unwatched: no listener is told of its moves, and the
-// thread that shows the line looks at the machine. Seconds are then those of the run alone.
+// Progress adds no listener to the machine: the thread that shows the line looks at the machine
+// instead. So the measured seconds are the time of the run alone.
 TEST_F(ProgressTest, PutsNoListenerIntoWhatIsTimed) {
   progress_.during(part_, [&](const RunHook& around) {
     Machine machine(100);
@@ -157,7 +157,7 @@ TEST_F(ProgressTest, PutsNoListenerIntoWhatIsTimed) {
       screen_.expect("some/kernel: 20% of words");
       EXPECT_FALSE(machine.is_told());
     });
-    // A worker's machine comes again, for another part of its work.
+    // A worker uses its machine again for another part of its work.
     around(machine, part_.plan, [&] {
       static_cast<void>(machine.read(matrix_.block({0, 5}, {0, 4})));
       screen_.expect("some/kernel: 40% of words");
@@ -165,8 +165,7 @@ TEST_F(ProgressTest, PutsNoListenerIntoWhatIsTimed) {
   });
 }
 
-// Nor does what shows the line hold up the run, however slow it is: this sink waits until the run
-// has ended.
+// A slow screen does not delay the run. This sink waits until the run has ended.
 TEST(Progress, ASlowScreenHoldsUpNothing) {
   std::promise<void> ended;
   std::atomic<bool> shows = false;
@@ -192,7 +191,8 @@ TEST(Progress, ASlowScreenHoldsUpNothing) {
   EXPECT_EQ(moved, 100);
 }
 
-// Watched or not: the same counts, the same speed to tell.
+// With or without progress, the counts are the same. A run with progress still reports its peak
+// speed.
 TEST(Progress, ChangesNothingOfARun) {
   for (const auto& [kernel, heads, threads] :
        {std::tuple("backward/large", 3, 2), std::tuple("backward/rows", 1, 3)}) {

@@ -1,6 +1,7 @@
-// In a run of ranks with homes on disk one request goes wrong, any of them and in any way that a
-// disk can. The run ends in the bits that it has in memory, or in one line that names the rank's
-// folder and the file, and it leaves nothing behind. It never ends in a wrong result.
+// Tests a run of ranks with homes (their slow memories) on disk, in which one request fails: any
+// request, in any way that a disk can. The run ends with the bits of a run in memory, or with one
+// line that names the rank's folder and the file. It leaves no file behind and never ends with a
+// wrong result.
 
 #include <algorithm>
 #include <filesystem>
@@ -35,7 +36,7 @@ class FaultsOfRanksOnDisk : public testing::TestWithParam<Fault::Kind> {
     request.on_ranks->collect = true;
     return request;
   }
-  // The result, or what was wrong.
+  // Returns the bytes of the result, or the message of the fault.
   [[nodiscard]] std::string run_with(Faults& faults) const {
     Request asked = request();
     asked.store = Request::OnDisk{};
@@ -79,7 +80,7 @@ TEST_P(FaultsOfRanksOnDisk, EndInTheRightBitsOrALine) {
       EXPECT_EQ(found.find('\n'), std::string::npos) << found;
     }
   }
-  // What a disk reports wrongly, or does by halves, is mended.
+  // The run recovers from requests that are interrupted or done in part.
   static const std::set<Fault::Kind> mended = {Fault::eintr, Fault::short_read, Fault::short_write};
   if (mended.contains(GetParam())) {
     EXPECT_EQ(errors, 0);

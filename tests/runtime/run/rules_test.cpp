@@ -1,5 +1,5 @@
-// Operands that are made by a rule: how many entries a row has and where, the same on every
-// platform; what is no rule; live scores of the deviation that is asked for.
+// Tests operands that a rule makes: the number and the place of a row's entries, the same on every
+// platform. Tests refused rules, and the deviation of live scores.
 
 #include "runtime/run/rules.hpp"
 
@@ -24,7 +24,7 @@ BlockPattern made(const std::string& rule, Index rows, Index cols, std::uint64_t
   return pattern_by_rule(parse_rule(rule), "A1", seed, rows, cols);
 }
 
-// Columns in their order, each once, and as many as `count` says of a row.
+// Checks that columns are sorted and unique, with `count(row)` of them in each row.
 template <class Count>
 void expect_rows(const BlockPattern& found, const Count& count) {
   ASSERT_EQ(std::ssize(found.offsets), found.rows + 1);
@@ -72,8 +72,8 @@ TEST(Rules, ExactCountsOfARow) {
   }
 }
 
-// A band has its columns side by side; it begins in the first column, ends in the last, and leaves
-// the straight line between these by less than a column.
+// A band has contiguous columns. It starts in the first column, ends in the last, and deviates from
+// the straight line by less than one column.
 TEST(Rules, BandsFromCornerToCorner) {
   for (const Index rows : kSizes) {
     for (const Index cols : kSizes) {
@@ -92,7 +92,7 @@ TEST(Rules, BandsFromCornerToCorner) {
   }
 }
 
-// Every row by itself is that of the whole; other seeds and operands have other columns.
+// Each row on its own equals the row of the whole. Other seeds and operands have other columns.
 TEST(Rules, RowsBySeedAndName) {
   for (const std::string text : {"random:5", "powerlaw:5", "clusters:3:2", "density:1/3"}) {
     const Rule rule = parse_rule(text);
@@ -107,7 +107,7 @@ TEST(Rules, RowsBySeedAndName) {
   }
 }
 
-// A hash of all entries.
+// Returns a hash of all entries.
 std::uint64_t fingerprint(const BlockPattern& pattern) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const auto& numbers : {pattern.offsets, pattern.columns}) {
@@ -120,7 +120,7 @@ std::uint64_t fingerprint(const BlockPattern& pattern) {
 
 TEST(Rules, TheSameOnEveryPlatform) {
   const std::pair<const char*, std::uint64_t> pins[] = {
-      // Made by an independent program.
+      // Computed by an independent program.
       {"random:9", 0xdcbfd58414d5be4eU},    {"banded:12", 0xd552e668a186bcb1U},
       {"powerlaw:9", 0x6e5aff16ce130931U},  {"clusters:4:5", 0xc414799616b15570U},
       {"density:3/16", 0x57ae3ef2749c7feU}, {"random:60", 0x1fcd88b350c85acU}};
@@ -143,7 +143,7 @@ TEST(Rules, AsLikelyAsTheySay) {
   }
   EXPECT_NEAR(static_cast<double>(made("density:1/8", n, d).stored()), n * d / 8.0,
               5 * std::sqrt(n * d * 7 / 64.0));
-  // Of one entry a row: as many in [0, 1), [1, 3), [3, 7), ...
+  // With one entry a row: equally many in [0, 1), [1, 3), [3, 7), ...
   std::vector<Index> octaves(6);
   for (const Index column : made("powerlaw:1", n, 63).columns) {
     ++octaves[static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(column) + 1) - 1)];
@@ -195,7 +195,7 @@ TEST(Rules, OfTextAndBack) {
   EXPECT_THROW(made("clusters:1:5", 3, 4), std::invalid_argument);
 }
 
-// Live scores of random values have the standard deviation that is asked for, whatever is stored.
+// Live scores of random values have the requested standard deviation, whatever entries are stored.
 TEST(Rules, LiveScoresOfOneDeviation) {
   const Index n = 300;
   const Index d = 24;
@@ -238,7 +238,7 @@ TEST(Rules, LiveScoresOfOneDeviation) {
           for (Index l = 0; l < d; ++l) {
             s += S[static_cast<std::size_t>(l)] * A2[at(j, l)];
           }
-          squares += s * s;  // of dead pairs 0
+          squares += s * s;  // dead pairs add 0
         }
       }
       const auto pairs = static_cast<double>(problem.sparsity.pairs().value());

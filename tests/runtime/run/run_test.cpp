@@ -1,5 +1,5 @@
-// Runs that the command's tests do not reach: the exception of each fault, and the content of a
-// report.
+// Tests runs that the command's tests do not reach: the exception of each fault, and the content of
+// a report.
 
 #include "runtime/run/run.hpp"
 
@@ -51,7 +51,7 @@ void expect_throw(const Request& request, const std::string& part, bool counts_t
   }
 }
 
-// While a run lasts, whoever wants more than there is beside it waits, and is not refused yet.
+// During a run, a claim on more than the remaining memory waits and is not yet refused.
 TEST(Run, HoldsAClaimOnMemory) {
   const TemporaryDirectory store;
   const Request in_memory = request_for("backward/rows");
@@ -74,7 +74,7 @@ TEST(Run, HoldsAClaimOnMemory) {
   }
 }
 
-// Each hook is around its own part, and says nothing of whether the speed is measured.
+// Each hook wraps its own part. It does not decide whether the peak speed is measured.
 TEST(Run, AHookIsAroundItsPart) {
   const TemporaryDirectory store;
   const Request in_memory = request_for("backward/rows");
@@ -137,7 +137,7 @@ TEST(Experiment, KeysAreQueriesWhereNobodySaysElse) {
   Request request = request_for("backward/small");
   request.m.reset();
   EXPECT_EQ(count(request).kernel.plan.problem.shape, (Shape{9, 9, 4}));
-  // A file does say else.
+  // A file does state m.
   const TemporaryDirectory directory;
   request.in["A2"] = directory.write("a2.npy", npy_bytes(7, 4, std::vector<float>(28, 1)));
   request.seed = 1;
@@ -177,7 +177,7 @@ TEST(Experiment, ARunAsCounted) {
   }
 }
 
-// O and L fit in whatever their users need.
+// Computing O and L fits in any M that the backward kernels need.
 TEST(Experiment, AForwardPassAlwaysFitsBesideBackward) {
   for (const std::string_view name : {"backward/large", "backward/flash"}) {
     for (const Index n : {1, 2, 9}) {
@@ -206,8 +206,8 @@ TEST(Experiment, TheSeedIsNamedWhereItWasUsed) {
   EXPECT_FALSE(run(request).seed);
 }
 
-// Nothing is written where the verification fails; see Command.AFailedVerification for how
-// it comes to that.
+// If the verification fails, no output is written. Command.AFailedVerification explains how that
+// can happen.
 TEST(Experiment, AFailedVerificationIsNoException) {
   const TemporaryDirectory directory;
   const float score = 1e6F * 1e6F;
@@ -229,7 +229,7 @@ TEST(Experiment, AFailedVerificationIsNoException) {
   EXPECT_TRUE(std::filesystem::exists(directory / "g.npy"));
 }
 
-// One that cannot be written keeps the others from appearing.
+// An output that cannot be written prevents all others.
 TEST(Experiment, AllOutputsOrNone) {
   const TemporaryDirectory directory;
   Request request = request_for("backward/flash");
@@ -238,8 +238,8 @@ TEST(Experiment, AllOutputsOrNone) {
   EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
-// By the name of auto the planner's kernels run one after the other: the backward kernel has the O
-// and L that the forward kernel made, words are those of both, and g keeps its bound.
+// With `auto`, the planner's kernels run one after the other. The backward kernel uses the O and L
+// of the forward kernel, the words are the sum of both, and g is within its error bound.
 TEST(Experiment, AutoIsOneRunOfWhatThePlannerChose) {
   std::mt19937 random(6);
   int after_another = 0;

@@ -1,6 +1,5 @@
-// Tensors of .safetensors files: each type that is read has its values, of a file that is larger
-// than memory too; what is not as the format says is refused with one line that names file, tensor
-// and fault.
+// Tests tensors of .safetensors files. Every supported type has the right values, even in a file
+// larger than memory. A malformed file is refused with one line that names file, tensor and fault.
 
 #include "runtime/run/safetensors.hpp"
 
@@ -26,7 +25,7 @@ using std::filesystem::path;
 const std::vector<float> kRows = {0.5F, -1, 2, 3, 4, 5};
 
 template <class Number>
-std::string bytes_of(const std::vector<Number>& numbers) {  // of a little-endian machine
+std::string bytes_of(const std::vector<Number>& numbers) {  // on a little-endian machine
   std::string bytes(numbers.size() * sizeof(Number), '\0');
   std::memcpy(bytes.data(), numbers.data(), bytes.size());
   return bytes;
@@ -38,7 +37,8 @@ std::vector<float> read_all(const ArrayReader& reader) {
   return out;
 }
 
-// kRows in four types, among tensors that are not read, out of order, with metadata and padding.
+// Returns kRows in four types, among tensors that are not read, out of order, with metadata and
+// padding.
 std::string several() {
   const std::string data =
       bytes_of(std::vector<double>(kRows.begin(), kRows.end())) + bytes_of(kRows) +
@@ -58,7 +58,8 @@ std::string several() {
 
 class Safetensors : public ::testing::Test {
  protected:
-  // Opens and reads all of a tensor; the message of the InputError behind the file's name, or "".
+  // Opens a tensor and reads all of it. Returns the message of the InputError after the file's
+  // name, or "".
   std::string refusal(const std::string& content, const std::string& tensor = "") {
     const path file = directory_.write("a.safetensors", content);
     try {
@@ -93,7 +94,7 @@ TEST_F(Safetensors, EveryTypeThatIsReadByItsName) {
   expect("double", ElementType::float64, {6});
 }
 
-// A part of the rows is what it is in all of them.
+// Some rows read alone equal the same rows of the whole tensor.
 TEST_F(Safetensors, RowsInTheMiddle) {
   const std::string file = directory_.write("a.safetensors", several()).string();
   std::vector<float> out(2);
@@ -109,7 +110,7 @@ TEST_F(Safetensors, OneTensorNeedsNoName) {
   EXPECT_EQ(read_all(TensorReader(file.string() + ":q")), kRows);
 }
 
-// As an operand's file, whatever the name of the tensor ends in.
+// A tensor is an operand's file, whatever the end of its name.
 TEST_F(Safetensors, IsAnInputFile) {
   const path file = directory_.write(
       "one.safetensors",
@@ -119,7 +120,7 @@ TEST_F(Safetensors, IsAnInputFile) {
   EXPECT_EQ(input.pattern(), nullptr);
 }
 
-// 64 GiB, all but the end of which is a hole: one tensor of it takes its own bytes alone.
+// 64 GiB, almost all of it a hole. A tensor reads only its own bytes.
 TEST_F(Safetensors, AFileLargerThanMemory) {
   const std::size_t large = std::size_t{1} << 36U;
   const std::string header = '{' + tensor_entry("large", "F32", "[131072,131072]", 0, large) + ',' +
@@ -189,7 +190,7 @@ TEST_F(Safetensors, HeadersThatAreNone) {
             "the header: \"a\" is there twice in one object");
   EXPECT_EQ(refusal_of_header("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}"),
             "the header: \"dtype\" is there twice in one object");
-  // Among many, too.
+  // The same among many tensors.
   std::string many = "{";
   for (int i = 0; i < 40; ++i) {
     many += "\"t" + std::to_string(i) + "\":" + empty + ',';
@@ -198,7 +199,7 @@ TEST_F(Safetensors, HeadersThatAreNone) {
             "the header: \"t3\" is there twice in one object");
 }
 
-// 100,000 tensors, as many as any model has, are looked through in no time.
+// Opening a file with 100,000 tensors, more than models have, takes little time.
 TEST_F(Safetensors, ManyTensors) {
   std::string header = "{";
   constexpr std::size_t kTensors = 100'000;
@@ -298,10 +299,10 @@ TEST_F(Safetensors, NumbersThatAreNone) {
   EXPECT_EQ(of("F64", bytes_of(std::vector<double>{0, 1e300})), "tensor \"a\": 1e+300" + expected);
 }
 
-// Any byte replaced, any end cut: the reader takes the file or refuses it with a line.
+// Any byte is replaced, or any end is cut. The reader accepts the file or refuses it with a line.
 TEST_F(Safetensors, DamagedFiles) {
   const std::string good = several();
-  std::mt19937 random(1);  // its sequence is the same everywhere
+  std::mt19937 random(1);  // the same sequence on every platform
   for (int round = 0; round < 1000; ++round) {
     std::string bad = good;
     bad[random() % (8 + good.find("   "))] = static_cast<char>(random());

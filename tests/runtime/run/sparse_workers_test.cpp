@@ -1,5 +1,5 @@
-// Kernels of sparse operands among workers, and in steps: no bit of a result depends on how many
-// work, or where a run was ended; counts are those of the formulas.
+// Tests sparse kernels with several workers, and in steps. No bit of a result depends on the number
+// of workers or on where a run was ended. The counts equal the formulas.
 
 #include <cstring>
 #include <limits>
@@ -20,7 +20,7 @@
 namespace redblue {
 namespace {
 
-// Operands of a kernel, and its results, which are NaN.
+// Operands of a kernel, and its results, which start as NaN.
 class SparseStore {
  public:
   SparseStore(const Kernel& kernel, const Problem& problem, std::uint64_t seed) {
@@ -40,7 +40,7 @@ class SparseStore {
     }
   }
   [[nodiscard]] const Operands& io() const { return io_; }
-  // Every result is written, and these have the same bits.
+  // Checks that every result is written and has the bits of the other store.
   void expect_same(const SparseStore& other) const {
     for (const auto& [name, words] : results_) {
       const DenseWords& its = other.results_.at(name);
@@ -54,7 +54,7 @@ class SparseStore {
   Operands io_;
 };
 
-// The formulas as a run counts them, index words included.
+// Returns the formulas as a run counts them, with index words.
 std::vector<PhaseCounts> counts_of(const std::vector<PhaseCost>& costs) {
   std::vector<PhaseCounts> all = as_counted(costs);
   for (std::size_t k = 0; k < costs.size(); ++k) {
@@ -63,7 +63,7 @@ std::vector<PhaseCounts> counts_of(const std::vector<PhaseCost>& costs) {
   return all;
 }
 
-// A plan of small chunks, some of keys that pass together.
+// Returns a plan with small chunks, sometimes with several keys in a block.
 Plan some_plan(const Kernel& kernel, const Problem& problem, SparseCases& random) {
   constexpr Index kM = 100000;
   Blocks blocks = kernel.blocks(problem, kM, Objective::words);
@@ -105,7 +105,7 @@ TEST(SparseWorkers, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
   EXPECT_GT(units, 7);
 }
 
-// A run that is ended after each of its steps goes on from what that left.
+// A run that is ended after each of its steps continues from the state that the step left.
 TEST(SparseWorkers, GoOnAfterEachStep) {
   SparseCases random(12);
   Index steps = 0;
@@ -122,7 +122,8 @@ TEST(SparseWorkers, GoOnAfterEachStep) {
       struct Ended {};
       Steps next;
       for (bool done = false; !done;) {
-        // What a step writes anew it does not find.
+        // Each step gets fresh results, so it cannot depend on a result that it writes from the
+        // start.
         const SparseStore store(kernel, problem, trial);
         RamWorkspace own(Unwritten::nan);
         Steps now = next;

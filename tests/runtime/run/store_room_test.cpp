@@ -1,4 +1,4 @@
-// The room that a run on disk reserves.
+// Tests the disk space that a run reserves.
 
 #include "runtime/run/store_room.hpp"
 
@@ -13,8 +13,8 @@
 namespace redblue {
 namespace {
 
-// Where a resumed run finds a part of a matrix, windows of one row of 64 words take a sector each;
-// what it begins anew takes no more room than in a run that is not resumed.
+// If a resumed run finds a part of a matrix, each window of one row of 64 words needs a whole
+// sector. A matrix that it starts again needs no more space than without --resume.
 TEST(StoreRoom, HoldsWhatLiesApart) {
   const TemporaryDirectory directory;
   Store store(directory / "store");
@@ -34,7 +34,7 @@ TEST(StoreRoom, HoldsWhatLiesApart) {
     };
     return needed(true) - needed(false);
   };
-  const Index padding = 3000 * (4096 - 64 * 4);  // of m rows
+  const Index padding = 3000 * (4096 - 64 * 4);  // for m rows
   EXPECT_GE(more_to_resume("layer/rows-keys", {"dKV.Bc"}), 2 * padding) << "dV and dA2";
   EXPECT_GE(more_to_resume("gradients/rows-keys", {"dKV.Bc"}), 2 * padding) << "dV and dK";
   for (const char* kernel : {"layer/score-rows", "gradients/score-rows"}) {

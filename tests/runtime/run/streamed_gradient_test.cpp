@@ -1,8 +1,9 @@
-// The program that holds a gradient against a double-precision one: it must be right itself, show
-// faults, take no more memory for more rows or keys, and refuse files that are no gradient.
+// Tests the program that compares a gradient with a double-precision one. It must be right itself,
+// report errors, need no more memory for more rows or keys, and refuse files that are not
+// gradients.
 //
-// It prints max |g - G| and max |g|. For a G that is the reference's g rounded to float32, the
-// first is at most 2^-24 max |g|, and both are the reference's, up to the roundings of doubles.
+// It prints max |g - G| and max |g|. If G is the reference's g rounded to float32, the first is at
+// most 2^-24 max |g|. Both equal the reference's values, up to the rounding of doubles.
 
 #include <algorithm>
 #include <cmath>
@@ -51,7 +52,7 @@ struct Gradient {
   }
 };
 
-// Scores of the standard deviation `scale`, all else of about 1.
+// Returns a problem with scores of the standard deviation `scale`. All other numbers are of size 1.
 Gradient random_problem(Shape shape, double scale = 1) {
   Gradient problem{shape, {}};
   for (const char* name : {"A1", "A2", "A3", "X", "Y", "dO"}) {
@@ -62,7 +63,7 @@ Gradient random_problem(Shape shape, double scale = 1) {
   return problem;
 }
 
-// s_ij = step j + some.
+// s_ij = step j + a random part.
 Gradient with_slope(Shape shape, double step) {
   Gradient problem = random_problem(shape);
   for (Index k = 0; k < shape.d; ++k) {
@@ -127,7 +128,7 @@ class StreamedGradient : public ::testing::Test {
     before.insert(before.end(), words.begin(), words.end());
     return Process{.words = before, .environment = {}, .directory = directory_.path()}.run();
   }
-  // What it says of G, of the problem that was written.
+  // Returns the program's answer for G and the problem that was written.
   [[nodiscard]] Json answer(Index d, const Floats& G, Index threads = 1) const {
     write("G.npy", d, d, G);
     const Outcome outcome = run({".", "G.npy", std::to_string(threads)});
@@ -135,7 +136,7 @@ class StreamedGradient : public ::testing::Test {
     EXPECT_EQ(outcome.err, "");
     return Json::parse(outcome.out);
   }
-  // Holds the answer to g, of which doubles may have lost so much of its largest word.
+  // Compares the answer with g. Doubles may lose `lost` times the largest word of g.
   static void expect_errors(const Json& answer, const Doubles& g, const Floats& G, double lost) {
     const double max_g = largest(g);
     EXPECT_NEAR(answer["max_error"].get<double>(), largest_error(g, G), lost * max_g);
@@ -143,7 +144,7 @@ class StreamedGradient : public ::testing::Test {
     EXPECT_EQ(answer["relative"].get<double>(),
               answer["max_error"].get<double>() / answer["max_g"].get<double>());
   }
-  // Exit 1 with one line, which names the file and says this.
+  // Checks for exit code 1 with one line, which names the file and has these words.
   void expect_refusal(const std::string& file, const std::string& words,
                       const std::string& threads = "1") const {
     const Outcome outcome = run({".", "G.npy", threads});
@@ -158,9 +159,9 @@ class StreamedGradient : public ::testing::Test {
   TemporaryDirectory directory_;
 };
 
-// ---- That exp
+// ---- The exp of the program
 
-// Over its whole domain, also next to the ends of the intervals in which k is the same.
+// Over the whole domain, and near the ends of the intervals with the same k.
 TEST(NormalExp, IsThatOfTheLibrary) {
   std::vector<double> all = {0.0, -0.0, -1e-300, -0x1p-60, -700};
   std::mt19937_64 random(1);
@@ -182,11 +183,12 @@ TEST(NormalExp, IsThatOfTheLibrary) {
   EXPECT_EQ(normal_exp(0), 1);
 }
 
-// ---- It is right
+// ---- The result is right
 
-// G is g rounded to float32: |g - G| <= 2^-24 |g| for each word. Two evaluations in doubles differ
-// in scores of size S by about d u S, and in e, relatively, by as much; in q of size Q by d u Q. As
-// all else is of size 1, 32 times both is left to them, for sums that cancel: far below 2^-24.
+// G is g rounded to float32, so |g - G| <= 2^-24 |g| for each word. Two evaluations in doubles,
+// with rounding unit u, differ by about d u S in scores of size S, and by as much, relatively, in
+// e. In q of size Q they differ by d u Q. All other numbers are of size 1. The tolerance is 32
+// times both, for sums that cancel. This is far below 2^-24.
 TEST_F(StreamedGradient, IsTheReference) {
   struct Case {
     std::string what;
@@ -203,10 +205,10 @@ TEST_F(StreamedGradient, IsTheReference) {
   cases.push_back({"large scores", random_problem({300, 200, 5}, 1000), 5000});
   cases.push_back({"rising scores", with_slope({70, 1031, 4}, 1), 1031});
   cases.push_back({"falling scores", with_slope({70, 1031, 4}, -1), 1031});
-  Gradient same_scores = with_slope({300, 200, 5}, 0);  // s_ij = 8 * 512 + some
+  Gradient same_scores = with_slope({300, 200, 5}, 0);  // s_ij = 8 * 512 + a random part
   same_scores.set_column("A2", 0, [](Index) { return 512; });
   cases.push_back({"scores of a common size", same_scores, 4096});
-  Gradient same_q = random_problem({300, 200, 5});  // q_ij = 4096 (dO Y^T)_i0 + some
+  Gradient same_q = random_problem({300, 200, 5});  // q_ij = 4096 (dO Y^T)_i0 + a random part
   same_q.set_column("A3", 0, [](Index) { return 4096; });
   cases.push_back({"q of a common size", same_q, 8192});
 
@@ -229,8 +231,8 @@ TEST_F(StreamedGradient, IsTheReference) {
   }
 }
 
-// X = 0 makes f = 1/m, and of d = 1 is g = y sum_i(a1_i dO_i) (mean(a3 a2) - mean(a3) mean(a2)).
-// With integers and m a power of 2 all of it is exact, in any order.
+// X = 0 makes f = 1/m. With d = 1, g = y sum_i(a1_i dO_i) (mean(a3 a2) - mean(a3) mean(a2)). With
+// integers, and m a power of 2, the result is exact in any order.
 TEST_F(StreamedGradient, OfIntegersIsExact) {
   Gradient problem = random_problem({2051, 256, 1});
   for (auto& [name, words] : problem.given) {
@@ -254,8 +256,9 @@ TEST_F(StreamedGradient, OfIntegersIsExact) {
   }
 }
 
-// One row, two keys, d = 1: g = a f1 f2 (q1 - q2) (b1 - b2) with f1 = 1 / (1 + exp(s2 - s1)). What
-// is lost is of the size of a (q1 - q2) (b1 - b2), as in all that subtracts v from q in doubles.
+// One row, two keys, d = 1: g = a f1 f2 (q1 - q2) (b1 - b2), with f1 = 1 / (1 + exp(s2 - s1)). The
+// rounding error is of size a (q1 - q2) (b1 - b2), as in any program that subtracts v from q in
+// doubles.
 TEST_F(StreamedGradient, OfTwoKeysIsTheOneMadeByHand) {
   for (const double x : {0.0, 0.25, -2.0, 4.0, -4.0, 64.0}) {
     SCOPED_TRACE(x);
@@ -266,7 +269,7 @@ TEST_F(StreamedGradient, OfTwoKeysIsTheOneMadeByHand) {
             {"X", {static_cast<float>(x)}},
             {"Y", {0.5F}},
             {"dO", {-3}}}});
-    const double difference = std::abs(1.5 * x * 2.5);  // of the scores
+    const double difference = std::abs(1.5 * x * 2.5);  // between the scores
     const double ratio = std::exp(-difference);
     const double size = 1.5 * (-3 * 0.5 * (3 - 7)) * 2.5;
     const Doubles g = {size * ratio / (1 + ratio) / (1 + ratio)};
@@ -274,7 +277,8 @@ TEST_F(StreamedGradient, OfTwoKeysIsTheOneMadeByHand) {
   }
 }
 
-// m = 1: f = 1, v = q, p = 0. Nothing is relative to a g of 0 but another 0.
+// m = 1: f = 1, v = q, p = 0. If g is 0, the relative error is 0 for G = 0 and undefined for any
+// other G.
 TEST_F(StreamedGradient, OfOneKeyIsZero) {
   for (const Shape& shape : {Shape{1, 1, 1}, Shape{1, 1, 5}, Shape{2051, 1, 3}}) {
     write(random_problem(shape));
@@ -291,7 +295,8 @@ TEST_F(StreamedGradient, OfOneKeyIsZero) {
   }
 }
 
-// As many threads, as many sums in the same order: the same bits. More than rows are not needed.
+// A fixed number of threads adds the same sums in the same order, so the bits are the same. More
+// threads than row blocks are not needed.
 TEST_F(StreamedGradient, IsTheSameEveryTime) {
   const Gradient problem = random_problem({4099, 30, 3});
   const Floats G = rounded(exact_g(problem));
@@ -308,9 +313,9 @@ TEST_F(StreamedGradient, IsTheSameEveryTime) {
   expect_errors(answer(3, G, std::numeric_limits<Index>::max()), g, G, 1e-13);
 }
 
-// ---- It shows what is wrong
+// ---- It reports wrong words
 
-// Where one word of G is off by more than float32 rounds, max_error is how far it is from g.
+// If one word of G differs by more than float32 rounding, max_error is its distance from g.
 TEST_F(StreamedGradient, ShowsTheErrorOfOneWord) {
   const Gradient problem = random_problem({37, 150, 3});
   const Doubles g = exact_g(problem);
@@ -326,13 +331,13 @@ TEST_F(StreamedGradient, ShowsTheErrorOfOneWord) {
   }
 }
 
-// ---- It holds no more for more
+// ---- It needs no more memory for larger problems
 
 TEST_F(StreamedGradient, HoldsNoMoreForMore) {
   if (kSanitized) {
     GTEST_SKIP() << "a sanitizer keeps what is freed";
   }
-  // The most that a process held is at least what the one held that it was forked from: a shell.
+  // The peak memory of a process is at least the peak of its parent, which is a shell here.
   const auto peak = [&](Index n, Index m) {
     constexpr Index d = 16;
     Gradient problem{{n, m, d}, {}};
@@ -358,12 +363,12 @@ TEST_F(StreamedGradient, HoldsNoMoreForMore) {
   EXPECT_LE(peak(1, kMany), peak(1, kFew) + (Index{2} << 20));
 }
 
-// ---- It refuses what is no gradient
+// ---- It refuses other files
 
 TEST_F(StreamedGradient, RefusesAnotherCommandLine) {
   write(random_problem({2, 3, 2}));
   write("G.npy", 2, 2, Floats(4));
-  ASSERT_EQ(run({".", "G.npy"}).code, 0);  // as many threads as there are processors
+  ASSERT_EQ(run({".", "G.npy"}).code, 0);  // a thread for each processor
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
            {},
            {"."},
@@ -410,7 +415,7 @@ TEST_F(StreamedGradient, RefusesBadFiles) {
     for (const float bad :
          {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
       Floats broken = words;
-      broken.back() = bad;  // among the keys not in the first block
+      broken.back() = bad;  // among the keys after the first block
       write(file, rows, 2, broken);
       for (const char* threads : {"1", "2"}) {
         expect_refusal(file, fmt::format("{} at row {}, column 1", bad, rows - 1), threads);
@@ -418,7 +423,7 @@ TEST_F(StreamedGradient, RefusesBadFiles) {
     }
     mend();
   }
-  // n is that of A1, m of A2, d of A1's columns.
+  // n comes from A1, m from A2, and d from the columns of A1.
   for (const auto& [name, rows, cols, told] :
        std::vector<std::tuple<std::string, Index, Index, std::string>>{
            {"A3", 299, 2, "299 rows of 2, 2-D float32; expected 300 rows of 2, 2-D float32"},

@@ -1,5 +1,5 @@
-// Workers: the part of each, that no result depends on their number, and that their counts are
-// those of the formulas.
+// Tests workers: the share of each, that no result depends on their number, and that their counts
+// equal the formulas.
 
 #include "runtime/run/workers.hpp"
 
@@ -33,8 +33,8 @@ namespace {
 
 // ----------------------------------------------------------------------------- shares
 
-// The parts are [0, total) cut at total w / p: in order, without gap or overlap, and none is
-// larger than another by more than one.
+// The shares are [0, total), cut at total w / p: in order, without gap or overlap. Their sizes
+// differ by at most one.
 TEST(Workers, SharesCoverTheWholeOnce) {
   constexpr Index kLargest = std::numeric_limits<Index>::max();
   for (const Index total : {Index{0}, Index{1}, Index{2}, Index{7}, Index{64}, Index{1000003},
@@ -74,7 +74,7 @@ TEST(Workers, DoTheirWorkOnceEach) {
   }
 }
 
-// All of them are at work at the same time: each waits for all.
+// All workers run at the same time: each waits for all others.
 TEST(Workers, WorkAtTheSameTime) {
   constexpr int kWorkers = 7;
   std::atomic<int> arrived = 0;
@@ -92,7 +92,7 @@ TEST(Workers, SayWhyTheyAreNotPinned) {
   for (const Index workers : kTeams) {
     EXPECT_EQ(in_parallel(workers, nowhere, [](Index) {}), "this is a drawing");
   }
-  // The default of run(): nothing is known of the machine.
+  // The default of run(): the topology is unknown.
   EXPECT_EQ(in_parallel(2, Topology(), [](Index) {}), "the cores are not known");
 }
 
@@ -125,7 +125,7 @@ TEST(Workers, LetWhatOneThrowsOutAsItIs) {
   const std::error_code full = std::make_error_code(std::errc::no_space_on_device);
   expect_thrown_intact<std::system_error>(std::system_error(full, "g.npy").what(),
                                           [&] { throw std::system_error(full, "g.npy"); });
-  // Of several, one.
+  // If several workers throw, one exception leaves.
   EXPECT_THROW(static_cast<void>(
                    in_parallel(7, Topology(), [](Index) { throw ShapeMismatch("everybody's"); })),
                ShapeMismatch);
@@ -133,7 +133,7 @@ TEST(Workers, LetWhatOneThrowsOutAsItIs) {
 
 // ----------------------------------------------------------------------------- kernels
 
-// Matrices in buffers; fails at the k-th read of the store where asked to.
+// Operands in buffers. On request, the k-th read of the store fails.
 class HeldOperands {
  public:
   HeldOperands(const TestedKernel& kernel, const TestProblem& problem,
@@ -184,11 +184,12 @@ struct Case {
   Shape shape;
   Index spare;  // words above the least M, in percent of it
 };
-// Many row blocks, few, one; fewer than workers; widths below a panel and above two.
+// Many row blocks, few, and one, also fewer than workers. Widths are below one panel and above two.
 constexpr Case kCases[] = {
     {{150, 37, 11}, 40}, {{61, 53, 35}, 0}, {{5, 9, 3}, 0}, {{40, 23, 17}, 900}, {{1, 1, 1}, 10}};
 
-// A kernel, as it plans for fewest words; or with its keys, too, in groups.
+// The parameter is a kernel, planned for the fewest words. With " in groups", its keys are in
+// groups.
 constexpr std::string_view kInGroups = " in groups";
 
 class Teams : public testing::TestWithParam<std::string> {
@@ -200,7 +201,8 @@ class Teams : public testing::TestWithParam<std::string> {
     const Index least = kernel.least_M(tested.shape);
     return in_groups(kernel, kernel.plan(tested.shape, least + least * tested.spare / 100));
   }
-  // Where groups of rows are the units, or of keys are asked for: in five of them.
+  // Returns the plan in five groups, if its units are groups of rows or groups of keys are
+  // requested.
   static Plan in_groups(const TestedKernel& kernel, const Plan& plan) {
     return plan.blocks.contains("groups") || GetParam().ends_with(kInGroups)
                ? kernel.in_groups(plan, 5)
@@ -212,8 +214,8 @@ class Teams : public testing::TestWithParam<std::string> {
   }
 };
 
-// For any number of workers: the bits of one worker's results; the counts of the formulas, phase
-// by phase; no machine over M.
+// For any number of workers, the results have the bits of one worker, the counts equal the formulas
+// in each phase, and no machine exceeds M.
 TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
   bool fewer_blocks_than_workers = false;
   bool more_blocks_than_workers = false;
@@ -261,7 +263,8 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
   EXPECT_TRUE(more_blocks_than_workers);
 }
 
-// Where sums weigh two words, as they do in the formulas of all parts; of the same bits.
+// Sums that weigh two words weigh two in the formulas of all shares. The results have the same
+// bits.
 TEST_P(Teams, CountWiderSumsAsTheFormulasSay) {
   TestedKernel kernel = kernel_;
   kernel.sum_words = 2;
@@ -285,8 +288,8 @@ TEST_P(Teams, CountWiderSumsAsTheFormulasSay) {
   }
 }
 
-// One query has one row block: with keys in groups each worker has a share of the keys, as large as
-// others have but for a group.
+// One query has one row block. With keys in groups, each worker has a share of the keys. Shares
+// differ by at most one group.
 TEST(Workers, ShareTheKeysOfOneQuery) {
   const TestedKernel kernel = tested_kernel("attention/rows");
   const Plan plan = kernel.plan({1, 65536, 128}, 98304, Objective::time);
@@ -304,8 +307,8 @@ TEST(Workers, ShareTheKeysOfOneQuery) {
   }
 }
 
-// Under masks, too, with row blocks dealt by their live pairs; and where some queries, or all, meet
-// no key; and where rows are clustered.
+// The same under masks, with row blocks dealt by their live pairs. In some cases, some or all
+// queries meet no key, or rows are clustered.
 TEST_P(Teams, ComputeTheSameBitsUnderMasks) {
   const Shape shape{61, 23, 9};
   const auto [n, m, d] = shape;
@@ -346,7 +349,7 @@ TEST_P(Teams, ComputeTheSameBitsUnderMasks) {
   }
 }
 
-// Whatever is wanted of a layer, with products together and apart.
+// Any choice of a layer's results, with products together and separate.
 TEST(Workers, ShareWhatIsWantedOfALayer) {
   const Shape shape{61, 23, 35};  // three panels
   for (const Wanted& wanted : {Wanted{"dX"}, Wanted{"dA2"}, Wanted{"dA3"}, Wanted{"dY", "dA1"},
@@ -375,7 +378,7 @@ TEST(Workers, ShareWhatIsWantedOfALayer) {
   }
 }
 
-// What stages of a run leave as results, over the runs that go on from one another.
+// Keeps the results of a run's stages for the runs that resume it.
 class LastingWorkspace final : public Workspace {
  public:
   SlowMatrix matrix(std::string name, Index rows, Index cols, std::optional<Window>) override {
@@ -389,7 +392,8 @@ class LastingWorkspace final : public Workspace {
   Buffers words_;
 };
 
-// A run that is ended some reads after the first checkpoint that it leaves, and so on.
+// Ends a run some reads after its first checkpoint, resumes it, and repeats this until it is
+// complete.
 void expect_to_go_on(const TestedKernel& kernel, const Plan& plan) {
   SCOPED_TRACE(to_string(plan));
   const TestProblem problem = make_problem(kernel, plan.problem.shape, 3);
@@ -398,7 +402,7 @@ void expect_to_go_on(const TestedKernel& kernel, const Plan& plan) {
   HeldOperands store(kernel, problem, &reads_left);
   LastingWorkspace lasting;
   const bool sums = kernel.split()->reduce != nullptr && !kernel.split()->begins_anew("g", plan, 0);
-  Buffers sum = store.returned();  // of the last checkpoint
+  Buffers sum = store.returned();  // at the last checkpoint
   Steps next;
   std::optional<RunCounts> counted;
   while (!counted) {
@@ -437,9 +441,9 @@ void expect_to_go_on(const TestedKernel& kernel, const Plan& plan) {
   EXPECT_EQ(without_elementwise(counted->phases), without_elementwise(whole.phases));
 }
 
-// Ended within any unit a run goes on, from the last checkpoint and from what is on disk; what a
-// step writes anew may hold anything. It ends with the bits and the counts of one that was not
-// ended.
+// A run that is ended in any unit resumes from the last checkpoint and from the words on disk.
+// Results that a step writes from the start may hold anything. The run ends with the bits and the
+// counts of an undisturbed run.
 TEST_P(Teams, GoOnAfterEachUnit) {
   const Shape shape{40, 23, 17};
   const Mask with_dead_rows = Mask::window(40, 23, 4, 3) & Mask::prefix(40, 23, 9);
@@ -459,8 +463,8 @@ TEST_P(Teams, GoOnAfterEachUnit) {
   }
 }
 
-// dQ, dV and dA2 of one group come in one step: whoever is ended in it begins them anew, and where
-// its sums began does not matter. Of several groups, after the first dQ is there in part.
+// dQ, dV and dA2 of one group are written in one step. A run that is ended in this step starts them
+// again. With several groups, a part of dQ is there after the first group.
 TEST(Workers, BeginAnewWhatOneStepWrites) {
   const TestedKernel kernel = tested_kernel("layer/score-rows");
   const Split& split = *kernel.split();
@@ -489,8 +493,8 @@ TEST(Workers, BeginAnewWhatOneStepWrites) {
   EXPECT_FALSE(anew("dQ", before + 1));
 }
 
-// Of causal queries the later ones meet more keys: two workers have about half of the pairs each,
-// and not half of the row blocks.
+// Under a causal mask, later queries meet more keys. Two workers have about half of the pairs each,
+// not half of the row blocks.
 TEST(Workers, DealRowBlocksByTheirPairs) {
   TestedKernel kernel = tested_kernel("attention/rows");
   kernel.mask = Mask::causal(4096, 4096);
@@ -517,7 +521,8 @@ TEST_P(Teams, ComputeTheSameBitsEachTime) {
   }
 }
 
-// One worker moves what the plan says; of several, those without a part move nothing.
+// The cost of one worker equals the plan. Among several workers, a worker without a share moves no
+// words.
 TEST_P(Teams, CostsAddUp) {
   for (const Case& tested : kCases) {
     const Plan plan = plan_of(tested);
@@ -547,7 +552,7 @@ TEST_P(Teams, CostsAddUp) {
   }
 }
 
-// What breaks on one worker's machine comes out, and ends nobody else's.
+// A failure on one worker's machine leaves run_on_team, and no other worker crashes.
 TEST_P(Teams, LetAFailingStoreOut) {
   const Plan plan = plan_of(kCases[0]);
   const TestProblem problem = make_problem(kernel_, plan.problem.shape, 5);
@@ -566,7 +571,8 @@ TEST_P(Teams, LetAFailingStoreOut) {
   }
 }
 
-// Each worker is slow in another phase. The slowest of each phase would add up to twice the time.
+// Each worker is slow in a different phase. The sum of the slowest of each phase would be twice the
+// time.
 TEST(Workers, SecondsOfPhasesAddUpToAtMostTheTotal) {
   class SlowIn final : public Listener {
    public:
@@ -604,7 +610,8 @@ TEST(Workers, SecondsOfPhasesAddUpToAtMostTheTotal) {
   EXPECT_LE(seconds[0] + seconds[1] + seconds[2], total);
 }
 
-// Heads go out whole: each is what it is alone, whoever has it; some have none.
+// Each head goes to one worker. It has the results of a run alone, whichever worker has it, and
+// some workers have no head.
 TEST_P(Teams, TakeHeadsWhole) {
   const Plan plan = plan_of(kCases[1]);
   constexpr Index kHeads = 5;

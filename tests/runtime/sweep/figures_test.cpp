@@ -1,5 +1,5 @@
-// Pictures of a sweep have every point that fits, once, over the size that varies, and the bound
-// that the library proves. Without anything to draw, a message says what is missing.
+// Tests pictures of a sweep. They have every point that fits, once, over the size that varies, and
+// the bound that the library proves. If there is no point to draw, a message gives the reason.
 
 #include <sstream>
 
@@ -35,7 +35,7 @@ Swept swept(const std::string& subject, Index d, Index M, Index words, bool fits
   return swept(subject, Shape{100, 50, d}, M, words, fits);
 }
 
-// The only one over that size, of points that are so.
+// Returns the only slice over that size, for points with these arguments.
 Slice slice_of(const Sweep& sweep, const std::map<std::string, std::string>& where = {},
                std::string_view over = "M") {
   std::vector<Slice> found = slices(points_of(sweep, where), over, kernel_family());
@@ -46,7 +46,7 @@ Slice slice_of(const Sweep& sweep, const std::map<std::string, std::string>& whe
 Sweep example() {
   Sweep sweep{.how = "run", .suite = {}, .points = {}};
   for (const Index d : {8, 40}) {
-    for (const Index M : {4096, 1024, 2048}) {  // in no order
+    for (const Index M : {4096, 1024, 2048}) {  // out of order
       sweep.points.push_back(swept("backward/small", d, M, 100000 * d / M));
       sweep.points.push_back(swept("backward/flash", d, M, 300000 * d / M, M > 1024));
     }
@@ -87,7 +87,7 @@ TEST(Figures, ASliceDiffersInNothingButSubjectAndItsAxis) {
   EXPECT_EQ(differ[1].name, "M");
 }
 
-// Where there are as many keys as queries everywhere, they grow with n; else they are fixed.
+// If m = n at all points, the keys grow with n. Otherwise m is fixed.
 TEST(Figures, KeysGrowWithQueries) {
   Sweep sweep{.how = "run", .suite = {}, .points = {}};
   for (const Index n : {64, 128, 256}) {
@@ -134,7 +134,7 @@ TEST(Figures, Figure1HasEveryPointThatFitsAndTheBound) {
   EXPECT_NE(picture.commands.find("from 1600, graph 0"), std::string::npos) << "M = d^2";
 }
 
-// The same over n and over d, with the bound of each shape, and a line where d^2 = M.
+// The same picture over n and over d, with the bound of each shape, and a line where d^2 = M.
 TEST(Figures, Figure1OverQueriesAndOverD) {
   Sweep sweep{.how = "run", .suite = {}, .points = {}};
   for (const Index size : {16, 32, 64}) {
@@ -163,7 +163,7 @@ TEST(Figures, Figure1OverQueriesAndOverD) {
   }
 }
 
-// The planner's choice matters most: it has the line without dashes, and comes first.
+// The planner's choice matters most, so it comes first and has the line without dashes.
 TEST(Figures, Figure1BeginsWithAuto) {
   Sweep sweep{.how = "run", .suite = {}, .points = {}};
   for (const Index M : {1024, 2048}) {
@@ -175,7 +175,7 @@ TEST(Figures, Figure1BeginsWithAuto) {
   EXPECT_LT(picture.commands.find("'auto'"), picture.commands.find("'small'"));
 }
 
-// Above the plot are the multiples of d^2 that lie within it.
+// The axis above the plot has the multiples of d^2 within its range.
 TEST(Figures, MIsAlsoInUnitsOfDSquared) {
   const Sweep sweep = example();
   const Picture picture = figure1_picture(slice_of(sweep, {{"d", "40"}}));
@@ -187,7 +187,7 @@ TEST(Figures, MIsAlsoInUnitsOfDSquared) {
       std::string::npos);
 }
 
-// Powers of two have texts, and what was measured between them has none.
+// Powers of two have labels. Measured sizes between them have none.
 TEST(Figures, TicsArePowersOfTwo) {
   Sweep sweep{.how = "run", .suite = {}, .points = {}};
   for (const Index M : {2896, 4096, 5793, 8192, 11585}) {
@@ -201,7 +201,8 @@ TEST(Figures, TicsArePowersOfTwo) {
   }
 }
 
-// The bound is of one machine and one head: words of others would lie below it, or far above.
+// The bound holds for one machine and one head. The words of several would lie below it, or far
+// above.
 TEST(Figures, Figure1IsOfOneThreadAndOneHead) {
   for (const char* several : {"threads", "heads"}) {
     Sweep sweep = example();
@@ -212,8 +213,8 @@ TEST(Figures, Figure1IsOfOneThreadAndOneHead) {
   }
 }
 
-// What reads A2 and A3 as one is no curve over the bound of those that do not; alone it has its
-// own.
+// A kernel that reads A2 = A3 once is not drawn over the bound for two matrices. Alone, it has its
+// own bound.
 TEST(Figures, Figure1KeepsKernelsOfOneSourceApart) {
   Sweep sweep{.how = "run", .suite = {}, .points = {}};
   for (const Index M : {1024, 2048}) {
@@ -267,7 +268,7 @@ TEST(Figures, RooflineIsOfWhatWasTimed) {
   EXPECT_NE(picture.commands.find("106 GF/s"), std::string::npos) << "the median";
 }
 
-// A report of what several threads were timed with does without, and has its other figures.
+// A report of points that were timed with several threads has no roofline, but its other figures.
 TEST(Figures, RooflineIsOfOneThread) {
   Sweep sweep = example();
   for (Swept& point : sweep.points) {
@@ -292,7 +293,8 @@ TEST(Figures, SayWhatIsMissing) {
   EXPECT_TRUE(figures_of(sweep, 9).empty());
 }
 
-// Of a grid, figures are over the size of which there are the most; and a suite may have both.
+// For a grid, the figures are over the size with the most values. A suite may have figures over two
+// sizes.
 TEST(Figures, AReportHasFiguresOverWhatVariesMost) {
   Sweep sweep{.how = "run", .suite = {}, .points = {}};
   for (const char* subject : {"backward/small", "backward/flash"}) {
@@ -318,7 +320,7 @@ TEST(Figures, AllThatASweepHasThePointsFor) {
   EXPECT_EQ(figures_of(sweep, 1).size(), 2U + 1U);
 }
 
-// A size that only one kernel has is an axis of its points alone.
+// A size that only one kernel has is an axis for the points of that kernel alone.
 TEST(Figures, AKernelMayLackASizeOfAnother) {
   Sweep sweep{.how = "run", .suite = {}, .points = {}};
   for (const Index M : {1024, 2048}) {
@@ -334,7 +336,7 @@ TEST(Figures, AKernelMayLackASizeOfAnother) {
   }
 }
 
-// Neither marks nor tics go on for ever, however far a size is from d^2 and from its neighbour.
+// Marks and tics stay finite, however far a size is from d^2 and from its neighbour.
 TEST(Figures, EndAtAnySize) {
   constexpr Index kHuge = INT64_MAX / 2, kWords = Index{1} << 58;
   Sweep sweep{.how = "run", .suite = {}, .points = {}};

@@ -1,4 +1,4 @@
-// The page of a sweep has the content of the sweep, whatever texts are in it.
+// Tests that the page of a sweep has the content of the sweep, whatever its texts are.
 
 #include "runtime/sweep/html_report.hpp"
 
@@ -67,7 +67,7 @@ TEST(HtmlReport, SaysEveryCountOfTheSweep) {
   const std::string one = to_html(sweep_of({swept(200)}), {});
   EXPECT_EQ(times(one, "Here is 1 point of a suite"), 1U);
   EXPECT_EQ(times(one, "Formula and count agree: at 1 point, every phase"), 1U);
-  // M alone varies.
+  // Only M varies.
   EXPECT_EQ(times(html, "<th scope=\"col\">M, words</th>"), 1U);
   EXPECT_EQ(times(html, "<th scope=\"col\">n</th>"), 0U);
   EXPECT_EQ(times(html, "Everywhere n = 20, m = 20, d = 6, threads = 1"), 1U);
@@ -103,7 +103,7 @@ TEST(HtmlReport, IsLoudWhereFormulaAndCountDiffer) {
   EXPECT_EQ(times(html, "by the formula " + grouped(phase.formula->io.writes) + " (-1,000)"), 1U);
   EXPECT_EQ(times(html, "words of peak, by the formula"), 1U);
   EXPECT_EQ(times(html, "<td class=\"differs\">"), 3U) << "the peak is in both tables";
-  // Counted by formulas alone nothing agrees, and nothing is claimed to.
+  // If all points come from formulas alone, the page claims no agreement.
   sweep.how = "count";
   EXPECT_EQ(times(to_html(sweep, {}), kDiffer), 1U);
   sweep.points.pop_back();
@@ -135,7 +135,7 @@ TEST(HtmlReport, TextsAreHarmless) {
       15U);
 }
 
-// Each text is escaped once: a browser shows it as it is.
+// Each text is escaped once, so a browser shows it unchanged.
 TEST(HtmlReport, TextsAreEscapedOnce) {
   Arguments arguments;
   arguments.set("M", Index{8});
@@ -148,7 +148,7 @@ TEST(HtmlReport, TextsAreEscapedOnce) {
 }
 
 TEST(HtmlReport, PicturesAreInsideThePage) {
-  // RFC 4648's own examples.
+  // The examples of RFC 4648.
   for (const auto& [bytes, text] : {std::pair{"", ""},
                                     {"f", "Zg=="},
                                     {"fo", "Zm8="},
@@ -163,13 +163,13 @@ TEST(HtmlReport, PicturesAreInsideThePage) {
   EXPECT_EQ(times(html, "src=\"data:image/svg+xml;base64,"), 2U);
   EXPECT_EQ(times(html, "<figcaption>two &amp; more</figcaption>"), 1U);
   EXPECT_EQ(times(html, "alt=\"two &amp; more: "), 1U);
-  // Powers are raised where there can be tags.
+  // Powers become superscripts where tags are possible.
   EXPECT_EQ(times(html, "<figcaption>one: M = d<sup>2</sup></figcaption>"), 1U);
   EXPECT_EQ(times(html, "alt=\"one: M = d^2: "), 1U);
   EXPECT_EQ(times(html, "http"), 1U) << "http-equiv, and no address";
 }
 
-// The machine comes along in words, and nothing else of the document is new.
+// The machine is described in words, and the rest of the document stays the same.
 TEST(HtmlReport, TheMachineOfASweepThatWasParsed) {
   Topology topology{.source = "a test", .model = "Some <Processor>", .cores = {{0}, {1}}};
   topology.caches[0] = {{.bytes = 49152, .line = 64, .ways = 12, .cores = {0}},

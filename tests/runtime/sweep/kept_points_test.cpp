@@ -1,5 +1,5 @@
-// Parts of a sweep, put together: in the order of the suite, whoever has which point; a time with
-// the machine that took it.
+// Tests the merging of a sweep's parts: the order of the suite, whichever part has which point, and
+// each time with the machine that took it.
 
 #include "runtime/sweep/kept_points.hpp"
 
@@ -102,7 +102,7 @@ TEST(KeptPoints, ComeBackFromTheirLines) {
       thrown<InputError>([&] { parse_kept(lines, "points"); }).starts_with("points, line 3"));
 }
 
-// Counts are of any machine; times are not.
+// Counts may come from any machine. Times may not.
 TEST(KeptPoints, AreContinuedWhereTheyBelong) {
   EXPECT_EQ(differing(part({1, 2}, "A", {}).kept.head, part({1, 2}, "B", {}).kept.head), "");
   EXPECT_EQ(differing(part({1, 2}, "A", 1).kept.head, part({1, 2}, "B", 1).kept.head), "machine");
@@ -110,7 +110,7 @@ TEST(KeptPoints, AreContinuedWhereTheyBelong) {
   EXPECT_EQ(differing(part({1, 2}, "A", {}).kept.head, part({1, 2}, "A", 1).kept.head), "suite");
 }
 
-// The whole: what one sweep on that machine has; from parts in any order, of any number.
+// Merged parts equal one sweep on that machine, for parts in any order and of any number.
 TEST(KeptPoints, OfOneMachineMakeTheWhole) {
   for (const std::optional<double> seconds : {std::optional<double>(), std::optional(0.5)}) {
     const SweptPart whole = part({1, 1}, "A", seconds);
@@ -170,7 +170,7 @@ TEST(KeptPoints, ATimeKeepsItsMachine) {
                 .title.find(fmt::format(": 1 is A ({0}), 2 is B ({0})", simd)),
             std::string::npos);
 
-  // Merged once more with a third part, whoever began.
+  // A merged sweep can be merged again with a third part, in any order.
   std::vector<SweptPart> three = {part({1, 3}, "A", 0.5), part({2, 3}, "B", 0.25),
                                   part({3, 3}, "C", 0.125)};
   const MergedSweep at_once = merge(three);
@@ -188,7 +188,7 @@ TEST(KeptPoints, CountsOfSeveralMachinesAreOfNone) {
   EXPECT_FALSE(parse_csv(to_csv(merged.sweep)).front().contains("processor"));
 }
 
-// A machine without a point has made nothing.
+// A machine without points does not appear.
 TEST(KeptPoints, OfAnEmptyPartSayNothing) {
   const MergedSweep merged =
       merge({part({7, 9}, "B", 1), part({1, 1}, "A", 1), part({6, 9}, "C", 1)});

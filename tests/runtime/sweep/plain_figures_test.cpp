@@ -1,5 +1,5 @@
-// Pictures of kernels of which nothing is known but their counts have every point, over any size,
-// and neither bounds nor d^2.
+// Tests pictures of kernels that have only counts. They have every point, over any size, and
+// neither bounds nor d^2.
 
 #include <string>
 
@@ -66,7 +66,7 @@ TEST(PlainFigures, AreOverAnySize) {
   EXPECT_EQ(picture.data[0].second, "4 400 0\n8 800 0\n");
   EXPECT_EQ(plain_family().axes(points_of(sweep)), (std::vector<std::string>{"M", "rows"}));
 
-  // A size that equals another everywhere goes with it.
+  // A size that always equals another one shares its axis.
   Sweep square{.how = "run", .suite = "{}", .points = {}};
   for (const Index n : {4, 8, 16}) {
     square.points.push_back(plain_swept("copy/rows", n, n, 10, n * n));
@@ -92,7 +92,7 @@ TEST(PlainFigures, LeaveOutWhatDoesNotFit) {
       << "one size is no curve";
 }
 
-// Of each slice its words, and its kernels by phase.
+// Each slice has a picture of its words, and one for each kernel by phase.
 TEST(PlainFigures, OfAReportAreAllThatThePointsAllow) {
   const Sweep sweep = plain_grid();
   EXPECT_EQ(plain_figures(sweep, 0).size(), 2U);

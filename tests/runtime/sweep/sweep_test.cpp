@@ -1,5 +1,5 @@
-// A sweep's figures of a point are those of the kernel's own report. They come back from its line
-// and its document unchanged, to the last bit of a double.
+// Tests that a sweep's figures of a point equal the kernel's own report. They come back unchanged
+// from their line and from the document, to the last bit of a double.
 
 #include "runtime/sweep/sweep.hpp"
 
@@ -62,7 +62,7 @@ TEST(Sweep, HasTheWordsOfTheKernelAndItsFormula) {
       const auto ran = std::ranges::find_if(swept.phases, [&](const SweptPhase& other) {
         return other.counts.path == phase.counts.path;
       });
-      // No formula says how many these are.
+      // Formulas do not count these operations.
       phase.counts.operations.elementwise = ran->counts.operations.elementwise;
     }
     counted.total.counts.operations.elementwise = swept.total.counts.operations.elementwise;
@@ -70,7 +70,7 @@ TEST(Sweep, HasTheWordsOfTheKernelAndItsFormula) {
   }
 }
 
-// From nothing a kernel that takes O and L moves, in addition, what makes them moves.
+// From scratch, a kernel that takes O and L also moves the words of its forward pass.
 TEST(Sweep, FromNothingHasTheForwardPassToo) {
   const Swept given = sweep_point(point_of("backward/rows", 37, 23, 7, 600), How::run, false);
   const Swept nothing =
@@ -101,7 +101,7 @@ TEST(Sweep, IsTimedWhereAskedFor) {
   EXPECT_EQ(parse_line(to_line(swept), "line"), swept) << "a double lost bits";
 }
 
-// How fast words are read is measured in 256 MiB, which no run of the point asks for.
+// The reading speed is measured in 256 MiB, more than any run of this point needs.
 TEST(Sweep, IsNotTimedInTooLittleMemory) {
   const TemporaryDirectory root;
   root.write("proc/meminfo", "MemAvailable: 102400 kB\n");
@@ -128,7 +128,7 @@ TEST(Sweep, ComesBackFromItsDocument) {
   EXPECT_EQ(back.suite, sweep.suite);
   EXPECT_EQ(back.points, sweep.points);
 
-  // Cut anywhere, it is refused by name.
+  // A document that is cut off anywhere is refused with its name.
   for (std::size_t size = 0; size + 3 < text.size(); size += 7) {
     try {
       parse_sweep(std::string_view(text).substr(0, size), "file");
@@ -141,7 +141,7 @@ TEST(Sweep, ComesBackFromItsDocument) {
   EXPECT_THROW(parse_sweep(R"({"redblue": "sweep", "schema": 99})", "file"), InputError);
 }
 
-// Each row of the table has a cell for each name, and rows of phases add up to the total's.
+// Each row of the table has a cell for each column, and the rows of phases add up to the total's.
 TEST(Sweep, TableAddsUp) {
   Sweep sweep{.how = "run", .suite = {}, .points = {}};
   sweep.points.push_back(sweep_point(point_of("backward/small", 37, 23, 7, 600), How::run, false));

@@ -1,5 +1,5 @@
-// The environment is a value: what another thread does to that of the process changes nothing in a
-// call that has begun.
+// Tests that the environment is a value. If another thread changes the environment of the process,
+// a call that has started does not notice.
 
 #include "runtime/system/environment.hpp"
 
@@ -14,7 +14,7 @@
 namespace redblue {
 namespace {
 
-// Sets a variable of the process, and later restores what was there.
+// Sets a variable of the process, and restores its earlier value on destruction.
 class Changed {
  public:
   Changed(const char* name, const std::string& value) : name_(name) {
@@ -44,7 +44,8 @@ TEST(Environment, IsThatOfTheTimeWhenItWasCopied) {
   EXPECT_EQ(variable(""), nullptr);
 }
 
-// What a call starts has the environment of the call, and its files lie where that says.
+// A program that a call starts gets the environment of the call, and temporary files are where it
+// says.
 TEST(Environment, IsWhatAProgramIsGivenAndFilesFollow) {
   const TemporaryDirectory ours, others;
   const Changed our_value("REDBLUE_TEST", "ours");

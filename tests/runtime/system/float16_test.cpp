@@ -1,5 +1,5 @@
-// Numbers of two bytes become float32 exactly: every pattern, against the definition of its format
-// by ldexp, and against NumPy's own conversion, bit for bit.
+// Tests the exact conversion of two-byte numbers to float32. Every pattern is compared with the
+// definition of its format by ldexp, and with NumPy's own conversion, bit for bit.
 
 #include "runtime/system/float16.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr unsigned kPatterns = 1U << 16U;
 
-// What a pattern of so many bits of exponent and fraction stands for, by IEEE 754.
+// Returns the value of a pattern with this many bits of exponent and fraction, by IEEE 754.
 double value_of(unsigned pattern, int exponent_bits, int fraction_bits) {
   const unsigned fraction = pattern & ((1U << fraction_bits) - 1);
   const unsigned exponent = pattern >> fraction_bits & ((1U << exponent_bits) - 1);
@@ -36,7 +36,7 @@ double value_of(unsigned pattern, int exponent_bits, int fraction_bits) {
   return sign * std::ldexp(static_cast<double>(whole), power);
 }
 
-// Every pattern has its value, and its sign where it is no number.
+// Checks that every pattern has its value, and the right sign if it is a NaN.
 template <class Convert>
 void expect_values(const Convert& convert, int exponent_bits, int fraction_bits) {
   for (unsigned pattern = 0; pattern < kPatterns; ++pattern) {
@@ -80,7 +80,7 @@ class ConversionsNumPy : public ::testing::Test {
     std::memcpy(found.data(), bytes.data(), found.size() * 4);
     return found;
   }
-  // The bits of all words of an .npy.
+  // Returns the bits of all words of an .npy file.
   [[nodiscard]] std::vector<std::uint32_t> read(const std::string& file) const {
     const NpyReader reader(directory_ / file);
     std::vector<float> out(static_cast<std::size_t>(reader.rows() * reader.cols()));
@@ -93,7 +93,7 @@ class ConversionsNumPy : public ::testing::Test {
   TemporaryDirectory directory_;
 };
 
-// All 65536 patterns of float16 have the bits that astype(float32) gives them, NaNs too.
+// All 65536 patterns of float16 have the bits of astype(float32), including NaNs.
 TEST_F(ConversionsNumPy, Float16) {
   const Outcome outcome = run(R"(
 import numpy as np
@@ -109,9 +109,9 @@ np.arange(65536, dtype='<u2').view('<f2').astype('<f4').tofile('words')
   }
 }
 
-// What numpy.save writes of float16 and float64 is read with the bits of astype(float32): all
-// finite float16 of either byte order; doubles of every exponent that rounds into float32, halfway
-// cases and those that become subnormal or 0 among them.
+// Files of float16 and float64 from numpy.save are read with the bits of astype(float32). The
+// numbers are all finite float16 in either byte order, and doubles of every exponent that rounds
+// into float32. Some are halfway cases, and some become subnormal or 0.
 TEST_F(ConversionsNumPy, Files) {
   const Outcome outcome = run(R"(
 import numpy as np
@@ -135,7 +135,7 @@ double.astype('<f4').tofile('double')
 )");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const std::vector<std::uint32_t> half = words("half");
-  EXPECT_EQ(half.size(), 2 * 31U * 1024U);  // all exponents but the last
+  EXPECT_EQ(half.size(), 2 * 31U * 1024U);  // all exponents except the last
   EXPECT_EQ(read("little.npy"), half);
   EXPECT_EQ(read("big.npy"), half);
   EXPECT_EQ(read("fortran.npy"), half);

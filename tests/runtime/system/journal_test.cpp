@@ -1,4 +1,4 @@
-// A journal returns the lines that were whole when its process ended, and only those.
+// Tests that a journal returns exactly the lines that were complete when its process ended.
 
 #include "runtime/system/journal.hpp"
 
@@ -31,7 +31,7 @@ TEST(Journal, GivesBackWhatWasAppended) {
   EXPECT_EQ(content_of(path), "one\ntwo\nthree\n");
 }
 
-// Whatever byte a kill cuts at: the lines before it stand, and new ones follow them.
+// A kill may cut the file at any byte. The lines before the cut remain, and new lines follow them.
 TEST(Journal, ForgetsALineThatWasCut) {
   const std::string text = "one\ntwo\nthree\n";
   for (std::size_t cut = 0; cut <= text.size(); ++cut) {
@@ -80,7 +80,7 @@ TEST(Journal, IsClearedAndRemoved) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-// What no journal is, is not read to its end, which it may not have.
+// A file that is not a journal may have no end, so it is not read.
 TEST(Journal, IsARegularFileOfItsSize) {
   EXPECT_THROW(Journal("/dev/zero"), std::runtime_error);
   const TemporaryDirectory directory;

@@ -1,5 +1,5 @@
-// A library that is loaded when it is needed: its functions work; where it, or a function, is
-// missing, that is said and nothing ends.
+// Tests a library that is loaded on demand. Its functions work. If the library or a function is
+// missing, the error says so and the process does not end.
 
 #include "runtime/system/loaded_library.hpp"
 

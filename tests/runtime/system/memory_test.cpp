@@ -1,4 +1,4 @@
-// The least of all bounds on memory counts, read from files made up for each case.
+// Tests the available memory: the least of all limits counts, read from files made for each case.
 
 #include "runtime/system/memory.hpp"
 
@@ -88,7 +88,7 @@ TEST_F(RoomInMemory, FirstVersionOfCgroups) {
   root_.write("sys/fs/cgroup/memory/job/memory.stat",
               "inactive_file 1\ntotal_inactive_file " + std::to_string(10 * kMiB) + "\n");
   EXPECT_EQ(available(), 310 * kMiB);
-  v1("/job", 9223372036854771712U, 100 * kMiB);  // how it says "no limit"
+  v1("/job", 9223372036854771712U, 100 * kMiB);  // the file's value for "no limit"
   EXPECT_EQ(available(), 1000 * kMiB);
 }
 
@@ -115,7 +115,7 @@ TEST(MemoryHere, ThisMachineAndAnEmptyRootGiveAFigure) {
   EXPECT_GT(memory_available(empty.path()), 0U);
 }
 
-// Two runs that fit alone, but not together, do not run together.
+// Two runs that fit alone, but not together, do not run at the same time.
 TEST(MemoryClaim, WaitsForThoseBeforeIt) {
   const Words most =
       static_cast<Index>(std::min<std::uint64_t>(memory_available(), INT64_MAX) / 10 * 6);
@@ -124,7 +124,7 @@ TEST(MemoryClaim, WaitsForThoseBeforeIt) {
   first.emplace(&memory, most, "first", "");
   auto second =
       std::async(std::launch::async, [&] { const MemoryClaim claim(&memory, most, "second", ""); });
-  const MemoryClaim little(&memory, 1, "little", "");  // beside the first there is room
+  const MemoryClaim little(&memory, 1, "little", "");  // fits next to the first
   EXPECT_EQ(second.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
   first.reset();
   second.get();
@@ -140,7 +140,7 @@ TEST(MemoryClaim, RefusesWhatIsNotThereAtAll) {
   const MemoryClaim none(&memory, 0, "who comes after", "");
 }
 
-// Who shares with nobody never waits, not even within a claim of its own.
+// Without a budget, a claim never waits, even inside another claim of the same thread.
 TEST(MemoryClaim, AloneIsNotHeldUp) {
   const Words most =
       static_cast<Index>(std::min<std::uint64_t>(memory_available(), INT64_MAX) / 10 * 6);

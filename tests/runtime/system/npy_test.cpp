@@ -1,5 +1,5 @@
-// .npy files: those of NumPy are read, to the bit; a broken one is refused with one line that names
-// the file and the fault; an output appears whole or not at all.
+// Tests .npy files. NumPy's files are read bit for bit. A broken file is refused with one line that
+// names the file and the fault. An output appears completely or not at all.
 
 #include "runtime/system/npy.hpp"
 
@@ -30,7 +30,8 @@ namespace {
 
 using std::filesystem::path;
 
-// A file by hand: the text is the header as it is, the version decides the length field.
+// Returns a file made by hand. The text is the header, unchanged, and the version decides the
+// length field.
 std::string npy(const std::string& header, const std::string& data, char major = 1) {
   std::string file = "\x93NUMPY";
   file += {major, '\0'};
@@ -70,7 +71,8 @@ std::vector<float> read_all(const NpyReader& reader) {
 
 class Npy : public ::testing::Test {
  protected:
-  // Opens and reads all; the message of the InputError without the file's name, or "".
+  // Opens a file and reads all of it. Returns the message of the InputError without the file's
+  // name, or "".
   std::string refusal(const std::string& content) {
     const path file = directory_.write("in.npy", content);
     try {
@@ -134,8 +136,8 @@ TEST_F(NpyReaderTest, EveryVersionTypeByteOrderAndLayout) {
   }
 }
 
-// Of two bytes: kRows in float16, and in bfloat16 by the name that ml_dtypes gives it and by its
-// own.
+// Two-byte numbers: kRows in float16 and in bfloat16. bfloat16 has two names, one of them from
+// ml_dtypes.
 TEST_F(NpyReaderTest, HalvesOfBothKinds) {
   const std::vector<std::uint16_t> half = {0x3800, 0xbc00, 0x4000, 0x4200, 0x4400, 0x4500};
   const std::vector<std::uint16_t> brain = {0x3f00, 0xbf80, 0x4000, 0x4040, 0x4080, 0x40a0};
@@ -162,7 +164,7 @@ TEST_F(NpyReaderTest, OneDimensionIsOneColumn) {
   }
 }
 
-// Larger than the reader's buffer in both layouts, so that ranges cross its borders.
+// The file is larger than the reader's buffer in both layouts, so that ranges cross its borders.
 TEST_F(NpyReaderTest, AnyRangeOfRows) {
   constexpr Index kN = 100'003;
   constexpr Index kD = 3;
@@ -194,7 +196,7 @@ TEST_F(NpyReaderTest, AnyRangeOfRows) {
   }
 }
 
-// Element (h, i, j) of 2 x 3 x 5 is 100 h + 10 i + j, in either order; a row is a head.
+// Element (h, i, j) of 2 x 3 x 5 is 100 h + 10 i + j, in either order. A row is a head.
 TEST_F(NpyReaderTest, OfThreeDimensionsARowIsAHead) {
   std::vector<double> in_C_order;
   std::vector<double> in_Fortran_order(2 * 3 * 5);
@@ -307,7 +309,7 @@ TEST_F(NpyReaderTest, OtherTypesRanksAndSizes) {
   expect_refusal(npy(dict("<f4", false, "(0,)"), ""), "shape (0) is empty");
   expect_refusal(npy(dict("<f4", false, "(3, 0)"), ""), "shape (3, 0) is empty");
   expect_refusal(npy(dict("<f4", false, "(3, 0, 2)"), ""), "shape (3, 0, 2) is empty");
-  // 2^63 words, in each pair of extents fewer; and bytes alone too many.
+  // 2^63 words, although any two extents have fewer. Then too many bytes.
   expect_refusal(npy(dict("<f4", false, "(2097152, 2097152, 2097152)"), data),
                  "shape (2097152, 2097152, 2097152) passes 63 bits of bytes");
   expect_refusal(npy(dict("<f8", false, "(2, 4294967296, 134217728)"), data), "passes 63 bits");
@@ -325,7 +327,7 @@ TEST_F(NpyReaderTest, TooFewOrTooManyBytes) {
                  "trailing bytes: 25 bytes of data; expected 24 for shape (3, 2)");
   expect_refusal(npy(dict("<f4", true, "(1, 3, 2)"), data.substr(1)),
                  "truncated: 23 bytes of data; expected 24 for shape (1, 3, 2)");
-  // A header that lies about its size costs no memory: nothing is allocated for it.
+  // A header with a false size costs no memory, because the reader allocates none for it.
   expect_refusal(npy(dict("<f4", false, "(1000000000000, 1000)"), data),
                  "truncated: 24 bytes of data; expected 4000000000000000");
 }
@@ -371,12 +373,12 @@ TEST_F(NpyReaderTest, NumbersThatAreNone) {
     expect_refusal(stored("<V2", bytes_of(h)), "-inf" + where);
     g[4] = -kMax;
     EXPECT_EQ(refusal(stored("<f8", bytes_of(g))), "");
-    g[4] = 1e-300;  // rounds to zero, as every number to its nearest
+    g[4] = 1e-300;  // rounds to 0, the nearest float32
     EXPECT_EQ(refusal(stored("<f8", bytes_of(g))), "");
   }
 }
 
-// The row in the message is the file's, not the range's.
+// The message has the row of the file, not of the range.
 TEST_F(NpyReaderTest, TheRowOfABadNumberIsThatOfTheFile) {
   std::vector<float> rows = kRows;
   rows[5] = std::nanf("");
@@ -399,7 +401,7 @@ TEST_F(NpyReaderTest, WhatCannotBeOpened) {
             "cannot open " + missing.string() + ": No such file or directory");
   const path pipe = directory_ / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_THROW(NpyReader{pipe}, InputError);  // at once, though nobody writes to it
+  EXPECT_THROW(NpyReader{pipe}, InputError);  // at once, although no process writes to it
   EXPECT_THROW(NpyReader{"/dev/null"}, InputError);
   try {
     const NpyReader reader(directory_.path());
@@ -410,13 +412,14 @@ TEST_F(NpyReaderTest, WhatCannotBeOpened) {
   }
 }
 
-// Any byte of the file replaced, any end of it cut, any few bytes garbled: the reader answers or
-// refuses. (Under asan and ubsan it also shows that nothing is touched that should not be.)
+// Any byte of the file is replaced, any end is cut, or a few bytes are garbled. The reader answers
+// or refuses. With asan and ubsan, the test also shows that no wrong memory is touched.
 class NpyFuzz : public NpyReaderTest, public ::testing::WithParamInterface<std::string> {
  protected:
-  // Whether it was taken.
+  // Returns whether the reader accepted the file.
   bool try_it(const std::string& content) {
-    // Rewritten in place: a file cut to nothing and closed is flushed to disk by some systems.
+    // Rewrites the file in place, because some systems flush a file to disk if it is cut to 0 bytes
+    // and closed.
     EXPECT_EQ(::pwrite(fd_.get(), content.data(), content.size(), 0),
               static_cast<ssize_t>(content.size()));
     EXPECT_EQ(::ftruncate(fd_.get(), static_cast<off_t>(content.size())), 0);
@@ -461,7 +464,7 @@ TEST_P(NpyFuzz, EveryTruncationAndAnyTail) {
 }
 
 TEST_P(NpyFuzz, GarbledBytes) {
-  std::mt19937 random(1);  // its sequence is the same everywhere
+  std::mt19937 random(1);  // the same sequence on every platform
   const std::string alphabet = "{}()[],:'\"<>=|fiLTF0123456789- \n\\descrshapeortn_\x93";
   for (int round = 0; round < 3000; ++round) {
     std::string bad = GetParam();
@@ -506,7 +509,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // ---- Writing
 
-// Byte for byte what numpy.save writes (NumPy 1.x and 2.x, format 1.0).
+// Equals the output of numpy.save byte for byte (NumPy 1.x and 2.x, format 1.0).
 TEST_F(NpyWriterTest, TheBytesOfNumPy) {
   const path two = directory_ / "two.npy";
   const path one = directory_ / "one.npy";
@@ -566,7 +569,7 @@ TEST_F(NpyWriterTest, WithoutCommitNothingRemains) {
     unfinished.append(std::span(kRows).first(2));
     NpyWriter finished(file, {3, 2});  // two writers of one file do not meet
     finished.append(kRows);
-    EXPECT_LE(files(), 3U);  // what is not complete may have no name
+    EXPECT_LE(files(), 3U);  // an incomplete file may have no name
     EXPECT_EQ(content_of(file), "what was there before");
   }
   EXPECT_EQ(files(), 1U);
@@ -653,7 +656,7 @@ TEST_F(NpyWriterTest, WhatCannotBeATargetFailsBeforeAnyWork) {
 }
 
 TEST_F(NpyWriterTest, WhereOneMayNotWrite) {
-  // Root may write everywhere: become nobody for a moment.
+  // Root may write everywhere, so the process drops to the user `nobody` for this part.
   const bool root = ::geteuid() == 0;
   ::chmod(directory_.path().c_str(), 0777);
   const path closed = directory_ / "closed";
@@ -672,8 +675,8 @@ TEST_F(NpyWriterTest, WhereOneMayNotWrite) {
   EXPECT_EQ(content_of(kept), "read only");
 }
 
-// A limit on the size of files is the nearest to a full disk that needs no root: a write is cut
-// short at the limit and the next one fails.
+// A limit on file sizes is similar to a full disk and needs no root: a write is cut short at the
+// limit, and the next one fails.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {

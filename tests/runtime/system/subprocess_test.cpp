@@ -1,5 +1,5 @@
-// Another program's output, exit code and ending signal are returned unchanged, and nothing is left
-// behind.
+// Tests that another program's output, exit code and ending signal come back unchanged, and that no
+// process or file stays behind.
 
 #include "runtime/system/subprocess.hpp"
 
@@ -48,7 +48,8 @@ TEST(Subprocess, VariablesReplaceThoseOfTheEnvironment) {
   EXPECT_EQ(ended.out, "other kept new\n");
 }
 
-// What a child prints is read here, so its language and letters do not depend on who started us.
+// redblue reads the output of a child, so the language and letters of it must not depend on the
+// parent's locale.
 TEST(Subprocess, ItsLocaleIsOurChoice) {
   const char* before = std::getenv("LC_ALL");
   const std::string kept = before == nullptr ? "" : before;
@@ -64,7 +65,8 @@ TEST(Subprocess, ItsLocaleIsOurChoice) {
   EXPECT_EQ(ended.out, "C.UTF-8\nUTF-8\n");
 }
 
-// dies_with() answers false to a process whose parent ended before it asked: no signal will come.
+// dies_with() returns false to a process with a parent that ended before the call: no signal will
+// come.
 TEST(Subprocess, AChildWhoseParentEndedBeforeIsTold) {
   int said[2];
   ASSERT_EQ(::pipe(said), 0);
@@ -88,7 +90,7 @@ TEST(Subprocess, AChildWhoseParentEndedBeforeIsTold) {
   EXPECT_EQ(answer, 'n');
 }
 
-// The signal of its end may go to another thread, which discards it.
+// The signal of a child's end may go to another thread, which discards it.
 TEST(Subprocess, ItsEndIsSeenFromAnyThread) {
   Ended ended;
   std::thread other([&] { ended = shell("sleep 0.1; exit 4"); });
@@ -102,7 +104,7 @@ TEST(Subprocess, ASignalThatEndsItIsTold) {
   EXPECT_EQ(ended.interrupted, 0);
 }
 
-// This process gets the signal, ends the program, and lives to clean up.
+// This process gets the signal, ends the program, and survives to clean up.
 TEST(Subprocess, AnInterruptIsPassedOnAndTold) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     const Ended ended =

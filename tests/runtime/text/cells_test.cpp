@@ -1,4 +1,4 @@
-// One list of cells, and the three forms that are made of it.
+// Tests one list of cells and the three formats made from it.
 
 #include "runtime/text/cells.hpp"
 

@@ -1,4 +1,4 @@
-// Counts come back from their JSON as they were, and have no keys of what is unknown.
+// Tests that counts come back unchanged from their JSON, and that unknown counts have no keys.
 
 #include "runtime/text/counts_json.hpp"
 

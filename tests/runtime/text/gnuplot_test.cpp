@@ -1,4 +1,4 @@
-// Pictures are whole files of their format, with all texts in them unchanged, whatever these are.
+// Tests that pictures are complete files of their format, with all texts unchanged.
 
 #include "runtime/text/gnuplot.hpp"
 
@@ -45,7 +45,7 @@ TEST_F(Gnuplot, SvgIsXmlWithAllWords) {
   EXPECT_EQ(svg, drawn(some_picture(), "again.svg"));
 }
 
-// As a shell's words with an apostrophe are quoted; nothing in them is taken for gnuplot's own.
+// Texts with apostrophes are quoted like a shell's words, and gnuplot interprets no part of them.
 TEST_F(Gnuplot, WordsWithQuotesStayWords) {
   Picture picture = some_picture();
   picture.caption = R"(redblue plot 'it'\''s' "two" `date` $(date) \)";
@@ -61,7 +61,7 @@ TEST_F(Gnuplot, PngHasItsSignature) {
   EXPECT_NE(png.find("IEND"), std::string::npos);
 }
 
-// Vector pictures for papers: one page, and as large as they say.
+// PDF pictures for papers have one page of the stated size.
 TEST_F(Gnuplot, PdfHasOnePage) {
   const std::string pdf = drawn(some_picture(), "some.pdf");
   EXPECT_TRUE(pdf.starts_with("%PDF-"));
@@ -77,7 +77,7 @@ TEST_F(Gnuplot, EpsSaysItsBox) {
   EXPECT_NE(eps.find("\n%%Pages: 1\n"), std::string::npos);
 }
 
-// A gnuplot that was built without a format says so, and what to do.
+// If gnuplot was built without a format, the message says so and names a remedy.
 TEST_F(Gnuplot, SaysWhichTerminalIsMissing) {
   const std::filesystem::path gnuplot = directory_.write(
       "gnuplot",
@@ -95,7 +95,7 @@ TEST_F(Gnuplot, SaysWhichTerminalIsMissing) {
   }
 }
 
-// "d^2" and "10^-3" are set as powers everywhere; the caption is a command, and stays as it is.
+// "d^2" and "10^-3" become powers everywhere. The caption is a command and stays unchanged.
 TEST_F(Gnuplot, PowersAreRaised) {
   Picture picture = some_picture();
   picture.title = "M = 4 d^2, x ^ y";
@@ -113,7 +113,7 @@ TEST_F(Gnuplot, PowersAreRaised) {
   EXPECT_NE(svg.find(">redblue plot a^2<"), std::string::npos);
 }
 
-// Without a title or a command the plot has their room.
+// Without a title or a caption, the plot takes their room.
 TEST_F(Gnuplot, NoEmptyStrips) {
   const Picture picture = some_picture();
   Picture bare = picture;
@@ -130,7 +130,7 @@ TEST_F(Gnuplot, NoEmptyStrips) {
             svg_texts(drawn(picture, "some.svg")).size());
 }
 
-// Nothing in a text is a command, or an escape.
+// No part of a text acts as a command or an escape.
 TEST_F(Gnuplot, WordsAreTakenAsTheyAre) {
   Picture picture = some_picture();
   picture.title = R"(it's "x" `touch never` \n {/Bold b} a_b @c $d <e> & ~f a^b ^ %g)";
@@ -156,7 +156,7 @@ TEST_F(Gnuplot, SaysWhatGnuplotSays) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_.path())) << "nothing is left";
 }
 
-// A warning is not why it failed. A script stands in for a gnuplot that warns.
+// A warning is not the reason of a failure. A script plays a gnuplot that warns.
 TEST_F(Gnuplot, AWarningIsNotItsError) {
   const std::filesystem::path warns = directory_.path() / "gnuplot";
   std::ofstream(warns) << "#!/bin/sh\n"
@@ -204,7 +204,7 @@ TEST(Picture, TicsAreAFew) {
   }
 }
 
-// The texts of ticks.
+// Returns the labels of tics.
 std::vector<std::string> texts_of(const std::string& tics) {
   std::vector<std::string> texts;
   std::istringstream parts(tics);
@@ -231,7 +231,7 @@ TEST(Picture, SizesAreAsOneGivesThem) {
       << "there is no power of two";
 }
 
-// However far apart least and most are, there are some texts and not too many.
+// For any range there are some labels, but not too many.
 TEST(Picture, LogTics) {
   using Texts = std::vector<std::string>;
   EXPECT_EQ(texts_of(gnuplot_log_tics('y', 8e5, 2e9)),

@@ -1,5 +1,5 @@
-// What a JSON value holds, what becomes of it on a line and in a file, and what it says of a
-// document that is not as expected.
+// Tests JSON values: their content, their form on a line and in a file, and the messages for an
+// unexpected document.
 
 #include "runtime/text/json.hpp"
 

@@ -1,4 +1,4 @@
-// JSON from outside, and its text: bad input is refused before it does any harm.
+// Tests JSON from outside and its text: bad input is refused before it causes harm.
 
 #include "runtime/text/parse_json.hpp"
 
@@ -65,7 +65,7 @@ TEST(ReadText, RefusesWhatIsTooLarge) {
   EXPECT_EQ(read_text(file, 5), "12345");
   EXPECT_PRED2(contains, thrown<InputError>([&] { static_cast<void>(read_text(file, 4)); }),
                "is too large: expected at most");
-  // A hole of a terabyte is not read to learn that.
+  // The size is checked without reading this terabyte, a hole.
   ASSERT_EQ(::truncate(file.c_str(), off_t{1} << 40), 0);
   EXPECT_PRED2(contains, thrown<InputError>([&] { static_cast<void>(read_text(file)); }),
                "is too large: expected at most 512 MiB");

@@ -1,5 +1,5 @@
-// Text from outside in the form that a person sees: nothing in it is a command to a terminal, and
-// its length is limited.
+// Tests text from outside, in the form that a person sees: no part of it is a command to a
+// terminal, and its length is limited.
 
 #include "runtime/text/printable.hpp"
 
@@ -26,7 +26,8 @@ TEST(Printable, LeavesLettersAsTheyAre) {
   EXPECT_TRUE(is_utf8(text));
 }
 
-// Not UTF-8: cut letters, letters in more bytes than they need, surrogates, beyond U+10FFFF.
+// Invalid UTF-8: cut letters, letters with more bytes than they need, surrogates, and values above
+// U+10FFFF.
 TEST(Printable, EscapesWhatIsNoLetter) {
   for (const std::string text :
        {"\xff", "\x80", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc0\x80", "\xe0\x80\x80",
@@ -53,7 +54,7 @@ TEST(Printable, ShortensBetweenLetters) {
   }
 }
 
-// Whatever a cell holds, a line of the table is a line.
+// A line of the table stays one line, whatever a cell holds.
 TEST(Table, ACellBreaksNoLine) {
   Table table;
   table.add({"phase", "words"});

@@ -1,5 +1,5 @@
-// The page of proofs, docs/theory/bounds.md: each letter has one meaning, each lemma one place, and
-// the paper's theorem is quoted with both of its terms.
+// Tests the page of proofs, docs/theory/bounds.md: each letter has one meaning, each lemma one
+// place, and the paper's theorem is quoted with both terms.
 
 #include <algorithm>
 #include <filesystem>
@@ -23,8 +23,8 @@ std::vector<std::string> split(const std::string& text, const std::regex& at) {
   return {std::sregex_token_iterator(text.begin(), text.end(), at, -1), {}};
 }
 
-// The letters of the first column of the table "Letters", and the rest of the page without code
-// spans, targets of links and commands.
+// The letters in the first column of the table "Letters", and the rest of the page without code
+// spans, link targets and commands.
 struct Page {
   std::vector<std::string> letters;
   std::string rest;
@@ -49,13 +49,13 @@ Page page_of_bounds() {
   return page;
 }
 
-// A letter without indices, as s of s_ij and W' of W'_kj.
+// Returns a letter without indices: s for s_ij, W' for W'_kj.
 std::string base_of(const std::string& symbol) {
   return symbol.substr(0, symbol.find('_'));
 }
 
-// Single letters, names of Greek letters, and counts as a1: all that a formula names. The articles
-// "a" and "A" cannot be told from letters; a numeral before a letter is a factor.
+// Returns the symbols that formulas use: single letters, names of Greek letters, and counts such as
+// a1. The articles "a" and "A" look like letters, too. A numeral before a letter is a factor.
 std::set<std::string> symbols_in(const std::string& text) {
   const std::regex symbol(
       "[a-zA-Z]'*|[a-z][A-Z0-9]|alpha|beta|gamma|delta|epsilon|eta|theta|kappa|[lL]ambda|mu|nu|pi|"
@@ -89,13 +89,13 @@ TEST(BoundsPage, EachLetterHasOneMeaning) {
     used.insert(base_of(word.substr(std::min(word.find_first_not_of("0123456789"), word.size()))));
   }
   for (const std::string& letter : page.letters) {
-    const bool level = letter == "M_k";  // stands for M_1, M_2, too
+    const bool level = letter == "M_k";  // stands for M_1, M_2 as well
     EXPECT_TRUE(used.contains(letter) || level) << letter << " is in the table and not used";
   }
 }
 
-// Each lemma with a number is stated once, on this page or on that of ranks, and what names a lemma
-// names one that is there.
+// Each numbered lemma is stated once, on this page or on the page of ranks. Every reference names a
+// stated lemma.
 TEST(BoundsPage, LemmasAreNumberedOnce) {
   std::map<int, int> stated;
   for (const char* page : {"docs/theory/bounds.md", "docs/theory/ranks.md"}) {

@@ -1,6 +1,6 @@
-// Lower bounds: at most the words of every kernel, of every schedule whose formula is known, and of
-// the least that a search finds; falling with M; their closed forms and constants once more, in
-// other arithmetic.
+// Tests lower bounds. They are at most the words of every kernel, of every schedule with a known
+// formula, and of the least that a search finds. They fall with M. Their closed forms and constants
+// are computed again in other arithmetic.
 
 #include "runtime/theory/bounds.hpp"
 
@@ -52,7 +52,8 @@ Index words(const Task& task, std::string_view name) {
   return named(lower_bounds(task), name).words;
 }
 
-// Every proven, cited or numerical bound that the schedule meets is at most what it moves.
+// Checks that every proven, cited or numerical bound that applies to the schedule is at most the
+// words it moves.
 void expect_below(const Task& task, const Schedule& schedule, Index moved,
                   const std::string& mover) {
   for (const Bound& bound : lower_bounds(task)) {
@@ -62,7 +63,7 @@ void expect_below(const Task& task, const Schedule& schedule, Index moved,
   }
 }
 
-// Sizes from 1 up, often small, with n and m far apart as often as not.
+// Draws sizes from 1 up, often small, with n and m often far apart.
 class Sizes {
  public:
   Index operator()(double most) {
@@ -76,7 +77,7 @@ class Sizes {
   std::mt19937 random_{20};
 };
 
-// What is known of kernels; of others nothing is taken for granted.
+// Returns the known properties of a kernel. For an unknown kernel, it makes no assumption.
 Schedule schedule_of(std::string_view kernel) {
   if (kernel.ends_with("-shared")) {
     Schedule schedule = schedule_of(kernel.substr(0, kernel.rfind('-')));
@@ -129,7 +130,7 @@ Pass pass_of(std::string_view kernel) {
                                                   : Pass::backward;
 }
 
-// Reports take of a kernel what these tests do.
+// Reports and these tests agree on the properties of each kernel.
 TEST(Bounds, OfAKernelsKindAreThoseItMeets) {
   for (const TestedKernel& kernel : tested_kernels()) {
     const Schedule schedule = schedule_of(kernel.name);
@@ -174,19 +175,19 @@ TEST(Bounds, AreBelowWhatEveryKernelMoves) {
   EXPECT_GT(held, kSanitized ? 4000 : 7000);
 }
 
-// Schedules that need not be kernels, by the formulas of what they move and hold: the best that is
-// known in their regimes, so that a constant that is too large shows.
+// Schedules that need not be kernels, with formulas for the words that they move and hold. They are
+// the best known ones of their regimes, so they reveal a constant that is too large.
 struct Formula {
   std::string name;
   Pass pass;
   Schedule schedule;
-  // Words for blocks of `b` rows, and the most words that they hold.
+  // The words moved with blocks of `b` rows, and the most words held.
   std::function<double(double n, double m, double d, double b)> moved, held;
 };
 
 std::vector<Formula> formulas() {
   const auto blocks = [](double extent, double b) { return std::ceil(extent / b); };
-  // C (n x m) = A (n x d) B in tiles of b x b that stay, a column of A and a word of B.
+  // C (n x m) = A (n x d) B in resident tiles of b x b, with a column of A and a word of B.
   const auto product = [=](double n, double m, double d, double b) {
     return n * d * blocks(m, b) + d * m * blocks(n, b) + n * m;
   };
@@ -202,7 +203,7 @@ std::vector<Formula> formulas() {
       {"product, rows of A stay", Pass::product, any,
        [=](double n, double m, double d, double b) { return n * d + d * m * blocks(n, b) + n * m; },
        [](double, double, double d, double b) { return b * d + b + 1; }},
-      // Rows of A1 and G, X and g stay; X A2_j made for each block of rows.
+      // Rows of A1 and G, X and g stay. X A2_j is computed for each block of rows.
       {"backward, two row blocks", Pass::backward, any,
        [=](double n, double m, double d, double b) {
          return 2 * m * d * blocks(n, b) + d * d * (blocks(n, b) + 2) + 3 * n * d + n;
@@ -223,7 +224,7 @@ std::vector<Formula> formulas() {
          return m * d * T + 4 * d * d * T - d * d + 4 * n * d + n;
        },
        [](double, double, double d, double b) { return 3 * b * d + 2 * b + 3 * d + 2; }},
-      // Scores written, p written, W a product: no block is wider than a tile.
+      // Scores and p are written, and W is a product, so no block is wider than a tile.
       {"backward, tiles", Pass::backward, two_step,
        [=](double n, double m, double d, double b) {
          const double e = product(n, m, d, b) + n * blocks(m, b);
@@ -286,12 +287,12 @@ TEST(Bounds, AreBelowWhatTheBestSchedulesMove) {
       }
     }
     EXPECT_GT(held[formula.name], 300) << formula.name;
-    // What comes near its bound would not stay above one that is much too large.
+    // A schedule near its bound would not stay above a bound that is much too large.
     EXPECT_LT(nearest, 1.25) << formula.name;
   }
 }
 
-// C = A B by search: bound <= least <= what matmul/blocked moves.
+// C = A B by search: bound <= least <= the words of matmul/blocked.
 TEST(Bounds, AreBelowTheLeastThatASearchFinds) {
   const auto least_of = [](const Shape& shape, Index M) {
     const Task task{.pass = Pass::product, .problem = Problem(shape), .memory = M};
@@ -301,11 +302,11 @@ TEST(Bounds, AreBelowTheLeastThatASearchFinds) {
     EXPECT_LE(least, (blocked.reads + blocked.writes).value()) << words_of(task);
     return least;
   };
-  // By hand: with no room to spare a word of C takes 2 d reads and a write.
+  // By hand: with no spare room, a word of C takes 2 d reads and one write.
   for (Index d = 1; d <= 4; ++d) {
     EXPECT_EQ(least_of({1, 1, d}, 3), 2 * d + 1);
   }
-  // As found by another search, which plays the pebble game with recomputation.
+  // Results of another search, which plays the pebble game with recomputation.
   const Index two_by_two[] = {17, 14, 13, 12};
   for (Index M = 3; M <= 6; ++M) {
     EXPECT_EQ(least_of({2, 2, 2}, M), two_by_two[M - 3]) << M;
@@ -349,7 +350,7 @@ TEST(Bounds, NeverRiseWithM) {
   }
 }
 
-// Who may read more as one, or do what others may not, has no larger bound.
+// An algorithm that may read more matrices as one, or that has more freedom, has no larger bound.
 TEST(Bounds, NeverRiseWithFreedom) {
   Sizes sizes;
   for (int i = 0; i < 300; ++i) {
@@ -391,7 +392,7 @@ TEST(Bounds, Compulsory) {
   EXPECT_EQ(compulsory(Pass::linear_gradient, shape), 15 + 21 + 21 + 9 + 15 + 9);
   EXPECT_EQ(compulsory(Pass::forward, {5, 5, 3}, Sharing::self), 15 + 9 + 9 + 15 + 5);
   EXPECT_EQ(compulsory(Pass::backward, {5, 5, 3}, Sharing::self), 15 + 9 + 9 + 15 + 9);
-  // Naive kernels move them and no more.
+  // Naive kernels move exactly these words.
   for (const char* name : {"forward/naive", "backward/naive"}) {
     const TestedKernel kernel = tested_kernel(name);
     const PhaseCost naive = total(kernel.plan(shape, kernel.least_M(shape)).phases);
@@ -399,9 +400,9 @@ TEST(Bounds, Compulsory) {
   }
 }
 
-// Lemma 2 once more, in integers: for every length T of a phase the most pairs that a phase of cost
-// T + c_1 may form, over every number c_0 of pairs that are there at its start and c_1 that are
-// read.
+// Lemma 2 again, in integers. For every length T of a phase, it maximises the pairs that a phase of
+// cost T + c_1 may form. The maximum is over every number c_0 of pairs present at its start and
+// every number c_1 of pairs read.
 TEST(Bounds, PairsInIntegers) {
   const auto best = [](Index pairs, Index K, Index M, Index d) {
     double largest = 0;
@@ -448,7 +449,7 @@ TEST(Bounds, PairsInIntegers) {
       {Pass::layer, Sharing::none, "gradients' pairs, each p once", 48},
       {Pass::layer, Sharing::kv, "gradients' pairs, each p once", 24},
   };
-  // The results of a layer, less the sums that are used up.
+  // The results of a layer, minus the sums that the proof uses up.
   const auto beside_of_layer = [](Sharing sharing, std::string_view name, Index nd, Index dd) {
     const Index results = (sharing == Sharing::none ? 3 : 2) * nd + 2 * dd;
     const Index used_up = name == "pairs"                        ? 0
@@ -477,8 +478,9 @@ TEST(Bounds, PairsInIntegers) {
   }
 }
 
-// Lemma 1 once more, in double: N products of which H words allow kappa (H/3)^1.5, over all lengths
-// T, where `limit` is not 0 those with T d >= limit ((M + T) / 3)^1.5; for n = m.
+// Lemma 1 again, in double: N products, where H words allow kappa (H/3)^1.5 of them, over all
+// lengths T, for n = m. If `limit` is not 0, only lengths with T d >= limit ((M + T) / 3)^1.5
+// count.
 TEST(Bounds, ProductsOverAllLengths) {
   const auto best = [](double W, double kappa, double limit, double M, double d) {
     double largest = 0;
@@ -497,7 +499,7 @@ TEST(Bounds, ProductsOverAllLengths) {
     const char* name;
     double products, kappa, limit;  // n^2 d products
     double free;                    // times n^2 words that cost nothing
-    double n_d, n_1, d_d;           // times n d, n and d^2 words beside, or less
+    double n_d, n_1, d_d;           // times n d, n and d^2 further words, or fewer
   } cases[] = {
       {Pass::product, Sharing::none, "products", 1, 1, 0, 0, 0, 0, 0},
       {Pass::forward, Sharing::none, "scores", 1, 1, 0, 1, 1, 1, 0},
@@ -541,13 +543,14 @@ TEST(Bounds, ProductsOverAllLengths) {
   EXPECT_GT(above_0, 40);
 }
 
-// What H = M + T available words allow of s, q, W and W', and of folds with the weight y, in d^3,
-// with words and H in d^2: the sums of docs/theory/bounds.md before any of them is simplified. A
-// share of H for each sort; X has `columns` and `rows` lines whole.
+// The products that H = M + T available words allow: of s, q, W and W', and of folds with the
+// weight y. Products are in d^3, words and H in d^2. These are the sums of docs/theory/bounds.md
+// before any simplification. Each sort of word has a share of H. `columns` and `rows` are the
+// shares of X's lines that are whole.
 struct AtHand {
   double a, v, S, R, u, h, w, t, g, scores, q, p, columns, rows;
-  bool shared;      // keys: q has words of A2, too
-  double meetings;  // of those that there can be
+  bool shared;      // keys: q also has words of A2
+  double meetings;  // share of the possible meetings
 
   [[nodiscard]] double words() const {
     return a + v + S + R + u + h + w + t + g + scores + q + p + columns + rows - columns * rows;
@@ -563,11 +566,11 @@ struct AtHand {
   }
 };
 
-// Lemmas 7 to 9: the most that a climb from random shares finds, over kappa (H/3)^1.5.
+// Lemmas 7 to 9: returns the most that a climb from random shares finds, over kappa (H/3)^1.5.
 double most_by_search(double B, double y, double kappa, std::mt19937& random, int starts,
                       bool shared = false, double charge = 0) {
   std::uniform_real_distribution<double> unit(0, 1);
-  // Shares of B; then two of the lines of X, at most all; and of meetings.
+  // Twelve shares of B, then the shares of X's columns and rows, then the share of meetings.
   using Shares = std::array<double, 15>;
   const auto at_hand = [&](const Shares& x) -> std::optional<AtHand> {
     const double lines = x[12] + x[13] - x[12] * x[13];
@@ -617,8 +620,8 @@ double most_by_search(double B, double y, double kappa, std::mt19937& random, in
   return most;
 }
 
-// Lemma 7: folds with a weight up to 1 / sqrt(2) are free up to H = 8.2 d^2, and one of y = kappa
-// theta makes kappa^2 = 1/2 + y^2. Beyond, X is at hand for less than it saves.
+// Lemma 7: folds with a weight up to 1 / sqrt(2) are free up to H = 8.2 d^2. Folds of weight y =
+// kappa theta have kappa^2 = 1/2 + y^2. Above that H, holding X costs less than it saves.
 TEST(Bounds, FoldsBesideThreeProductsBySearch) {
   std::mt19937 random(1);
   for (const double B : {0.3, 1.0, 3.0, 6.0, 8.2}) {
@@ -633,7 +636,7 @@ TEST(Bounds, FoldsBesideThreeProductsBySearch) {
   EXPECT_GT(most_by_search(20, std::sqrt(0.5), 1, random, 20), 1.02);
 }
 
-// Lemma 8: of shared keys kappa is sqrt(3/2), with folds of a weight up to sqrt(3/4) for nothing.
+// Lemma 8: for shared keys, kappa is sqrt(3/2), with free folds of a weight up to sqrt(3/4).
 TEST(Bounds, FoldsBesideThreeProductsOfSharedKeysBySearch) {
   std::mt19937 random(2);
   for (const double B : {0.3, 1.0, 3.0, 6.0, 8.2}) {
@@ -643,8 +646,8 @@ TEST(Bounds, FoldsBesideThreeProductsOfSharedKeysBySearch) {
   }
 }
 
-// Lemmas 5 and 9: with a charge of l sqrt(H) for each meeting kappa is the larger of 1 and of what
-// a phase makes in which all pairs meet; from l = 0.2976 on it is 1.
+// Lemmas 5 and 9: with a charge of l sqrt(H) for each meeting, kappa is the larger of 1 and the
+// products of a phase in which all pairs meet. From l = 0.2976 on it is 1.
 double kappa_with_charge(double l, double share) {
   double most = 1;
   for (double C = 0; C < 1; C += 1e-5) {
@@ -672,15 +675,16 @@ TEST(Bounds, MeetingsOfSharedKeysBySearch) {
   }
 }
 
-// Lemmas 5 and 9 with these charges once more, in double, over all lengths T in which scores made
-// again and folds pay, for n = m; in any order and without charges as above, too.
+// Lemmas 5 and 9 with these charges again, in double, over all lengths T for which repeated scores
+// and folds pay, for n = m. In any order and without charges, the lengths of the test above count
+// as well.
 TEST(Bounds, ProductsOfSharedKeysOverAllLengths) {
   const struct {
     Pass pass;
     const char* name;
     double kinds, share;
     bool folds;
-    double n_d, n_1, d_d;  // times n d, n and d^2 words beside, or less
+    double n_d, n_1, d_d;  // times n d, n and d^2 further words, or fewer
   } cases[] = {{Pass::forward, "two products", 2, 1, false, 0, 1, 0},
                {Pass::backward, "three products", 3, 0.5, true, 0, 0, 0},
                {Pass::backward, "three products, two-step", 3, 0.5, false, -1, 0, 1}};
@@ -718,8 +722,8 @@ TEST(Bounds, ProductsOfSharedKeysOverAllLengths) {
   EXPECT_GE(above_0, 10);
 }
 
-// Lemma 7 over all whole lengths T with M + T <= 8.2 d^2 and theta = z / (T d), z = ((M + T) /
-// 3)^1.5, theta^2 <= 2/3; kappa is 1 up to theta^2 = 1/2.
+// Lemma 7 over all whole lengths T with M + T <= 8.2 d^2. Here theta = z / (T d), z = ((M + T) /
+// 3)^1.5 and theta^2 <= 2/3. kappa is 1 up to theta^2 = 1/2.
 TEST(Bounds, ThreeProductsBesideFolds) {
   int above_0 = 0;
   for (const auto& [n, m, d, M] : {std::tuple<Index, Index, Index, Index>{60, 60, 30, 40},
@@ -747,9 +751,9 @@ TEST(Bounds, ThreeProductsBesideFolds) {
   EXPECT_GE(above_0, 4);
 }
 
-// "three products, searched" earns its line: where keys are shared it is the largest bound of some
-// task, proven or not. Where they are not, its kappa of 1.342 never gives more than the proven
-// "three products" does, at any size, so it is not among the bounds there.
+// "three products, searched" is needed: with shared keys it is the largest bound of some task,
+// proven or not. Without shared keys, its kappa of 1.342 never gives more than the proven "three
+// products", at any size, so it is not among the bounds.
 TEST(Bounds, SearchedProductsWinOnlyWhereKeysAreShared) {
   const struct {
     Task task;
@@ -781,13 +785,13 @@ TEST(Bounds, SearchedProductsWinOnlyWhereKeysAreShared) {
   EXPECT_GT(above_0, 500);
 }
 
-// Lemma 7, folds without sharing, step by step. Letters as in docs/theory/bounds.md: a1, a2, bS,
-// bR, w, w' (here w2) are words, sigma says how many lines of X are whole, y is the weight of
-// folds.
+// Lemma 7, folds without sharing, step by step. The letters come from docs/theory/bounds.md: a1,
+// a2, bS, bR, w, w' (here w2) are words. sigma is the share of X's lines that are whole, rows plus
+// columns. y is the weight of folds.
 struct FoldWords {
   double a1, a2, bS, bR, w, w2, sigma;
 
-  // Products of scores for each root of a word of pairs: the smaller of two ways to count.
+  // Products of scores for each root of a word of pairs: the smaller result of two ways to count.
   [[nodiscard]] double psi() const {
     return std::min(bS * a2 + bR * a1 + sigma * a1 * a2, (a1 + bS) * (a2 + bR));
   }
@@ -795,8 +799,8 @@ struct FoldWords {
   [[nodiscard]] double mu() const { return a1 + a2; }
   [[nodiscard]] double nu() const { return bS + bR + w + w2; }
   [[nodiscard]] double X() const { return std::min(sigma, 1.0) * mu() * mu() / 4; }
-  // With folds of weight y: the square of what they add is at most 2 (a1 w + a2 w') y^2 and at most
-  // (delta + a1 w + a2 w') y^2.
+  // With folds of weight y, the square of their products is at most 2 (a1 w + a2 w') y^2, and at
+  // most (delta + a1 w + a2 w') y^2.
   [[nodiscard]] double delta() const { return a2 * (bS + w) + a1 * (bR + w2); }
   [[nodiscard]] double epsilon() const { return a1 * (bS + w) + a2 * (bR + w2); }
   [[nodiscard]] double with_folds(double y) const {
@@ -829,16 +833,16 @@ TEST(Bounds, FoldsWithoutSharingOnAGrid) {
   constexpr double kRound = 1 + 1e-12;
   double nearest = 0, without_slack = 0;
   for_each_of_a_grid([&](const FoldWords& of) {
-    // Step 4: the term beyond bS a2 + bR a1 + mu^2 / 4 is at most half of what mu nu has besides.
+    // Step 4: the term beyond bS a2 + bR a1 + mu^2 / 4 is at most half of the remaining terms of mu
+    // nu.
     const double extra = of.psi() - (of.bS * of.a2 + of.bR * of.a1 + of.X());
     EXPECT_LE(extra, of.beside() / 2 + 1e-12);
     EXPECT_LE(of.psi() + of.mu() * (of.w + of.w2), (of.mu() * of.nu() + of.X()) * kRound);
     // Step 5.
     const double all = of.mu() + of.nu();
     EXPECT_LE(of.mu() * of.nu() + of.X(), all * all / (4 - std::min(of.sigma, 1.0)) * kRound);
-    // Step 7: 1/2 < theta^2 <= 2/3 has 1/2 < y^2 <= 1 and kappa^2 = 1/2 + y^2. The folds have
-    // a1 w + a2 w' = epsilon - (a1 bS + a2 bR), which leaves y^2 (a1 bS + a2 bR) for the extra
-    // term.
+    // Step 7: 1/2 < theta^2 <= 2/3 has 1/2 < y^2 <= 1 and kappa^2 = 1/2 + y^2. The folds have a1 w
+    // + a2 w' = epsilon - (a1 bS + a2 bR). This leaves y^2 (a1 bS + a2 bR) for the extra term.
     for (const double y2 : {0.5, 0.6, 0.75, 1.0}) {
       const double y = std::sqrt(y2);
       const double most = (0.5 + y2) * of.mu() * of.nu() + of.X();
@@ -847,7 +851,7 @@ TEST(Bounds, FoldsWithoutSharingOnAGrid) {
                 (0.5 + y2) * of.mu() * of.nu() * kRound);
       if (most > 0) {
         nearest = std::max(nearest, of.with_folds(y) / most);
-        // Were epsilon in the place of a1 w + a2 w', the extra term would find no room.
+        // With epsilon instead of a1 w + a2 w', the extra term would have no room.
         const double rough = of.psi() + of.a2 * of.w + of.a1 * of.w2 +
                              y2 * std::min(2 * of.epsilon(), of.delta() + of.epsilon());
         without_slack = std::max(without_slack, rough / most);
@@ -858,7 +862,7 @@ TEST(Bounds, FoldsWithoutSharingOnAGrid) {
   EXPECT_GT(without_slack, 1.01) << "the slack is needed";
 }
 
-// Around the dividing point what the planner finds is near what is proven of any order.
+// Around the dividing point, the words of plans are near the bounds for any order.
 TEST(Bounds, PlansOverBoundsOfAnyOrderAroundTheDividingPoint) {
   constexpr Index d = 128;
   const struct {
@@ -880,7 +884,8 @@ TEST(Bounds, PlansOverBoundsOfAnyOrderAroundTheDividingPoint) {
   }
 }
 
-// Of linear attention the products over queries and over keys, (n + m) d^2, less what is used up.
+// For linear attention: the products over queries and over keys, (n + m) d^2, minus the sums that
+// the proof uses up.
 TEST(Bounds, TwoSumsOfLinearAttention) {
   int above_0 = 0;
   for (const auto& [n, m, d, M] : {std::tuple<Index, Index, Index, Index>{60, 40, 30, 12},
@@ -906,13 +911,13 @@ TEST(Bounds, TwoSumsOfLinearAttention) {
   EXPECT_GE(above_0, 4);
 }
 
-// 2 W / (kappa sqrt(M)) is the leading term, and an upper limit.
+// The leading term is 2 W / (kappa sqrt(M)), which is also an upper limit.
 TEST(Bounds, LeadingConstantsOfSmallCaches) {
   const auto small = [](Pass pass, const char* name) {
     const Task task{pass, {1 << 24, 1 << 24, 4096}, 1024};
     return static_cast<double>(words(task, name)) / std::exp2(24 + 24 + 12 - 5);
   };
-  // Each n m words are sqrt(M) / d = 1 / 128.
+  // n m words are sqrt(M) / d = 1 / 128 in this unit.
   EXPECT_NEAR(small(Pass::product, "products"), 2, 0.001);
   EXPECT_NEAR(small(Pass::forward, "two products"), 4 - 1.0 / 128, 0.001);
   EXPECT_NEAR(small(Pass::backward, "scores"), 4 - 2.0 / 128, 0.001);
@@ -920,7 +925,8 @@ TEST(Bounds, LeadingConstantsOfSmallCaches) {
   EXPECT_NEAR(small(Pass::backward, "three products, two-step"), 6 - 2.0 / 128, 0.001);
 }
 
-// As n and m grow, words M / (n m d^2) above d^2, and words sqrt(M) / (n m d) below, tend to these.
+// As n and m grow, words M / (n m d^2) tend to these constants for M above d^2, and words sqrt(M) /
+// (n m d) for M below.
 TEST(Bounds, LeadingConstants) {
   const auto large = [](Pass pass, Sharing sharing, const char* name) {
     const Task task{pass, {Index{1} << 28, Index{1} << 28, 64, sharing}, Index{1} << 20};
@@ -934,18 +940,18 @@ TEST(Bounds, LeadingConstants) {
   EXPECT_NEAR(large(Pass::backward, Sharing::kv, "pairs, two-step"), 3, 0.01);
   EXPECT_NEAR(large(Pass::backward, Sharing::self, "pairs, two-step"), 2, 0.01);
   EXPECT_NEAR(large(Pass::forward, Sharing::none, "pairs"), 4, 0.01);
-  // A product of fewer words beside its n m results.
+  // Without the n m results, the constant of a product is 1.
   EXPECT_NEAR(large(Pass::product, Sharing::none, "pairs") - std::exp2(8), 1, 0.01);
 
-  // Far below d^2 every score is written and read, or made of ever more words.
+  // Far below d^2, every score is written and read, or is computed from ever more words.
   const Task small{Pass::backward, {1 << 20, 1 << 20, 4096}, 64};
   EXPECT_NEAR(static_cast<double>(words(small, "pairs")) / std::exp2(40), 2, 0.01);
 }
 
-// d against n and m: the bound that grows with the products of weights.
+// If d is large against n and m, the bound of the products of weights is largest.
 TEST(Bounds, WeightsWhereTheyAreLarge) {
   const Task task{Pass::backward, {1000, 2000, 50'000}, 1000};
-  // 2 n d^2 products, as many words as S and G, or h, may have, and g.
+  // 2 n d^2 products, minus the words of S and of G or h, plus g.
   const double first = 2 * 2 * 1000.0 * 2.5e9 / std::sqrt(1000.0);
   EXPECT_NEAR(static_cast<double>(words(task, "weights")), first - 2 * 2000 * 5e4 + 2.5e9,
               0.001 * first);
@@ -960,7 +966,7 @@ TEST(Bounds, AssumptionsAndRegimes) {
   EXPECT_TRUE(meets({.order = Order::two_step}, two_step));
   EXPECT_FALSE(meets({.order = Order::two_step}, three));
   EXPECT_TRUE(meets({.recomputes = false}, three));
-  // One that reads A2 = A3 once may move fewer words than a bound for two matrices.
+  // A schedule that reads A2 = A3 once may move fewer words than a bound for two matrices.
   EXPECT_FALSE(meets({.sharing = Sharing::kv}, named(bounds, "compulsory")));
   EXPECT_TRUE(meets({.known = Known::nothing}, named(bounds, "compulsory")));
   for (const Bound& bound : bounds) {
@@ -990,7 +996,7 @@ TEST(Bounds, RefuseWhatIsNoTask) {
 
 TEST(PerfOfBoundFormulas, AreThereAtOnce) {
   double least = 1;
-  // The rest of the machine may be in the way of some, not of all.
+  // Other load may slow down some calls, but not all.
   for (Index i = 0; i < 50; ++i) {
     const auto start = std::chrono::steady_clock::now();
     static_cast<void>(lower_bounds({Pass::backward, {1 << 20, 1 << 20, 64}, (1 << 20) + i}));
@@ -1000,7 +1006,7 @@ TEST(PerfOfBoundFormulas, AreThereAtOnce) {
   EXPECT_LT(least, 0.001);
 }
 
-// An asymptotic bound that a kernel undercuts is none, at least not with the constant 1.
+// An asymptotic bound above the words of a kernel is not a bound, at least not with the constant 1.
 TEST(Bounds, AsymptoticOnesThatAKernelUndercuts) {
   BoundReport report = report_bounds({Pass::backward, {4096, 4096, 64}, 8192});
   const Index says = named(report.bounds, "Theorem 4.2").words;
@@ -1015,8 +1021,8 @@ TEST(Bounds, AsymptoticOnesThatAKernelUndercuts) {
   EXPECT_NE(to_json(report).find("\"refuted_by\": \"some/kernel\""), std::string::npos);
 }
 
-// The paper's statements where they cannot hold, whatever their constants: they fall with M, and
-// what they are about does not.
+// The paper's statements where they cannot hold for any constant: they fall with M, but the words
+// that they describe do not.
 TEST(Bounds, StatementsOfThePaper) {
   const auto statement = [](const BoundReport& report, const char* name) {
     const auto found = std::ranges::find(report.statements, name, &Statement::name);
@@ -1027,12 +1033,12 @@ TEST(Bounds, StatementsOfThePaper) {
   const auto phase_3 = statement(small, "Lemma C.9");
   ASSERT_TRUE(phase_3);
   EXPECT_EQ(phase_3->says_words, 4096 * 4096 / 32);
-  EXPECT_EQ(phase_3->words, 5 * 4096 * 4096);  // f and q read twice, p written
+  EXPECT_EQ(phase_3->words, 5 * 4096 * 4096);  // f and q are read twice, p is written
   EXPECT_TRUE(phase_3->refuted());
   EXPECT_FALSE(statement(small, "Theorem 1.1")->refuted());
   EXPECT_FALSE(statement(small, "Theorem D.5"));
 
-  // Br = min(M / 4d, d): from M = 4 d^2 on it is d, and the words stand still.
+  // Br = min(M / 4d, d): from M = 4 d^2 on it is d, and the words no longer fall.
   EXPECT_FALSE(
       statement(report_bounds({Pass::backward, Problem(shape), 4096}), "Theorem D.5")->refuted());
   for (const Index M : {16384, 65536}) {
@@ -1043,8 +1049,8 @@ TEST(Bounds, StatementsOfThePaper) {
     EXPECT_GT(capped->words, 2 * 4096 * 4096) << M;
   }
 
-  // At M = n d the paper states nothing of 4 M, and above it nothing of M: that its Theta falls
-  // below the compulsory words there contradicts no theorem.
+  // At M = n d the paper makes no statement for 4 M, and above it none for M. There its Theta falls
+  // below the compulsory words, which contradicts no theorem.
   const BoundReport edge = report_bounds({Pass::backward, Problem(shape), 4096 * 64});
   for (const char* name : {"Theorem 1.1", "Theorem D.5"}) {
     EXPECT_EQ(statement(edge, name)->verdict(), StatementVerdict::next_M_outside) << name;
@@ -1055,8 +1061,8 @@ TEST(Bounds, StatementsOfThePaper) {
   EXPECT_FALSE(statement(far, "Theorem D.5"));
 }
 
-// Theorem 1.1 with n >= d says at least n d + d^2 words in its range, a quarter of the compulsory
-// ones or more: so no M and no sizes refute it.
+// In its range and with n >= d, Theorem 1.1 states at least n d + d^2 words. This is at least a
+// quarter of the compulsory words, so no M and no sizes refute it.
 TEST(Bounds, TheMainTheoremStandsInItsRange) {
   for (const Index d : {1, 2, 5, 16, 64}) {
     for (const Index times : {1, 2, 4, 9, 40}) {

@@ -1,5 +1,5 @@
-// Power laws found again, from grids and from scattered sizes. The residual shows what no law
-// explains, and a grid that leaves an exponent open is refused.
+// Tests that power laws are found again, from grids and from scattered sizes. The residual is the
+// part that no law explains. A grid that leaves an exponent open is refused.
 
 #include "runtime/theory/exponents.hpp"
 
@@ -19,7 +19,7 @@ double words_of(const PowerLaw& law, const Sample& at) {
          std::pow(static_cast<double>(at.d), d) * std::pow(static_cast<double>(at.M), M);
 }
 
-// {2, 8} x {4, 64} x {16, 4096}: in octaves the sizes deviate from their mean by 1, 2 and 4.
+// {2, 8} x {4, 64} x {16, 4096}: in octaves, the sizes deviate from their mean by 1, 2 and 4.
 std::vector<Sample> box() {
   std::vector<Sample> corners;
   for (const Index n : {2, 8}) {
@@ -32,9 +32,9 @@ std::vector<Sample> box() {
   return corners;
 }
 
-// A logarithm below 2^8 is off by 2^-46 at most, with the roundings of pow before it. The sizes
-// below spread over an octave and more, each on its own, and so no exponent takes in more than some
-// tens of these; the constant takes in 64 octaves of each.
+// A logarithm below 2^8 is off by at most 2^-46, after the roundings of pow. The sizes below spread
+// over an octave and more, each independently. So an exponent collects at most some tens of such
+// errors, and the constant collects 64 octaves of each.
 constexpr double kExponent = 0x1p-40;
 constexpr double kConstant = 0x1p-32;
 
@@ -65,7 +65,7 @@ TEST(Exponents, LawsAreFoundAgain) {
       sample = {size(40), size(20), size(30), 1};
     }
     expect_found(law, scattered);
-    // A regime in which M goes with d^2.
+    // A regime in which M grows with d^2.
     for (Sample& sample : scattered) {
       sample.M = sample.d * sample.d * (1 + sample.M % 64);
     }
@@ -90,9 +90,9 @@ TEST(Exponents, WhatIsNoLawIsTheResidual) {
   EXPECT_NEAR(found.constant / 3, 1, kConstant);
 }
 
-// Twice the words at one corner of eight: an eighth of that octave goes into the mean, and into the
-// slope along each size, which deviates there by 1, 2 and 4 octaves; half of it is left over. Twice
-// the words at the larger M: an octave in eight.
+// One corner of eight has twice the words. An eighth of that octave goes into the mean, and an
+// eighth into the slope along each size, where the deviations are 1, 2 and 4 octaves. Half of it
+// remains. Twice the words at the larger M is one octave in eight.
 TEST(Exponents, LeastSquares) {
   std::vector<Sample> samples = box();
   samples.back().words = 2;

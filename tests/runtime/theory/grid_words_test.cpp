@@ -1,6 +1,6 @@
-// The words of a grid: a walk over owners, row by row and key by key, receives, sends and keeps
-// what the formulas say; the totals of the table of problems; rings; and how near all of it is to
-// the lower bounds for a rank.
+// Tests the words of a grid. A walk over owners, row by row and key by key, must receive, send and
+// hold the words of the formulas. Tests the totals of the table of problems, rings, and the
+// distance to the lower bounds for a rank.
 
 #include "tests/support/grid_words.hpp"
 
@@ -32,7 +32,7 @@ class RandomTasks {
   Index below(Index most) { return std::uniform_int_distribution<Index>(0, most - 1)(random_); }
   Index up_to(Index most) { return 1 + below(most); }
 
-  // Sizes are often small: there are rows and keys that nobody owns, and ranks that do not work.
+  // Sizes are often small, so some rows and keys have no owner, and some ranks have no work.
   GridTask operator()(Index most_rows, Index most_d, Index most_side) {
     constexpr Pass kOfGrids[] = {Pass::forward, Pass::attention, Pass::backward, Pass::backward,
                                  Pass::gradients};
@@ -62,8 +62,8 @@ struct Ends {
 // By phase and rank.
 using Walked = std::map<std::string_view, std::vector<Ends>>;
 
-// Each row of each unit, and each key of each group, is sent by its owner; each part is sent back;
-// the sum is carried through key groups and units.
+// Every owner sends each row to its units and each key to its groups. Each part is sent back. The
+// sum passes through key groups and units.
 Walked walk(const GridTask& task) {
   const Index rows = task.grid.rows, columns = task.grid.columns, groups = task.grid.groups;
   const Index n = task.problem.shape.n, m = task.problem.shape.m;
@@ -78,7 +78,7 @@ Walked walk(const GridTask& task) {
       ends[std::size_t(to)].received += count;
     }
   };
-  // The share of `shares` in which number k of `total` lies.
+  // Returns which of `shares` shares has number k of `total`.
   const auto share_with = [](Index k, Index total, Index shares) {
     Index share = 0;
     while (k >= total * (share + 1) / shares) {
@@ -183,14 +183,14 @@ TEST(GridWords, SharesAreAllRowsAndKeysOnce) {
 
 // --- Closed forms --------------------------------------------------------------------------------
 
-// All ranks together, where each works and each column has one key group:
-// (row in + out + back) n (columns - 1) + (key in + out) m (rows - 1) + d^2 (P - 1).
+// The words of all ranks together, if each rank works and each column has one key group:
+//   (row in + out + back) n (columns - 1) + (key in + out) m (rows - 1) + d^2 (P - 1)
 TEST(GridWords, TotalsAreTheTableOfProblems) {
   struct Line {
     Pass pass;
     Known known;
     Sharing sharing;
-    Index row, key, running;  // d = 7
+    Index row, key, running;  // for d = 7
   };
   const Line table[] = {
       {Pass::backward, Known::O_and_L, Sharing::none, 2 * 7 + 2, 2 * 7, 49},
@@ -221,13 +221,13 @@ TEST(GridWords, RingsAreGridsOfOneRowOrColumn) {
   EXPECT_EQ(ring.sent().value(), 2 * d * m / P * (P - 1) + d * d);
   // 3d + 2 own rows (A1, dO, O, L, v), own keys, X and Y, the other keys, and a g for each unit.
   EXPECT_EQ(ring.home.value(), (3 * d + 2) * n / P + 2 * d * m + 2 * d * d + n / P / 32 * d * d);
-  EXPECT_EQ(rank_words(task, 0).received().value(), 2 * d * (m - m / P));  // begins the sum
+  EXPECT_EQ(rank_words(task, 0).received().value(), 2 * d * (m - m / P));  // starts the sum
   EXPECT_EQ(rank_words(task, P - 1).sent().value(), 2 * d * m / P * (P - 1));
   task.grid = {1, P, P};
   const RankWords reverse = rank_words(task, 3);
   EXPECT_EQ(reverse.received().value(), (2 * d + 2) * (n - n / P) + d * d);
-  // Several key groups a rank: the sum stays where there is one row, and goes round where there are
-  // more; with two groups at a time the other keys of the column need not all be at home.
+  // A rank has several key groups. With one row of ranks, the sum stays on it. With more rows, it
+  // goes around. With two groups in work, the home need not hold all other keys of the column.
   task.grid = {1, P, 4 * P};
   EXPECT_EQ(rank_words(task, 3).received(), reverse.received());
   task.grid = {P, 1, 16};
@@ -236,23 +236,23 @@ TEST(GridWords, RingsAreGridsOfOneRowOrColumn) {
   EXPECT_EQ(staged.home.value() - staged.staged_home.value(), 2 * d * (m - m / P - 2 * m / 16));
 }
 
-// d = 2; each rank of 2 x 2 owns 2 rows and 2 keys, and works on 4 of each.
+// d = 2. Each rank of 2 x 2 owns 2 rows and 2 keys, and works on 4 of each.
 TEST(GridWords, HomesHoldWhatIsOwnedCopiedAndMade) {
   const auto home = [](Pass pass, Known known) {
     return rank_words({pass, {8, 8, 2}, known, 4, {2, 2, 2}}, 2).home.value();
   };
   const Index rows = 2, keys = 2;
-  const Index parts = 2 + 2 * 2;  // made of others' rows (keys), and all of the own ones
-  // A1, O, L; A2, A3; X, Y; copies of A1, and of A2 and A3; parts O and L.
+  const Index parts = 2 + 2 * 2;  // for others' rows (keys), and for all own ones
+  // Rows A1, O, L. Keys A2, A3. X and Y. Copies of A1, A2 and A3. Parts of O and L.
   EXPECT_EQ(home(Pass::forward, Known::nothing),
             5 * rows + 4 * keys + 8 + 2 * rows + 4 * keys + 3 * parts);
-  // A1, dO, O, L, v; a copy of all but O; one g.
+  // A1, dO, O, L, v. A copy of all except O. One g.
   EXPECT_EQ(home(Pass::backward, Known::O_and_L),
             8 * rows + 4 * keys + 8 + 6 * rows + 4 * keys + 4);
-  // A1, dO, L, the mean of q; copies of these; one g; maxima and sums; sums that become W.
+  // A1, dO, L, the mean of q, and copies of them. One g. Maxima and sums. Sums that become W.
   EXPECT_EQ(home(Pass::backward, Known::nothing),
             6 * rows + 4 * keys + 8 + 6 * rows + 4 * keys + 4 + 3 * parts + 4 * 4);
-  // Q, dO, O, L, v, dQ; K, V, dK, dV; copies; parts of dQ, and of dK and dV.
+  // Rows Q, dO, O, L, v, dQ. Keys K, V, dK, dV. Copies. Parts of dQ, dK and dV.
   EXPECT_EQ(home(Pass::gradients, Known::O_and_L),
             10 * rows + 8 * keys + 6 * rows + 4 * keys + 2 * parts + 4 * parts);
 }
@@ -269,14 +269,15 @@ TEST(GridWords, RefuseWhatIsNoGrid) {
   EXPECT_TRUE(contains(message({2, 2, 2}, Pass::layer), "no grid for layer"));
 }
 
-// --- Beside the lower bounds ---------------------------------------------------------------------
+// --- Next to the lower bounds --------------------------------------------------------------------
 
-// What the bound counts: words of sources, statistics and pairs received, partial sums sent.
+// Returns the words that the bound counts: sources, statistics and pairs that are received, and
+// partial sums that are sent.
 Index charged(const RankWords& words) {
   Words all;
   for (const PhaseLinks& phase : words.phases) {
     if (phase.phase == "running sum") {
-      continue;  // g is no sum of a row or a key
+      continue;  // g is not a sum of a row or a key
     }
     all += phase.phase == "rows out" || phase.phase == "keys out" ? phase.sent : phase.received;
   }
@@ -372,9 +373,9 @@ TEST(GridWords, ASquareGridIsWithinAFewPercentOfTheBound) {
   }
 }
 
-// The same with homes of some times 4nd / P words, which hold the rows of the rank, its own keys
-// and stages of keys, but no parts of g: the fewest rows of a grid of 1024 ranks for which there is
-// room.
+// The same for homes with a multiple of 4nd / P words. They hold the rows of the rank, its own keys
+// and stages of keys, but no parts of g. The grid of 1024 ranks has the fewest rows that such homes
+// allow.
 TEST(GridWords, InSmallHomesAreNearTheBound) {
   const Index n = Index{1} << 20, d = 128, P = 1024;
   struct Line {

@@ -1,12 +1,11 @@
-// Plans and bounds of several levels of fast memory:
+// Tests plans and bounds for several levels of fast memory:
 //
-//   - The bounds of a level are those of one level of its M, and the weighted bound is their sum at
-//     the costs of the levels.
-//   - The choices are the kernels that work in levels, each with the words of its plan; the
-//   weighted
-//     sum of the first is least, and no level of any moves fewer words than its bound.
-//   - The blocks of a kernel that the costs of words choose have a weighted sum that is at most the
-//     one of the blocks that other costs choose.
+//   - The bounds of a level equal the bounds of one level with its M. The weighted bound is their
+//     sum at the costs of the levels.
+//   - The choices are the kernels that support levels, each with the words of its plan. The
+//     weighted sum of the first is least, and no level moves fewer words than its bound.
+//   - The blocks that the costs of words choose for a kernel have a weighted sum that is at most
+//     the sum of the blocks that other costs choose.
 
 #include <algorithm>
 #include <utility>
@@ -122,8 +121,8 @@ TEST(LevelChoices, NameTheKernelsOfOneLevel) {
   }
 }
 
-// Of the blocks that several costs choose, those of some costs are the best for them, within what a
-// search that stops at a local best may miss.
+// Among the blocks that several costs choose, the blocks of each cost are the best for it. The
+// search may stop at a local best, so the test allows 1%.
 TEST(LevelBlocks, AreTheBestForTheirCosts) {
   const Problem problem(3000, 3000, 32);
   const std::vector<std::vector<double>> costs = {{},       {1, 1},   {1, 4},  {1, 20},
@@ -143,9 +142,9 @@ TEST(LevelBlocks, AreTheBestForTheirCosts) {
   }
 }
 
-// The exchange of two inequalities: of blocks A and B that are best for costs (1, b) and (1, c)
-// with b < c, the second level of B moves no more than that of A, nor the first of A more than that
-// of B.
+// An exchange of two inequalities. Let blocks A and B be best for costs (1, b) and (1, c) with b <
+// c. Then at the second level B moves no more words than A, and at the first level A no more than
+// B.
 TEST(LevelBlocks, ADearerLevelMovesNoMoreWords) {
   const Problem problem(3000, 3000, 32);
   for (const char* name : {"forward/rows", "backward/rows", "attention/rows"}) {
@@ -163,8 +162,8 @@ TEST(LevelBlocks, ADearerLevelMovesNoMoreWords) {
 TEST(LevelTimes, AreWordsAtWhatTheyTake) {
   Rates rates = default_rates();
   rates.words = {{"L1", 4096, 0.1}, {"L2", 65'536, 0.5}, {"memory", 0, 2.0}};
-  // 900 words come from where 3000 fit (12,000 bytes, L2), these from where 20,000 do (80,000
-  // bytes, memory), and those from memory.
+  // The 900 words come from the level of 3000 words (12,000 bytes, L2). These come from the level
+  // of 20,000 words (80,000 bytes, memory), and those from memory.
   const Memory memory = levels({900, 3000}, 20'000);
   EXPECT_EQ(word_nanoseconds(rates, memory), (std::vector<double>{0.5, 2.0, 2.0}));
   EXPECT_EQ(word_nanoseconds(rates, levels({10}, 1024)), (std::vector<double>{0.1, 2.0}));

@@ -1,5 +1,5 @@
-// Under masks no kernel moves fewer words than the bounds of its kind, whatever M; what windows
-// must move is what a kernel moves.
+// Tests that under masks no kernel moves fewer words than the bounds for its kind, for any M. For
+// windows, a kernel reaches the bound.
 
 #include <vector>
 
@@ -45,8 +45,8 @@ TEST(MaskedBounds, AreBelowWhatEveryKernelMoves) {
   }
 }
 
-// Values of their own width: the bounds hold, and with room for all the compulsory words are
-// enough.
+// Values have another width than keys. The bounds hold, and with room for everything the compulsory
+// words are enough.
 TEST(Bounds, OfValuesOfTheirOwnWidth) {
   RandomMasks random(12);
   for (int k = 0; k < 300; ++k) {
@@ -67,8 +67,8 @@ TEST(Bounds, OfValuesOfTheirOwnWidth) {
   }
 }
 
-// |i - j| <= 128 from nothing: 4 n d + 3 d^2 words, each once, from some M within 1% of
-// 3 d^2 + 5 d + 5 + 2 d (W - 1) on, W = 257.
+// |i - j| <= 128, from scratch: 4 n d + 3 d^2 words, each moved once. This holds from an M within
+// 1% of 3 d^2 + 5 d + 5 + 2 d (W - 1), with W = 257.
 TEST(MaskedBounds, AreReachedByWindows) {
   constexpr Index n = 4096;
   constexpr Index d = 64;
@@ -84,7 +84,7 @@ TEST(MaskedBounds, AreReachedByWindows) {
   EXPECT_GT(choices(task).front().words, Words(4 * n * d + 3 * d * d));
 }
 
-// Of nothing, only the results move.
+// Without pairs, only the results move.
 TEST(MaskedBounds, OfNoPairs) {
   for (const auto& [pass, words] :
        {std::pair(Pass::forward, 7 * 3 + 7), std::pair(Pass::attention, 7 * 3 + 7),

@@ -1,5 +1,6 @@
-// Lemmas E.6 and E.7 with constants: parts of graphs, made at random, have no more products than is
-// said; words are those that were found apart from this, and fewer than any kernel moves.
+// Tests Lemmas E.6 and E.7 with constants. Random parts of graphs have no more products than the
+// lemmas say. The words equal independently computed ones, and are fewer than the words of any
+// kernel.
 
 #include "runtime/theory/partition.hpp"
 
@@ -19,7 +20,7 @@
 namespace redblue {
 namespace {
 
-// Millions of words, up to half of the last digit.
+// Checks millions of words, to within half of the last digit.
 void expect_about(Index words, double millions, double digit, const char* what, Index M) {
   EXPECT_NEAR(static_cast<double>(words) / 1e6, millions, digit / 2) << what << " M = " << M;
 }
@@ -76,7 +77,7 @@ TEST(Partitions, AreOfSomeProblemsAlone) {
   EXPECT_NE(no_partitions(task), "");
 }
 
-// A kernel in M words is a strict game with M + 2 red pebbles.
+// A kernel with M words is a strict game with M + 2 red pebbles.
 TEST(Partitions, SayLessThanKernelsMove) {
   std::mt19937_64 random(5);
   double nearest = 0;
@@ -98,13 +99,14 @@ TEST(Partitions, SayLessThanKernelsMove) {
 
 // ---- parts of graphs ---------------------------------------------------------------------------
 
-// Whether a vertex is a product of one of these sums: s(0,1)*2, or s(0,1) where it is one alone.
+// Returns whether a vertex is a product of one of the named sums: s(0,1)*2, or s(0,1) if the sum
+// has one product.
 bool is_product(const Vertex& vertex, const std::string& sums, Index d) {
   const bool of_these = vertex.name[1] == '(' && sums.find(vertex.name[0]) != std::string::npos;
   return of_these && (vertex.term || (d == 1 && vertex.name.back() == ')'));
 }
 
-// The vertices that D dominates, and of these some.
+// Returns some of the vertices that D dominates.
 std::vector<bool> part_of(const Dag& dag, const std::vector<bool>& D, std::mt19937_64& random) {
   std::vector<bool> dominated(D), part(D.size());
   const auto from = static_cast<Index>(random() % 4 == 0 ? random() % D.size() : 0);
@@ -169,7 +171,7 @@ TEST(Partitions, PartsHaveNoMoreProducts) {
     })) << of.sums;
     Real fullest = 0;
     for (int k = 0; k < 12000; ++k) {
-      // Of each matrix of operands all, none or some rows; of other vertices few.
+      // D has all, no or some rows of each matrix of operands, and few other vertices.
       std::vector<bool> D(dag.vertices.size());
       std::map<std::string, unsigned> of_matrix, of_row;
       for (std::size_t v = 0; v < D.size(); ++v) {

@@ -1,6 +1,6 @@
-// The planner against all its choices. Its first choice moves no more words than any kernel that
-// solves the task and fits, and no fewer than the bound. A run of it moves the words of the plan,
-// within M, and the result is right.
+// Tests the planner against all its choices. Its first choice moves no more words than any kernel
+// that solves the task and fits, and no fewer than the bound. A run of it moves the words of the
+// plan within M, and its result is right.
 
 #include "runtime/theory/planner.hpp"
 
@@ -23,8 +23,8 @@ Index io(const Plan& plan) {
   return (cost.reads + cost.writes).value();
 }
 
-// What a kernel moves for this task, by the rules of planner.hpp spelled out once more; the largest
-// Index where it does not solve it or does not fit.
+// Returns the words of a kernel for this task, by the rules of planner.hpp written again. Returns
+// the largest Index if the kernel does not solve the task or does not fit.
 Index words_for(const TestedKernel& kernel, const Task& task, Index forward) {
   constexpr Index kNever = std::numeric_limits<Index>::max();
   const bool solves = kernel.name.starts_with(
@@ -118,8 +118,8 @@ TEST(Planner, WhatItChoseMovesThatAndIsRight) {
   }
 }
 
-// From M = d^2 / 8 to 8 d^2 in 40 steps by 64^(1/39) = 1.11, over all changes of regime: words
-// never rise, and fall by no more than a schedule of one regime does, 1 / (M - 2 d^2) at 6 d^2.
+// M goes from d^2 / 8 to 8 d^2 in 40 steps by 64^(1/39) = 1.11, over all changes of regime. The
+// words never rise. They fall no faster than a schedule of one regime, 1 / (M - 2 d^2) at 6 d^2.
 TEST(Planner, WordsFallWithMAndDoNotJump) {
   for (const Known known : {Known::nothing, Known::O_and_L}) {
     for (const Index d : {Index{64}, Index{128}, Index{256}}) {
@@ -141,8 +141,8 @@ TEST(Planner, WordsFallWithMAndDoNotJump) {
   }
 }
 
-// Near the end of the range: each word moves once where X, Y, g and the keys fit beside a few
-// queries, or one row block of which A1_I stays.
+// Near the end of the range, each word moves once if X, Y, g and the keys fit. They share fast
+// memory with a few queries, or with one row block and its resident A1_I.
 TEST(Planner, MovesEachWordOnceWhereThatFits) {
   const Task task{.problem = {564, 564, 64}, .memory = 201543, .known = Known::O_and_L};
   const std::vector<Choice> found = choices(task);
@@ -153,7 +153,8 @@ TEST(Planner, MovesEachWordOnceWhereThatFits) {
         std::ranges::find(found, name, [](const Choice& c) { return c.plan.kernel; });
     EXPECT_EQ(choice->words.value(), 156'672) << to_string(choice->plan);
   }
-  // From the M on that X, Y, g, the keys and one query take, whatever is given or shared.
+  // This holds from the M that X, Y, g, the keys and one query need, for any given and shared
+  // operands.
   for (const auto& [n, m, d] :
        {Shape{564, 564, 64}, Shape{1000, 1000, 8}, Shape{1000, 300, 33}, Shape{300, 1000, 33}}) {
     for (const Sharing sharing : {Sharing::none, Sharing::kv}) {
@@ -172,8 +173,8 @@ TEST(Planner, MovesEachWordOnceWhereThatFits) {
   }
 }
 
-// Two plans that would move fewer words if the softmax were not made safe: what they lack is a
-// word for each row, the maximum, and for the tile's q phase L.
+// Two plans that would move fewer words without a safe softmax. They lack a word for each row, the
+// maximum, and L for the q phase of tiles.
 TEST(Planner, ChargesTheMaximaOfRows) {
   {
     const Shape shape{6027, 6027, 64};
@@ -186,11 +187,12 @@ TEST(Planner, ChargesTheMaximaOfRows) {
     const Plan fewer =
         tested_kernel(best.kernel).plan(shape, kM, {{"Br", 168}, {"Bc", 1}, {"Bw", 1}});
     EXPECT_EQ(io(fewer), 29'515'328);
-    // S, G, U and Z; maximum, sum and mean; two keys; four strips of 8 queries and one key.
+    // The peak has S, G, U and Z, the maximum, sum and mean of each row, two keys, and four strips
+    // of 8 queries and one key.
     constexpr Index kPeak = 4 * 168 * 64 + 3 * 168 + 2 * 64 + 4 * 8;
     EXPECT_EQ(total(fewer.phases).peak.value(), kPeak);
-    // Without the maxima, and with two words in place of strips, it would fit; with them, not even
-    // beside A2_j alone.
+    // Without the maxima, and with two words instead of strips, it would fit. With them it does not
+    // fit, even next to A2_j alone.
     EXPECT_EQ(kPeak - 168 - 4 * 8 + 2, 43'474);
     EXPECT_GT(kPeak - 4 * 8 - 64, kM);
   }
@@ -209,8 +211,8 @@ TEST(Planner, ChargesTheMaximaOfRows) {
       blocks.set(std::string(phase) + ".piece", 1);
     }
     const Plan fewer = tested_kernel(best.kernel).plan(shape, kM, blocks);
-    // S or dO, two words a row and a score of each, and one word that passes. With e stored as it
-    // is there is one word a row, and L is not read for q.
+    // S or dO, two words for each row and a score of each, and one word that streams. If e were
+    // stored without a safe softmax, a row would need one word, and q would not read L.
     for (const char* const phase : {"s", "q"}) {
       const auto cost = std::ranges::find(fewer.phases, phase, &PhaseCost::path);
       EXPECT_EQ(cost->peak.value(), 15 * 33 + 2 * 15 + 15 + 1);
@@ -220,8 +222,8 @@ TEST(Planner, ChargesTheMaximaOfRows) {
   }
 }
 
-// Two row blocks in fast memory are within 5 percent of what any algorithm must move here; and
-// where everything fits, each word moves once.
+// Two row blocks in fast memory move at most 5 percent more than any algorithm must. If everything
+// fits, each word moves once.
 TEST(Planner, ComesNearTheBound) {
   const Task task{.problem = {1 << 20, 1 << 20, 64}, .memory = 1 << 20};
   const Index bound = largest(lower_bounds(task)).words;
@@ -231,8 +233,8 @@ TEST(Planner, ComesNearTheBound) {
   EXPECT_EQ(choices(small).front().words.value(), largest(lower_bounds(small)).words);
 }
 
-// The same kernels as for words, each with its blocks of least time and in the order of the rates;
-// before one that needs them, O and L by the forward kernel that comes first.
+// The same kernels as for words, each with its blocks of least time, in the order of the rates. A
+// kernel that needs O and L follows the forward kernel that comes first.
 TEST(Planner, LeastTimeByTheRates) {
   const Rates& rates = default_rates();
   std::mt19937_64 random(6);
@@ -265,8 +267,8 @@ TEST(Planner, LeastTimeByTheRates) {
   }
 }
 
-// Balanced, the choices that move at most 5% above the fewest words of all come first, the fastest
-// of them in front, each with the words of its own plan; the others follow. The same kernels as for
+// With `balanced`, the choices with at most 5% more words than the fewest come first, the fastest
+// in front. Each has the words of its plan, and the others follow. The kernels are the same as for
 // words, and the forward pass is balanced, too.
 TEST(Planner, BalancedIsFastWithinFivePercent) {
   const Rates& rates = default_rates();
@@ -300,8 +302,8 @@ TEST(Planner, BalancedIsFastWithinFivePercent) {
   EXPECT_GT(faster, 100);
 }
 
-// A kernel whose rates are far below the others' comes first; and several workers share it, not who
-// makes O and L for it.
+// A kernel that is far faster than the others comes first. Several workers share its time, but not
+// the time of the forward pass.
 TEST(Planner, RatesDecide) {
   const Task task{.problem = {500, 500, 32}, .memory = 20000, .known = Known::nothing};
   for (const char* const fast : {"backward/small", "backward/flash", "backward/rows"}) {

@@ -1,11 +1,12 @@
 #pragma once
-// The least reads + writes of C = A B by search over every order of the products and every choice
-// of words that stay. For products of a dozen multiply-adds.
+// Finds the least reads + writes of C = A B by a search over every order of the products and every
+// choice of resident words. Feasible for about a dozen multiply-adds.
 //
-// A move brings a word of A, B or a begun C (a read), or begins a word of C (free), in place of at
-// most one other word. A word of C that goes is written; any other is dropped. Products whose three
-// words are present are added at once, which never hurts. Words go only when room is needed. At
-// last every word of C is written. A state is the products added and the words present.
+// A move brings a word of A, B or a started word of C (a read), or starts a word of C (free). It
+// replaces at most one other word. A word of C that leaves is written, and any other is dropped. A
+// product with its three words present is added at once, which never hurts. Words leave only if
+// room is needed. At the end, every word of C is written. A state is the set of added products and
+// the set of present words.
 
 #include <bit>
 #include <cstdint>
@@ -42,7 +43,7 @@ class ProductPebbles {
 
   // Requires: M >= 3; n m d and the number of words at most 32 each.
   [[nodiscard]] Index least(Index M) const {
-    using Entry = std::tuple<Index, std::uint64_t>;  // moved and still compulsory; state
+    using Entry = std::tuple<Index, std::uint64_t>;  // moved plus still compulsory words; state
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
     std::unordered_map<std::uint64_t, Index> moved;
     const auto reach = [&](std::uint64_t done, std::uint64_t here, Index words) {
@@ -65,12 +66,13 @@ class ProductPebbles {
       const std::uint64_t here = state & 0xffffffff;
       const Index words = moved.at(state);
       if (words + compulsory(done, here) < estimate) {
-        continue;  // reached again with fewer
+        continue;  // reached again with fewer words
       }
       if (done == bit(products()) - 1) {
         return estimate;
       }
-      // Room, or who goes: at once where its going costs nothing that is not due anyway.
+      // The words that may leave if there is no room. A word that can leave at no extra cost is the
+      // only candidate.
       std::vector<Index> going;
       for (Index gone = 0; gone < words_ && std::popcount(here) >= M; ++gone) {
         if ((here & bit(gone)) == 0) {
@@ -103,7 +105,7 @@ class ProductPebbles {
   static std::uint64_t bit(Index at) { return std::uint64_t{1} << at; }
   [[nodiscard]] Index products() const { return static_cast<Index>(words_of_.size()); }
   [[nodiscard]] bool is_result(Index word) const { return word >= first_result_; }
-  // Whether products of this word are missing, and whether some are added.
+  // Returns whether products of this word are missing, and whether some are added.
   [[nodiscard]] bool needed(std::uint64_t done, Index word) const {
     return (of_[static_cast<std::size_t>(word)] & ~done) != 0;
   }
@@ -111,7 +113,7 @@ class ProductPebbles {
     return (of_[static_cast<std::size_t>(word)] & done) != 0;
   }
 
-  // Words that every way to the end still moves.
+  // Returns the words that every way to the end still has to move.
   [[nodiscard]] Index compulsory(std::uint64_t done, std::uint64_t here) const {
     Index words = 0;
     for (Index word = 0; word < words_; ++word) {

@@ -1,6 +1,7 @@
-// Lower bounds for a rank: the fewest words over rectangles in other arithmetic; no assignment of
-// products to ranks is below them, of all assignments of a few pairs, and of those that a search
-// finds; no words make more pairs than the proof says; the kernel of a rank is above its arena's.
+// Tests lower bounds for a rank. The fewest words over rectangles are computed in other arithmetic.
+// No assignment of products to ranks is below the bounds: all assignments of a few pairs, and the
+// assignments that a search finds. No words make more pairs than the proof says. A rank's kernel is
+// above the bound for its arena.
 
 #include "runtime/theory/rank_bounds.hpp"
 
@@ -30,7 +31,7 @@ std::string text(const RankTask& task) {
                      task.problem.sharing == Sharing::kv ? "kv" : "", n, m, d, task.ranks);
 }
 
-// The words over d of a row and of a column, once more.
+// The words of a row and of a column, over d, written again.
 std::pair<Index, Index> sides(const RankTask& task) {
   const bool kv = task.problem.sharing == Sharing::kv;
   return task.pass == Pass::gradients ? std::pair<Index, Index>{3, kv ? 2 : 4}
@@ -39,8 +40,9 @@ std::pair<Index, Index> sides(const RankTask& task) {
 
 // --- The minimisation --------------------------------------------------------------------------
 
-// max(a R d + b C d - held, 0) for rows and columns, and 1 for each pair that is not among R C: the
-// least over all real R <= n, C <= m, by trying many R, and for each the C where a piece ends.
+// Minimises max(a R d + b C d - held, 0) for the rows and columns, plus 1 for each pair outside R
+// C. R <= n and C <= m are real. It tries many R, and for each R the values of C where a piece
+// ends.
 double least_over_rectangles(const RankTask& task, double held) {
   const auto [n, m, d] = task.problem.shape;
   const auto [a, b] = sides(task);
@@ -50,7 +52,7 @@ double least_over_rectangles(const RankTask& task, double held) {
   constexpr int kSteps = 20000;
   for (int step = 1; step <= kSteps; ++step) {
     const double R = double(n) * step / kSteps;
-    // Linear in C between these.
+    // The function is linear in C between these values.
     for (const double C : {0.0, (held - of_row * R) / of_column, F / R}) {
       const double columns = std::clamp(C, 0.0, double(m));
       least = std::min(least, std::max(of_row * R + of_column * columns - held, 0.0) +
@@ -83,21 +85,21 @@ TEST(RankBounds, AreTheFewestWordsOverAllRectangles) {
 }
 
 TEST(RankBounds, HaveTheirClosedForms) {
-  // F = 2^34 pairs, 4 d sqrt(F) words of which 4 n d / P are held.
+  // F = 2^34 pairs: 4 d sqrt(F) words, minus the held 4 n d / P.
   const Index n = 1 << 20, d = 128;
   const RankTask g{Pass::backward, {n, n, d}, 64};
   EXPECT_EQ(equal_shares(g).sources, 4 * n * d / 64);
   EXPECT_EQ(link_bound(g, equal_shares(g)), 4 * d * (Index{1} << 17) - 4 * n * d / 64);
-  // Few queries: all of them, and F / n columns.
+  // Few queries: the rectangle has all of them, and F / n columns.
   const RankTask few{Pass::backward, {1024, n, d}, 64};
   EXPECT_EQ(link_bound(few, {}), 2 * d * (1024 + n / 64));
-  // d^2 far above F: each pair crosses.
+  // d^2 is far above F, so each pair crosses a link.
   const RankTask crossing{Pass::gradients, {64, 64, d}, 64};
   EXPECT_EQ(link_bound(crossing, {}), 64);
-  // A rank that holds all may make all.
+  // A rank that holds everything can compute everything.
   EXPECT_EQ(link_bound(g, {.sources = 4 * n * d}), 0);
   EXPECT_EQ(link_bound({Pass::backward, {n, n, d}, 1}, {.sources = 4 * n * d}), 0);
-  // The pairs that live.
+  // Only live pairs count.
   RankTask causal = g;
   causal.problem = causal.problem.with_mask(Mask::causal(n, n));
   const double F = double(n) * double(n + 1) / 2 / 64;
@@ -126,14 +128,14 @@ TEST(RankBounds, FallWithRanksAndWithWhatTheyHold) {
 
 // --- All assignments of a few pairs ------------------------------------------------------------
 
-// A part of a pair is what meets one word of a result: of backward p_ij itself, of forward e_ij
-// with h_jk, of gradients f_ij with dO_ik and p_ij with Q_ik and K_jk. A rank makes it of all words
-// that it needs, or of a word of the pair that it received, which serves all parts of the pair
-// there.
+// A part of a pair is its product with one word of a result. For backward it is p_ij itself. For
+// forward it is e_ij with h_jk. For gradients it is f_ij with dO_ik, and p_ij with Q_ik and K_jk. A
+// rank computes it from all words that it needs, or from a received word of the pair. A received
+// word serves all parts of the pair on that rank.
 struct Part {
-  std::uint64_t needs;  // words of rows and columns, a bit each
+  std::uint64_t needs;  // words of rows and columns, as bits
   int pair;
-  double share;  // of the pair, in the proof
+  double share;  // share of the pair, in the proof
 };
 
 struct Parts {
@@ -173,7 +175,7 @@ struct Parts {
           continue;
         }
         for (Index k = 0; k < d; ++k) {
-          const auto word = [&](std::uint64_t of) {  // number k of d
+          const auto word = [&](std::uint64_t of) {  // word k of d
             return of & (std::uint64_t{1} << (std::countr_zero(of) + k));
           };
           if (task.pass == Pass::forward) {
@@ -197,8 +199,8 @@ struct Parts {
 struct OnRank {
   std::uint64_t words = 0, pairs = 0;
 
-  // Of the words of rows and columns the rank has those that are best for it: this is no more than
-  // the words that it moves, wherever all words start and results stay.
+  // The held words are the best possible ones for the rank. So this is no more than the words that
+  // it moves, wherever words start and results stay.
   [[nodiscard]] Index moved(Index held) const {
     return std::max<Index>(std::popcount(words) - held, 0) + std::popcount(pairs);
   }
@@ -213,8 +215,8 @@ Index largest(const Ranks& ranks, Index held) {
   return most;
 }
 
-// least[held]: the fewest words of the largest rank, over all ways to make the parts from `next`
-// on. A way that is already no better for any number of held words is left.
+// least[held] is the fewest words of the largest rank, over all ways to compute the parts from
+// `next` on. A way is abandoned if it is no better for any number of held words.
 void assign(const Parts& parts, std::size_t next, Ranks& ranks, std::vector<Index>& least) {
   bool better = false;
   for (Index held = 0; held < std::ssize(least); ++held) {
@@ -238,7 +240,7 @@ void assign(const Parts& parts, std::size_t next, Ranks& ranks, std::vector<Inde
     assign(parts, next + 1, ranks, least);
     rank = before;
     if (before.words == 0 && before.pairs == 0) {
-      break;  // ranks that have nothing are alike
+      break;  // empty ranks are alike
     }
   }
 }
@@ -279,13 +281,13 @@ TEST(RankBounds, AreBelowEveryAssignmentOfAFewPairs) {
       }
     }
   }
-  EXPECT_GT(met, 150);  // the bound is the fewest words as often
+  EXPECT_GT(met, 150);  // the bound is often exact
 }
 
 // --- What words make ---------------------------------------------------------------------------
 
-// The lemma on rectangles: B words of rows and columns, whichever they are, make no more shares of
-// pairs whole than (B / d)^2 / (4 a b), and than one side allows where the other has ended.
+// The lemma on rectangles: B words of rows and columns, whichever they are, make at most (B / d)^2
+// / (4 a b) shares of whole pairs. If one side has ended, the other side limits them.
 double most_shares(const RankTask& task, double words) {
   const auto [n, m, d] = task.problem.shape;
   const auto [a, b] = sides(task);
@@ -330,7 +332,7 @@ TEST(RankBounds, NoWordsMakeMorePairsThanARectangle) {
       nearest = std::min(nearest, -of_other);
     }
   }
-  EXPECT_LT(nearest, 1e-9);  // met by rectangles
+  EXPECT_LT(nearest, 1e-9);  // rectangles reach the limit
 }
 
 // --- A search where pairs are made whole ---------------------------------------------------------
@@ -348,7 +350,8 @@ TEST(RankBounds, AreBelowWhatASearchFinds) {
     const Parts parts(task);
     const Index held = Index(below(std::size_t(parts.words)));
     const Index bound = link_bound(task, {held, 0});
-    // A grid to begin with; then part after part elsewhere, where that moves no more.
+    // Starts with a grid. Then moves part after part to another rank if that does not increase the
+    // words.
     struct Choice {
       std::size_t rank;
       bool made;
@@ -385,7 +388,7 @@ TEST(RankBounds, AreBelowWhatASearchFinds) {
 
 // --- Arenas --------------------------------------------------------------------------------------
 
-// The ranks of a grid that has every n_i and m_j alike each run a kernel on n_i rows and m_j keys.
+// In a grid with equal n_i and equal m_j, each rank runs a kernel on n_i rows and m_j keys.
 TEST(RankBounds, AreBelowTheKernelsOfARank) {
   std::mt19937 random(11);
   const auto size = [&](Index most) {

@@ -1,6 +1,5 @@
-// The time of a plan by rates made up for it: along a kernel's curve, beyond its ends, and for
-// kernels that were not measured. The default rates are those of their file, and of existing
-// kernels.
+// Tests the time of a plan with made-up rates: along a kernel's curve, beyond its ends, and for
+// kernels without measurements. The default rates equal their file, and belong to existing kernels.
 
 #include "runtime/theory/rates.hpp"
 
@@ -49,7 +48,7 @@ TEST(Rates, WithoutKinTheMedian) {
   EXPECT_DOUBLE_EQ(seconds(plan("new", 75, 1000), kRates), 1000 * (2 + 75.) / 2);
 }
 
-// Pieces of 24 words take two granules of 16; of 40, the whole width, three.
+// Pieces of 24 words need two granules of 16. Pieces of 40, the whole width, need three.
 TEST(Rates, SquareBlocksAskForWholeGranules) {
   EXPECT_DOUBLE_EQ(words_per_flop(plan("fast", 50, 1000), 16), 0.1);
   EXPECT_DOUBLE_EQ(words_per_flop(plan("fast", 50, 1000, {{"Br", 3}}), 16), 0.1);
@@ -67,7 +66,8 @@ TEST(Rates, SamplesComeInOrder) {
   EXPECT_EQ(rates.samples, (std::vector<RateSample>{{1, 10}, {2, 21}, {3, 30}}));
 }
 
-// The kernel as it is spelled, without shared keys, its kin as it is spelled, its kin without.
+// The order is: the exact kernel, the kernel without shared keys, its kin with the same spelling,
+// its kin without shared keys.
 TEST(Rates, AKernelThatIsUnmeasuredTakesTheCurveOfItsKin) {
   Rates rates{.origin = "made up", .granule = 16, .kernels = {}};
   const auto seconds_a_flop = [&](const char* kernel, Sharing sharing) {
@@ -85,7 +85,7 @@ TEST(Rates, AKernelThatIsUnmeasuredTakesTheCurveOfItsKin) {
   EXPECT_DOUBLE_EQ(seconds_a_flop("backward/small", Sharing::none), 1.5) << "the median";
 }
 
-// Of the same pass, or of it with weights.
+// The kin has the same pass, or the pass with weights.
 TEST(Rates, KinAreOtherKernelsOfTheSamePass) {
   int with_kin = 0;
   for (const Kernel& kernel : kernels()) {
@@ -102,7 +102,7 @@ TEST(Rates, KinAreOtherKernelsOfTheSamePass) {
   EXPECT_GE(with_kin, 2);
 }
 
-// Renaming a kernel must not leave it without rates, silently.
+// A renamed kernel must not silently lose its rates.
 TEST(Rates, TheDefaultsAreOfKernelsThatExist) {
   std::set<std::string> names;
   for (const auto& [kernel, samples] : default_rates().kernels) {
@@ -116,7 +116,7 @@ TEST(Rates, TheDefaultsAreOfKernelsThatExist) {
   }
 }
 
-// The file is one that the command would read on the machine that it names.
+// The command would accept this file on the machine that it names.
 TEST(Rates, TheDefaultsAreThoseOfTheirFile) {
   const std::string file = REDBLUE_SOURCE_DIR "/runtime/theory/rates.json";
   const std::string text = content_of(file);

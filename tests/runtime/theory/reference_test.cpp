@@ -1,6 +1,7 @@
-// The double-precision evaluation of results is that of the definitions, in long double; what it
-// allows is some roundings of float32; it has the same bits on any number of threads. Planted
-// faults and right kernels are in tests/kernels/planted_faults_test.cpp and false_alarms_test.cpp.
+// Tests the double-precision reference. Its results equal the definitions in long double. Its
+// allowed error is a few roundings of float32. It has the same bits on any number of threads.
+// Planted faults and right kernels are in tests/kernels/planted_faults_test.cpp and
+// false_alarms_test.cpp.
 
 #include "runtime/theory/reference.hpp"
 
@@ -59,7 +60,7 @@ Floats centred(std::mt19937& random, Index count, double scale) {
   return words;
 }
 
-// With X and Y, or plain; values as wide as keys with X.
+// Returns a problem with X and Y, or plain. With X, values are as wide as keys.
 ReferenceProblem some_problem(std::mt19937& random, Shape shape, bool weighted) {
   const auto& [n, m, d] = shape;
   const Index dv = shape.dv;
@@ -82,7 +83,7 @@ ReferenceProblem some_problem(std::mt19937& random, Shape shape, bool weighted) 
   return problem;
 }
 
-// C (rows x cols) = A B, or with either transposed.
+// C (rows x cols) = A B, with either factor transposed if needed.
 Reals times(Index rows, Index depth, Index cols, auto A, auto B) {
   Reals C;
   for (Index i = 0; i < rows; ++i) {
@@ -109,7 +110,7 @@ auto flipped(const Words& words, Index cols) {
   };
 }
 
-// f and phi' of a row of scores; dead ones are 0.
+// f and phi' of a row of scores. Dead scores have 0.
 struct RowOfF {
   Reals f, slope;
   Real L = -std::numeric_limits<Real>::infinity();
@@ -213,7 +214,8 @@ std::map<std::string, Reals> literally(const ReferenceProblem& in) {
   return found;
 }
 
-// Of double rounding against long double: far below what is allowed, which is not much.
+// Compares double with long double. The difference must be far below the allowed error, and the
+// allowed error must be small.
 void expect_same(const Reals& exact, const Expected& found, const std::string& what) {
   ASSERT_EQ(exact.size(), found.value.size()) << what;
   Real largest = 0;
@@ -393,7 +395,7 @@ TEST(Compare, RefusesWhatIsNotFiniteOrNotStated) {
   EXPECT_EQ(compare(Floats{0, 0.5F}, zero).relative, std::numeric_limits<double>::infinity());
 }
 
-// Scores of 10^12 have errors far beyond what exp can carry.
+// Scores of 10^12 have errors far beyond the range of exp.
 TEST(Allowed, IsInfiniteWhereNothingCanBeStated) {
   std::mt19937 random(12);
   ReferenceProblem problem = some_problem(random, {4, 6, 5}, true);

@@ -1,5 +1,5 @@
-// Lower bounds of sparse operands against what they say, written down once more for each score: the
-// products of both orders, what rows and columns are charged, and the entries that take part.
+// Tests lower bounds of sparse operands against their definitions, computed again for each score:
+// the products of both orders, the charges of rows and columns, and the entries that take part.
 
 #include "runtime/theory/sparse_bounds.hpp"
 
@@ -25,12 +25,12 @@ std::set<Index> set_of(const BlockPattern& of, Index row) {
   return {columns.begin(), columns.end()};
 }
 
-// The entries of a row of A1 that an entry of S, in column l, is made of.
+// Counts the entries of a row of A1 that contribute to the entry of S in column l.
 Index sources(const std::set<Index>& row, const BlockPattern& X, Index l) {
   return std::ranges::count_if(row, [&](Index k) { return set_of(X, k).contains(l); });
 }
 
-// For one score by S = A1 X: its products, and what it charges its row at least.
+// For one score by S = A1 X: its products, and the least charge to its row.
 struct Score {
   Index products = 0, charge = 0;
 };
@@ -101,7 +101,7 @@ TEST(SparseBounds, WorkIsNoMoreThanThatOfEitherOrder) {
   }
 }
 
-// A word takes part if a live score cannot be made without it.
+// A word takes part if some live score needs it.
 TEST(SparseBounds, CompulsoryWordsAreThoseThatTakePart) {
   std::mt19937_64 random(12);
   for (int trial = 0; trial < 60; ++trial) {
@@ -136,8 +136,7 @@ TEST(SparseBounds, CompulsoryWordsAreThoseThatTakePart) {
   }
 }
 
-// With all entries stored, scores are those of dense operands, and so are the bounds of one
-// product.
+// With all entries stored, scores and the bounds of one product equal those for dense operands.
 TEST(SparseBounds, OfAllEntriesAreThoseOfDenseOperands) {
   std::mt19937_64 random(13);
   const Index n = 600, m = 500, d = 16;
@@ -153,8 +152,8 @@ TEST(SparseBounds, OfAllEntriesAreThoseOfDenseOperands) {
   }
 }
 
-// Theorem 4.5 without its constant, as the paper's Remark 4.7 has it for diagonal operands: at
-// M = 64 it is the second of the two, n sqrt(n) 2 / 8.
+// Theorem 4.5 without its constant, as the paper's Remark 4.7 states it for diagonal operands. At M
+// = 64 it is the second of two terms, n sqrt(n) 2 / 8.
 TEST(SparseBounds, Theorem45OfDiagonalOperands) {
   for (const auto& [n, words] : {std::pair<Index, Index>{1024, 8192}, {4096, 65536}}) {
     const Sparsity diagonal(identity_pattern(n), identity_pattern(n), identity_pattern(n));
@@ -163,7 +162,7 @@ TEST(SparseBounds, Theorem45OfDiagonalOperands) {
   }
 }
 
-// Blocks of b x b on the diagonal.
+// Returns blocks of b x b on the diagonal.
 BlockPattern diagonal_blocks(Index n, Index b) {
   BlockPattern of{n, n, 1, 1, {0}, {}};
   for (Index row = 0; row < n; ++row) {
@@ -195,8 +194,8 @@ Moved moved(const Problem& problem, Index M, std::optional<Index> chunk = std::n
   return words;
 }
 
-// Read as a bound of each instance, with the constant 1, Theorem 4.5 is refuted by what a kernel
-// moves, indices included; and as the quotient grows without end, it is with every constant.
+// Theorem 4.5, read as a bound for each instance with the constant 1, is refuted by the words of a
+// kernel, with indices. The quotient grows without limit, so every other constant is refuted, too.
 TEST(SparseBounds, Theorem45IsNoBoundOfIdentities) {
   for (const auto& [n, claimed, all, given_S] : {std::array<Index, 4>{1024, 8'192, 16'755, 7'451},
                                                  {4096, 65'536, 67'000, 29'792},
@@ -211,7 +210,7 @@ TEST(SparseBounds, Theorem45IsNoBoundOfIdentities) {
   }
 }
 
-// Where chunks of rows begin with blocks, as 152 words of them do, each key passes once.
+// If chunks of rows start with blocks, as chunks of 152 words do, each key streams once.
 TEST(SparseBounds, Theorem45IsNoBoundOfDiagonalBlocks) {
   for (const auto& [n, claimed, all, aligned, given_S] :
        {std::array<Index, 5>{512, 22'176, 41'462, 38'669, 18'113},
@@ -227,8 +226,8 @@ TEST(SparseBounds, Theorem45IsNoBoundOfDiagonalBlocks) {
   }
 }
 
-// Lemma F.1 takes nnz(A) + nnz(B) where each may be read once: of a tall dense A and a B that stays
-// in fast memory it claims sqrt(nd / M) times the words of A.
+// Lemma F.1 does not count nnz(A) + nnz(B), which is enough if each can be read once. For a tall
+// dense A and a resident B, it claims sqrt(nd / M) times the words of A.
 TEST(SparseBounds, LemmaF1IsNoBoundOfATallProduct) {
   const Index n = 65536, d = 64, M = d * d + d + 1;
   const auto R1 = static_cast<double>(n * d + d * d), R2 = static_cast<double>(n * d);

@@ -1,6 +1,6 @@
-// Formulas are the numbers: of every kernel of dense operands, at 1,000 random sizes under the
-// formula's own conditions, reads, writes and peak of each phase are what the kernel's formula
-// says, to the word. REDBLUE_CASES sets how many.
+// Tests that formulas equal the numbers. For every dense kernel, at 1,000 random sizes that meet
+// the formula's conditions, the reads, writes and peak of each phase equal the kernel's own
+// formula, word for word. REDBLUE_CASES sets the number of sizes.
 
 #include "runtime/theory/symbolic.hpp"
 
@@ -68,8 +68,8 @@ int points() {
   return static_cast<int>(cases(1000));
 }
 
-// How often a formula, with so much added to its reads, is not what the kernel says. Where some may
-// be missing, those that there are.
+// Counts how often a formula, with `more_reads` added to its reads, differs from the kernel. With
+// Missing::some, a phase may lack a formula.
 enum class Missing { none, some };
 int wrong(const SymbolicFormula& formula, Index more_reads = 0, Missing missing = Missing::none) {
   std::mt19937_64 random(seed_of_case(0));
@@ -109,7 +109,7 @@ TEST_P(SymbolicFormulas, AreTheNumbers) {
   const SymbolicFormula formula =
       formula_of(kernel, {8192, 10000, 64}, naive ? Index{1} << 50 : 65536);
   EXPECT_EQ(wrong(formula), 0);
-  // Of the plan itself, too, and in total.
+  // The formula also holds at the plan's own sizes, and in total.
   const PhaseCost all = total(formula.of.cost(formula.of.sizes()));
   EXPECT_EQ(value(*formula.total.reads, formula.of.sizes()), all.reads.value());
   EXPECT_EQ(value(*formula.total.writes, formula.of.sizes()), all.writes.value());
@@ -145,7 +145,7 @@ TEST(SymbolicFormula, OfThePaperIsThePapers) {
   }
 }
 
-// Where values are wider than keys dv is a length; where n = m is another formula, it says so.
+// With wide values, dv is a length. If n = m has another formula, the conditions say so.
 TEST(SymbolicFormula, OfOtherProblems) {
   Problem wide(4096, 5000, 64);
   wide.shape.dv = 96;
@@ -166,8 +166,8 @@ TEST(SymbolicFormula, OfOtherProblems) {
   }));
 }
 
-// q = dO h^T has n m words, also in a plan of as many queries as keys: a formula is found for other
-// lengths, too, where the kernel has no other one for n = m.
+// q = dO h^T has n m words, even in a plan with as many queries as keys. The formula also covers
+// other lengths if the kernel has no special formula for n = m.
 TEST(SymbolicFormula, OfAsManyQueriesAsKeys) {
   const SymbolicFormula formula =
       formula_of(find_kernel("backward/rows-q"), {8192, 8192, 64}, 65536);
@@ -182,7 +182,7 @@ TEST(SymbolicFormula, OfAsManyQueriesAsKeys) {
             total(formula.of.cost(formula.of.sizes())).reads.value());
 }
 
-// Groups of keys are as many as in the plan where there are as many keys, and not fewer.
+// The formula keeps the plan's number of key groups, for at least as many keys.
 TEST(SymbolicFormula, OfGroups) {
   for (const char* name : {"attention/rows", "backward/rows", "gradients/rows-keys"}) {
     SCOPED_TRACE(name);
@@ -200,7 +200,7 @@ TEST(SymbolicFormula, OfGroups) {
   }
 }
 
-// Of small problems and memories: what is said holds, and some of it is not said.
+// For small problems and memories, every stated formula holds, and some are missing.
 TEST(SymbolicFormula, OfOtherCases) {
   for (const char* name : {"forward/rows", "attention/rows", "backward/rows", "backward/small",
                            "backward/tiles", "gradients/rows-keys", "backward/large"}) {
@@ -210,14 +210,14 @@ TEST(SymbolicFormula, OfOtherCases) {
       EXPECT_EQ(wrong(formula_of(find_kernel(name), {n, m, d}, M), 0, Missing::some), 0);
     }
   }
-  // n below a strip of 48 queries, and all of it a block.
+  // n is below a strip of 48 queries, and one block covers all of it.
   for (const SymbolicPhase& phase :
        formula_of(find_kernel("forward/rows"), {47, 300, 10}, 65536).phases) {
     EXPECT_TRUE(phase.peak) << phase.path;
   }
 }
 
-// 2 n m d / Br of backward/rows.
+// 2 n m d / Br for backward/rows.
 TEST(SymbolicFormula, LeadingTermsAreOfTheHighestDegree) {
   const auto leading =
       leading_terms(formula_of(find_kernel("backward/rows"), {8192, 10000, 64}, 65536));
@@ -228,7 +228,7 @@ TEST(SymbolicFormula, LeadingTermsAreOfTheHighestDegree) {
   EXPECT_EQ((*leading)[0].divisors.size(), 1U);
 }
 
-// Of backward/rows M is about 3 d Br words; of backward/small B = floor(sqrt(M / 4)).
+// For backward/rows, M is about 3 d Br words. For backward/small, B = floor(sqrt(M / 4)).
 TEST(SymbolicFormula, BlocksFollowFromM) {
   const Index M = Index{1} << 20;
   for (const auto& [name, squared, coefficient] :

@@ -1,5 +1,5 @@
-// The differences that a tolerance accepts, to the word, and that they are reported; and the syntax
-// of tolerances.
+// Tests tolerances and their syntax. They accept differences exactly to the word, and hidden
+// differences are still reported.
 
 #include <stdexcept>
 #include <string>
@@ -15,7 +15,7 @@
 namespace redblue {
 namespace {
 
-// A point of two phases; the total is theirs.
+// A point of two phases and their total.
 RecordedPoint recorded(const PhaseCounts& a, const PhaseCounts& b) {
   return {.point = {"k", {}}, .least_M = 100, .counts = run_counts({a, b})};
 }
@@ -29,7 +29,7 @@ std::vector<Difference> found(const RecordedPoint& before, const RecordedPoint& 
   return differences(before, now, parsed);
 }
 
-// "a reads" of each that fails, and "(total reads)" of each that does not.
+// Returns "a reads" for each difference that fails, and "(total reads)" for each hidden one.
 std::string outcome(const RecordedPoint& before, const RecordedPoint& now,
                     const std::vector<std::string>& tolerances) {
   std::string text;
@@ -59,7 +59,7 @@ TEST(Tolerance, OfWordsIsExactAtItsEdge) {
   EXPECT_FALSE(passes(1000, 1001, "reads=0"));
 }
 
-// 29% of 100 are 29 words, and not the 28.999... that floating point has for them.
+// 29% of 100 is 29 words, not the 28.999... of floating point.
 TEST(Tolerance, OfAShareIsExactAtItsEdge) {
   for (Index percent = 1; percent <= 100; ++percent) {
     for (const Index hundreds : {Index{1}, Index{3}, Index{17}, Index{123'457}}) {
@@ -102,7 +102,8 @@ TEST(Tolerance, IsOfItsMetricAlone) {
             "(total least_M)");
 }
 
-// Of a phase it lets the total pass with that phase, but not with a word from elsewhere.
+// A tolerance for a phase also covers the change of the total that this phase causes, but no word
+// from elsewhere.
 TEST(Tolerance, OfAPhaseIsOfItAndOfWhatItAddsToTheTotal) {
   const RecordedPoint before =
       recorded(phase_counts("a", 100, 100, 100), phase_counts("b", 50, 50, 50));
@@ -149,7 +150,7 @@ TEST(Tolerance, OfTheTotal) {
   EXPECT_EQ(outcome(before, least, {"total:least_M=1"}), "(total least_M)");
 }
 
-// Phases that come and go are no matter of a few words.
+// A tolerance does not hide phases that appear or disappear.
 TEST(Tolerance, LetsNoPhaseComeOrGo) {
   const RecordedPoint before = recorded(phase_counts("a", 100, 0, 10), phase_counts("b", 1, 0, 10));
   const RecordedPoint renamed =
@@ -177,7 +178,7 @@ TEST(ParseTolerance, TakesWordsAndShares) {
   EXPECT_EQ(share.phase, "");
   EXPECT_EQ(share.metric, "least_M");
   EXPECT_EQ(share.percent, 0.5);
-  // A phase may be called anything.
+  // A phase may have any name.
   EXPECT_EQ(parse_tolerance("a:b=c:reads=1").phase, "a:b=c");
 }
 

@@ -1,5 +1,5 @@
-// A trace agrees with the machine's counts: every word is in it once, in its phase, and fast memory
-// never holds more than M.
+// Tests that a trace agrees with the machine's counts: every word is in it once, in its phase, and
+// fast memory never holds more than M words.
 
 #include "runtime/trace/chrome_trace.hpp"
 
@@ -85,7 +85,7 @@ TEST(ChromeTrace, HoldsWhatTheMachineCounted) {
     const auto [json, text, part, written, all] = trace(request);
     const PhaseCounts& total = part.counted->total;
 
-    // Moves follow each other word by word.
+    // The moves follow each other without gaps, word by word.
     std::map<std::string, Index> moved;
     Index now = 0;
     for (const Json& event : json["traceEvents"]) {
@@ -118,7 +118,7 @@ TEST(ChromeTrace, HoldsWhatTheMachineCounted) {
     EXPECT_LE(peak, request.M);
     EXPECT_EQ(peak, total.peak);
     EXPECT_EQ(words_of(counters.back()), 0);
-    // Viewers take the series from the first of them.
+    // Viewers take the names of the series from the first counter.
     EXPECT_EQ(words_of(counters.front()), 0);
     EXPECT_EQ(keys(counters.front()["args"]), keys(counters.back()["args"]));
 
@@ -131,7 +131,7 @@ TEST(ChromeTrace, HoldsWhatTheMachineCounted) {
       phases[args["path"]] += IoCount{args["reads"], args["writes"]};
     }
     for (const PhaseCounts& phase : part.counted->phases) {
-      IoCount inside;  // of phases within, which are booked on their own
+      IoCount inside;  // of inner phases, which are counted separately
       for (const PhaseCounts& other : part.counted->phases) {
         if (other.path.starts_with(phase.path + "/")) {
           inside += other.io;
@@ -165,7 +165,7 @@ TEST(ChromeTrace, IsTheSameEveryTime) {
   EXPECT_EQ(trace(same).text, trace(same).text);
 }
 
-// At whatever event: what is there is the beginning of the whole, and says that it is not all.
+// A trace may be cut at any event. Then it has the beginning of the whole, and says that it is cut.
 TEST(ChromeTrace, IsCutAnywhere) {
   const Request small = request("backward/small", {7, 5, 3}, 20);
   const Traced whole = trace(small);
@@ -184,7 +184,8 @@ TEST(ChromeTrace, IsCutAnywhere) {
     EXPECT_EQ(other["cut"], most < whole.all);
     EXPECT_EQ(other["total"], whole.json["otherData"]["total"]);
     expect_nested(events(cut.json, "phase"));
-    // All but the first counter, which names fewer tiles, and the phases that end early.
+    // Every event is an event of the whole trace, except the first counter, which names fewer
+    // tiles, and phases that end early.
     Index last = 0;
     for (std::size_t k = 1; k < found.size(); ++k) {
       if (found[k].value("cat", "") != "phase") {
@@ -198,7 +199,7 @@ TEST(ChromeTrace, IsCutAnywhere) {
   }
 }
 
-// Phases and nothing else; names that JSON has to quote; a machine that does nothing.
+// A machine with phases only, names that JSON must quote, and a machine that does no work.
 TEST(ChromeTrace, OfOtherMachines) {
   const TemporaryDirectory directory(TemporaryDirectory::in_memory());
   const auto traced = [&](const std::function<void(Machine&)>& code) {

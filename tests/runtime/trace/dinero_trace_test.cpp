@@ -1,4 +1,5 @@
-// One line for each word that the machine counted, at its place in the slow store.
+// Tests that the trace has one line for each word that the machine counted, at its place in slow
+// memory.
 
 #include "runtime/trace/dinero_trace.hpp"
 
@@ -68,7 +69,7 @@ TEST(DineroTrace, IsALineForEachWord) {
     EXPECT_EQ(counts[1], found.part.counted->total.io.writes);
     EXPECT_EQ(found.written, found.part.counted->total.io.io());
     EXPECT_EQ(found.all, found.written);
-    // Every operand as a whole, word by word.
+    // Every operand is read completely, word by word.
     for (const Signature& given : tested_kernel(request.kernel).given) {
       const auto placed = std::ranges::find(found.matrices, given.name, &DineroTrace::Placed::name);
       ASSERT_NE(placed, found.matrices.end()) << given.name;

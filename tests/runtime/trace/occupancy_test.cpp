@@ -1,4 +1,5 @@
-// Occupancy, column by column, against the whole list of states; and no column too many.
+// Tests occupancy, column by column, against the full list of states. There are no more columns
+// than needed.
 
 #include "runtime/trace/occupancy.hpp"
 
@@ -26,7 +27,7 @@ Index live(const State& state) {
   return sum;
 }
 
-// Every state, and the words moved from which and to which it lasts.
+// Records every state, and the counts of moved words at its begin and end.
 class States final : public Listener {
  public:
   struct Lasting {
@@ -55,8 +56,9 @@ class States final : public Listener {
   State now_;
 };
 
-// What belongs to a column that ends at `end`: lasting states that overlap it, and passing ones
-// within, its end included and its beginning not, but for that of the first.
+// Returns the most live words in a column from `begin` to `end`. Lasting states count if they
+// overlap it. Passing states count if they are within it. The end is included. The begin is
+// included only in the first column.
 Index most_in(const States& all, Index begin, Index end) {
   Index most = 0;
   for (const auto& [state, from, to] : all.states) {
@@ -74,7 +76,7 @@ void expect_recounted(const Occupancy& found, const States& all, Index most_colu
   EXPECT_LE(columns, most_columns);
   EXPECT_EQ(found.moved(), all.moved);
   EXPECT_EQ(columns, std::max<Index>(1, ceil_div(all.moved, found.width())));
-  // No wider than it has to be.
+  // A column is no wider than necessary.
   EXPECT_TRUE(found.width() == 1 || ceil_div(all.moved, found.width() / 2) > most_columns);
   EXPECT_EQ(found.peak(), peak);
   Index most = 0;
@@ -82,7 +84,7 @@ void expect_recounted(const Occupancy& found, const States& all, Index most_colu
     const Occupancy::Column& column = found.columns()[static_cast<std::size_t>(k)];
     EXPECT_EQ(column.live, most_in(all, k * found.width(), (k + 1) * found.width())) << k;
     most = std::max(most, column.live);
-    // It is a state that there was, name by name.
+    // Each column is a real state, name by name.
     State state;
     for (std::size_t name = 0; name < column.words.size(); ++name) {
       state[found.names()[name]] = column.words[name];
@@ -102,7 +104,7 @@ void expect_recounted(const Occupancy& found, const States& all, Index most_colu
 }
 
 TEST(Occupancy, EqualsARecount) {
-  // The last with words of sums that weigh two.
+  // In the last run, words of sums weigh two.
   const std::vector<std::tuple<const char*, Shape, Index>> runs = {
       {"backward/small", {37, 29, 11}, 100}, {"backward/small", {7, 5, 3}, 20},
       {"backward/rows", {50, 41, 7}, 700},   {"backward/large", {33, 21, 5}, 400},

@@ -1,4 +1,4 @@
-// Seconds go to the phase that is innermost while they pass.
+// Tests that seconds go to the innermost phase at the time.
 
 #include "runtime/trace/phase_clock.hpp"
 
@@ -75,7 +75,7 @@ TEST(PhaseClock, MovesDoNotCount) {
   EXPECT_EQ(clock.seconds("open"), 0) << "booked when the phase ends or another begins";
 }
 
-// A listener may not throw. A phase for which it has no room is said afterwards.
+// A listener may not throw. A phase without room is reported later.
 TEST(PhaseClock, SaysAfterwardsThatItHadNoRoom) {
   Machine machine(10);
   PhaseClock clock(machine);
@@ -89,7 +89,7 @@ TEST(PhaseClock, ListensWhileItLives) {
     const PhaseClock first(machine);
     const Phase phase(machine, "seen");
   }
-  const Phase phase(machine, "unseen");  // nobody is told, and nothing dangles
+  const Phase phase(machine, "unseen");  // has no listener, and no pointer dangles
   const PhaseClock second(machine);
   EXPECT_EQ(second.seconds("seen"), 0);
 }

@@ -1,5 +1,5 @@
-// Runs use only what they have: every operation of every kernel takes words of living tiles that
-// somebody set, and no product goes untold.
+// Tests that runs use only words that they have. Every operation of every kernel takes words of
+// living tiles that were set, and every product is reported.
 
 #include "runtime/trace/referee.hpp"
 
@@ -64,7 +64,7 @@ TEST_F(RefereeTest, CatchesAWordThatNobodySet) {
   Tile c = machine_.initialize("c", 3, 18, kUnset);
   multiply(a.part({0, 2}), b, c.part({0, 2}));
   EXPECT_EQ(referee_.by_hand(), 0);
-  multiply_add(a, b, c);  // the third row has no words to add to
+  multiply_add(a, b, c);  // no words for the third row
   EXPECT_EQ(referee_.by_hand(), 18);
   EXPECT_EQ(referee_.first_by_hand(), "product takes c(2, 0), which nobody set");
   multiply_add(a, b, c);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Made the files beside it: python3 make.py, NumPy 1.24.2 and SciPy 1.10.1 (Debian 12)."""
+"""Writes the files in this folder: python3 make.py, with NumPy 1.24.2 and SciPy 1.10.1 (Debian 12)."""
 import numpy as np
 import scipy.io
 import scipy.sparse as sp
