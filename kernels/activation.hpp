@@ -12,7 +12,8 @@
 
 namespace redblue {
 
-// relu: max(s, 0), with phi'(0) = 0; sigmoid: 1 / (1 + exp(-s)); silu: s sigmoid(s).
+// phi is max(s, 0) for relu, with phi'(0) = 0. It is 1 / (1 + exp(-s)) for sigmoid, and s
+// sigmoid(s) for silu.
 enum class Activation : std::uint8_t { softmax, relu, sigmoid, silu };
 
 // Returns the name in options, messages and files; empty if the value is not an activation.

@@ -167,7 +167,7 @@ class PartsOfG {
         width_(width),
         written_(static_cast<std::size_t>(g.rows() * ceil_div(g.cols(), width))) {}
 
-  // g_kK += A1_Ik^T W_IK, for the columns k of these rows of A1, over live queries.
+  // g_kK += A1_Ik^T W_IK, summed over live queries, for the columns k that these rows of A1 have.
   void add(const SlowMatrix& A1, const RowGroups& rows, const std::vector<bool>& live, Range K,
            const Tile& W) {
     for (const RowGroups::Group& group : rows.groups) {

@@ -116,7 +116,7 @@ StoredMatrix& StoreFile::laid_out_for(Window window) {
     Window block = use_.mostly.value_or(window);
     if (block.cols >= cols_) {
       // Taller blocks cost readers of whole rows no words. A writer of parts of rows writes all
-      // parts of some rows, and the granules of these rows contain no other rows.
+      // parts of some rows, and their granules contain no other rows.
       block.rows = std::max(block.rows, window.rows);
     }
     if (use_.apart == Use::Apart::rows) {

@@ -218,16 +218,15 @@ std::map<std::string, std::string> fingerprints(const Arguments& arguments) {
 
 // The levels of a device that has the same name on every machine.
 std::vector<Index> device_levels(const std::string& name, const Arguments& arguments) {
-  const Given given{name, std::string(kDevice)};
-  for (const Device& device : devices()) {
-    if (device.name == name) {
-      const bool half = arguments.contains("word") && to_string(arguments.value("word")) == "2";
-      const Index threads = arguments.contains("threads") ? arguments["threads"] : 1;
-      return device_words(device, threads, half ? std::optional<Index>(2) : std::nullopt, given);
-    }
+  const std::vector<Device>& known = devices();
+  const auto device = std::ranges::find(known, name, &Device::name);
+  if (device == known.end()) {
+    throw UsageError(
+        fmt::format("no device is called '{}': `redblue list --devices` has their names", name));
   }
-  throw UsageError(
-      fmt::format("no device is called '{}': `redblue list --devices` has their names", name));
+  const bool half = arguments.contains("word") && to_string(arguments.value("word")) == "2";
+  return device_words(*device, arguments.contains("threads") ? arguments["threads"] : 1,
+                      half ? std::optional<Index>(2) : std::nullopt, {name, std::string(kDevice)});
 }
 
 std::vector<std::string> activation_names() {
@@ -301,11 +300,12 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
       return !mask_text(arguments).empty();
     };
   }
-  for (const std::string_view key : {"softmax_scale", "wanted", "word", "sums", "objective",
-                                     "multiple", "blocks", "word_costs"}) {
-    if (key == "word_costs" && !takes.levels) {
-      continue;
-    }
+  std::vector<std::string_view> optional = {"softmax_scale", "wanted",   "word",  "sums",
+                                            "objective",     "multiple", "blocks"};
+  if (takes.levels) {
+    optional.emplace_back("word_costs");
+  }
+  for (const std::string_view key : optional) {
     made.parameters.push_back({.name = std::string(key),
                                .help = option(key).help(),
                                .is_text = true,

@@ -84,6 +84,21 @@ if(WITH_TOOLS)
   endif()
 endif()
 
+# The program that docs/gate.md shows as a whole one.
+if(WITH_TOOLS)
+  file(READ ${CMAKE_CURRENT_LIST_DIR}/../../docs/gate.md page)
+  foreach(language cpp cmake)
+    if(NOT page MATCHES "```${language}\n([^`]*)```")
+      message(FATAL_ERROR "docs/gate.md shows no program")
+    endif()
+    set(shown_${language} "${CMAKE_MATCH_1}")
+  endforeach()
+  file(WRITE ${WORK_DIR}/user/shown/transpose.cpp "${shown_cpp}")
+  file(WRITE ${WORK_DIR}/user/shown/CMakeLists.txt "${shown_cmake}")
+  build_user(${WORK_DIR}/user/shown ${WORK_DIR}/shown ${BUILD_TYPE})
+  run(${WORK_DIR}/shown/transpose run transpose/blocks --n 50 --m 37 --side 8 --M 128)
+endif()
+
 # A user's kernel behind the gate: recorded, checked against its baseline, swept and traced. Then it reads one word more.
 if(WITH_TOOLS)
   copy_user(stencil)

@@ -505,7 +505,7 @@ TEST_F(Command, SuitesTakeTheTableOfOptions) {
       {"given", {"--M 2K", R"("M": "2K", "given": "nothing")", "backward/rows"}},
       {"n", {"--M 2K", R"("M": 2048)"}},
       {"m", {"--m 31 --M 2K", R"("m": 31)" + M}},
-      {"d", {"--M 2K --blocks Br=9", R"("blocks": "Br=9")" + M}},
+      {"d", {"--M 2K", R"("M": 2048)"}},
       {"dv", {"--dv 3 --M 2K", R"("dv": 3)" + M}},
       {"heads", {"--heads 3 --M 2K", R"("heads": 3)" + M}},
       {"kv_heads", {"--heads 4 --kv-heads 2 --M 2K", R"("heads": 4, "kv_heads": 2)" + M}},

@@ -148,23 +148,23 @@ std::string subcommand_list(const CommandTree& tree, bool have_pages) {
   return text;
 }
 
-// Formats code for a Markdown table. A bar would end the cell, so it is escaped. A long list of
-// words may break after each bar.
-std::string code(std::string_view text) {
-  std::string escaped;
+// Replaces bars, each of which would end the cell of a Markdown table.
+std::string replace_bars(std::string_view text, std::string_view with) {
+  std::string replaced;
   for (const char c : text) {
-    escaped += c == '|' ? std::string("&#124;<wbr>") : std::string(1, c);
+    replaced += c == '|' ? with : std::string_view(&c, 1);
   }
-  return fmt::format("<code>{}</code>", escaped);
+  return replaced;
+}
+
+// Formats code for a Markdown table. A long list of words may break after each bar.
+std::string code(std::string_view text) {
+  return fmt::format("<code>{}</code>", replace_bars(text, "&#124;<wbr>"));
 }
 
 // Formats ordinary text for a Markdown table.
 std::string cell(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    escaped += c == '|' ? std::string("\\|") : std::string(1, c);
-  }
-  return escaped;
+  return replace_bars(text, "\\|");
 }
 
 bool of_all_commands(const CommandOption& option) {
