@@ -1,0 +1,281 @@
+#include "kernels/nests/check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redblue {
+namespace {
+
+// Which pass of a loop is running: conditions tell no others apart.
+struct PassOf {
+  bool first = true, last = true;
+};
+
+// Walks a nest as it runs. A loop that a condition names takes a single pass, or a first, a middle
+// and a last one; all other loops take one pass.
+class Checker {
+ public:
+  explicit Checker(const TextNest& nest)
+      : nest_(nest),
+        alive_(nest.tile_names.size()),
+        written_(nest.matrices.size()),
+        whole_(nest.matrices.size()),
+        passes_(nest.symbols.size()) {
+    for (SymbolId symbol = 0; symbol < nest.symbols.size(); ++symbol) {
+      if (nest.symbols[symbol].kind == NestSymbol::Kind::variable &&
+          is_asked(nest.statements, symbol)) {
+        asked_.push_back(symbol);
+      }
+    }
+    if (asked_.size() > kMostAsked) {
+      fail(nest.statements.front(), "more than 8 loops are named in conditions");
+    }
+  }
+
+  void check() {
+    for (const NestStatement& statement : nest_.statements) {
+      check_shapes(statement);
+    }
+    // Each combination of loops that take a single pass.
+    for (single_ = 0; single_ < std::size_t{1} << asked_.size(); ++single_) {
+      std::ranges::fill(alive_, nullptr);
+      written_.assign(written_.size(), false);
+      walk(nest_.statements);
+    }
+    for (std::size_t k = 0; k < nest_.matrices.size(); ++k) {
+      const NestMatrix& matrix = nest_.matrices[k];
+      if (matrix.kind == NestMatrix::Kind::result && !whole_[k]) {
+        throw NestError(nest_.file, matrix.line,
+                        "the result " + matrix.name +
+                            " is never written whole: write it in loops over all its extents");
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMostAsked = 8;
+
+  [[noreturn]] void fail(const NestStatement& at, const std::string& what) const {
+    throw NestError(nest_.file, at.line, what);
+  }
+  [[nodiscard]] const std::string& name(SymbolId symbol) const {
+    return nest_.symbols[symbol].name;
+  }
+
+  static bool is_asked(const std::vector<NestStatement>& in, SymbolId variable) {
+    return std::ranges::any_of(in, [&](const NestStatement& statement) {
+      return statement.condition.variable == variable || is_asked(statement.body, variable);
+    });
+  }
+
+  // Checks that tiles have the extents of their matrices.
+  void check_shapes(const NestStatement& statement) {
+    for (const NestStatement& inner : statement.body) {
+      check_shapes(inner);
+    }
+    if (statement.kind == NestStatement::Kind::read) {
+      for (const TextTile& tile : statement.tiles) {
+        check_shape(statement, tile, nest_.matrices[tile.name]);
+      }
+    }
+    for (const TextTile& target : statement.targets) {
+      const NestMatrix& matrix = nest_.matrices[target.name];
+      if (matrix.kind == NestMatrix::Kind::input) {
+        fail(statement, matrix.name + " is an input: write to a result or a temp");
+      }
+      check_shape(statement, target, matrix);
+      if (std::ranges::equal(target.indices, matrix.extents, [&](const NestIndex& index,
+                                                                 const NestIndex& of) {
+            return covers(index, of);
+          })) {
+        whole_[target.name] = true;
+      }
+    }
+  }
+  [[nodiscard]] bool covers(const NestIndex& index, const NestIndex& extent) const {
+    if (extent.kind == NestIndex::Kind::each) {
+      return index.kind == NestIndex::Kind::each && same_blocks(index.symbol, extent.symbol);
+    }
+    if (extent.kind == NestIndex::Kind::number) {
+      return index.kind == NestIndex::Kind::number && index.number == extent.number;
+    }
+    return index.kind != NestIndex::Kind::number && nest_.root(index.symbol) == extent.symbol;
+  }
+  // Whether two loops cut the same extent into the same blocks.
+  [[nodiscard]] bool same_blocks(SymbolId a, SymbolId b) const {
+    const NestStatement& one = nest_.loop_of(a);
+    const NestStatement& other = nest_.loop_of(b);
+    return one.range == other.range && one.met_by == other.met_by &&
+           one.size.steps == other.size.steps;
+  }
+  void check_shape(const NestStatement& at, const TextTile& tile, const NestMatrix& matrix) const {
+    if (tile.indices.size() != matrix.extents.size()) {
+      fail(at, matrix.name + " has " + counted(matrix.extents.size()) + ", not " +
+                   std::to_string(tile.indices.size()));
+    }
+    for (std::size_t k = 0; k < tile.indices.size(); ++k) {
+      const NestIndex& index = tile.indices[k];
+      const NestIndex& extent = matrix.extents[k];
+      if (index.kind == NestIndex::Kind::number && extent.kind != NestIndex::Kind::each) {
+        if (index.number < 1 ||
+            (extent.kind == NestIndex::Kind::number && index.number > extent.number)) {
+          fail(at, "index " + std::to_string(k + 1) + " of " + matrix.name + ": " +
+                       std::to_string(index.number) + " of its " + text(extent));
+        }
+        continue;
+      }
+      if (index.kind == NestIndex::Kind::each && extent.kind == NestIndex::Kind::extent &&
+          nest_.root(index.symbol) == extent.symbol) {
+        continue;  // one row at a time
+      }
+      if (!covers(index, extent)) {
+        fail(at, "index " + std::to_string(k + 1) + " of " + matrix.name + ": " + text(index) +
+                     (index.kind == NestIndex::Kind::block
+                          ? " runs over " + name(nest_.root(index.symbol))
+                          : "") +
+                     ", but " + matrix.name + " has " + text(extent) + " there");
+      }
+    }
+  }
+  static std::string counted(std::size_t indices) {
+    return std::to_string(indices) + (indices == 1 ? " index" : " indices");
+  }
+  [[nodiscard]] std::string text(const NestIndex& index) const {
+    return index.kind == NestIndex::Kind::number ? std::to_string(index.number)
+           : index.kind == NestIndex::Kind::each ? "each " + name(index.symbol)
+                                                 : name(index.symbol);
+  }
+
+  void walk(const std::vector<NestStatement>& body) {
+    for (const NestStatement& statement : body) {
+      switch (statement.kind) {
+        case NestStatement::Kind::loop:
+          walk_loop(statement);
+          break;
+        case NestStatement::Kind::phase:
+          walk(statement.body);
+          break;
+        case NestStatement::Kind::drop:
+          for (const TextTile& tile : statement.tiles) {
+            if (alive_[tile.name] == nullptr) {
+              fail(statement, nest_.tile_names[tile.name] + " is not in fast memory here");
+            }
+            if (std::ranges::find(outer_, tile.name) != outer_.end()) {
+              fail(statement, nest_.tile_names[tile.name] +
+                                  " was made outside this loop: drop it after the loop");
+            }
+            alive_[tile.name] = nullptr;
+          }
+          break;
+        case NestStatement::Kind::flops:
+          break;
+        default:
+          if (holds(statement.condition)) {
+            move(statement);
+          }
+      }
+    }
+  }
+
+  [[nodiscard]] bool holds(const NestCondition& condition) const {
+    if (condition.kind == NestCondition::Kind::none) {
+      return true;
+    }
+    const PassOf& pass = passes_[condition.variable];
+    return (condition.kind == NestCondition::Kind::first ? pass.first : pass.last) !=
+           condition.negated;
+  }
+
+  void walk_loop(const NestStatement& loop) {
+    static constexpr std::array kSingle = {PassOf{true, true}};
+    static constexpr std::array kSeveral = {PassOf{true, false}, PassOf{false, false},
+                                            PassOf{false, true}};
+    const auto asked = std::ranges::find(asked_, loop.variable);
+    const bool several = asked != asked_.end() && (single_ >> (asked - asked_.begin()) & 1) == 0;
+    const std::vector<const NestStatement*> before = alive_;
+    const std::size_t outer = outer_.size();
+    for (std::size_t tile = 0; tile < alive_.size(); ++tile) {
+      if (alive_[tile] != nullptr) {
+        outer_.push_back(tile);
+      }
+    }
+    const auto run = [&](const auto& passes) {
+      for (const PassOf& pass : passes) {
+        passes_[loop.variable] = pass;
+        walk(loop.body);
+        alive_ = before;
+      }
+    };
+    if (several) {
+      run(kSeveral);
+    } else {
+      run(kSingle);
+    }
+    outer_.resize(outer);
+  }
+
+  void move(const NestStatement& statement) {
+    for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
+      const TextTile& tile = statement.tiles[k];
+      const std::string& its = nest_.tile_names[tile.name];
+      if (statement.kind == NestStatement::Kind::write) {
+        const NestStatement* made = alive_[tile.name];
+        if (made == nullptr) {
+          fail(statement, its + " is not in fast memory here: read or make it first");
+        }
+        if (!is_part(tile, *std::ranges::find(made->tiles, tile.name, &TextTile::name))) {
+          fail(statement, its + " was made in line " + std::to_string(made->line) +
+                              " with other indices");
+        }
+        written_[statement.targets[k].name] = true;
+        continue;
+      }
+      if (alive_[tile.name] != nullptr) {
+        fail(statement, its + " is in fast memory already, since line " +
+                            std::to_string(alive_[tile.name]->line) + ": drop it first");
+      }
+      if (statement.kind == NestStatement::Kind::read &&
+          nest_.matrices[tile.name].kind != NestMatrix::Kind::input && !written_[tile.name]) {
+        fail(statement, its + " is read before it is written");
+      }
+      alive_[tile.name] = &statement;
+    }
+  }
+
+  // Whether a tile is another one, or a piece of it.
+  [[nodiscard]] bool is_part(const TextTile& tile, const TextTile& whole) const {
+    return std::ranges::equal(
+        tile.indices, whole.indices, [&](const NestIndex& a, const NestIndex& b) {
+          if (a.kind == NestIndex::Kind::number || b.kind == NestIndex::Kind::number) {
+            return a.kind == NestIndex::Kind::number &&
+                   (b.kind != NestIndex::Kind::number || a.number <= b.number);
+          }
+          for (SymbolId symbol = a.symbol; symbol != b.symbol;
+               symbol = nest_.loop_of(symbol).range) {
+            if (nest_.symbols[symbol].kind != NestSymbol::Kind::variable) {
+              return false;
+            }
+          }
+          return true;
+        });
+  }
+
+  const TextNest& nest_;
+  std::vector<SymbolId> asked_;  // the variables in conditions
+  std::size_t single_ = 0;       // a bit for each of them: whether it takes a single pass
+  std::vector<const NestStatement*> alive_;  // the statements that made the tiles
+  std::vector<std::size_t> outer_;           // tiles made outside the loops around
+  std::vector<bool> written_, whole_;
+  std::vector<PassOf> passes_;
+};
+
+}  // namespace
+
+void check(const TextNest& nest) {
+  Checker(nest).check();
+}
+
+}  // namespace redblue

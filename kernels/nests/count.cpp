@@ -1,0 +1,588 @@
+#include "kernels/nests/count.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "memsim/errors.hpp"
+#include "memsim/range.hpp"
+
+namespace redblue {
+
+std::vector<Index> values_of(const TextNest& nest, const NestSizes& sizes) {
+  std::vector<Index> values = sizes.extents.values();
+  values.resize(nest.symbols.size(), 0);
+  for (const NestBlock& block : nest.blocks) {
+    const std::string& name = nest.symbols[block.symbol].name;
+    if (!sizes.blocks.contains(name) && !block.size) {
+      throw NestError(nest.file, block.line, "the block " + name + " has no size");
+    }
+    const Index size =
+        sizes.blocks.contains(name) ? sizes.blocks[name] : block.size->value(values);
+    if (size < 1) {
+      throw NestError(nest.file, block.line,
+                      "the block " + name + " would have the size " + std::to_string(size));
+    }
+    values[block.symbol] = size;
+  }
+  return values;
+}
+
+// How often something happens: `base` counts the passes of loops that are walked class by class,
+// `group` the blocks of the class that is walked (one for a loop over what these meet), and `rest`
+// the passes of the loops inside.
+struct Times {
+  Words base = 1, group = 1, rest = 1;
+
+  [[nodiscard]] Words all() const { return base * group * rest; }
+};
+
+// A class of passes of a loop. `begins` and `ends` are for loops over what an outer block meets: the
+// rows of the block that no earlier block, or no later block, of the outer loop meets.
+struct PassClass {
+  Index size = 0;
+  bool first = true, last = true;
+  Index begins = 0, ends = 0;
+
+  friend auto operator<=>(const PassClass&, const PassClass&) = default;
+};
+using PassClasses = std::vector<std::pair<PassClass, Words>>;  // and the number of passes
+
+class NestCounter::Walk {
+ public:
+  Walk(const TextNest& nest, const Mask& mask, Index sum_words, std::vector<PhaseCost>& phases)
+      : nest_(nest), mask_(mask), sum_words_(sum_words), phases_(phases) {
+    const std::size_t symbols = nest.symbols.size();
+    asked_.resize(symbols);
+    positioned_.resize(symbols);
+    rowwise_.resize(symbols);
+    passes_.resize(symbols);
+    at_.resize(symbols);
+    met_.resize(symbols);
+    alive_.resize(nest.tile_names.size());
+    if (!mask.full()) {
+      transposed_ = mask.transposed();
+    }
+    prepare(nest.statements, {});
+    for (const std::string& path : nest.phases) {
+      phases_.push_back({.path = path, .reads = 0, .writes = 0, .peak = 0, .flops = 0});
+    }
+  }
+
+  void only_with(const std::vector<SymbolId>& blocks) {
+    left_out_.clear();
+    leave_out(nest_.statements, blocks);
+  }
+  [[nodiscard]] Index steps() const { return steps_; }
+
+  void count(const std::vector<Index>& values) {
+    values_ = values;
+    for (PhaseCost& phase : phases_) {
+      phase.reads = phase.writes = phase.peak = phase.flops = 0;
+    }
+    std::ranges::fill(alive_, Words(0));
+    living_ = 0;
+    walk(nest_.statements, {});
+  }
+
+ private:
+  // Loops around a statement, outermost first.
+  using Around = std::vector<const NestStatement*>;
+
+  void leave_out(const std::vector<NestStatement>& list, const std::vector<SymbolId>& blocks) {
+    for (const NestStatement& statement : list) {
+      if (statement.kind == NestStatement::Kind::phase) {
+        leave_out(statement.body, blocks);
+      } else if (std::ranges::none_of(blocks, [&](SymbolId block) {
+                   return uses_block(statement, block);
+                 })) {
+        left_out_.push_back(&statement);
+      }
+    }
+  }
+
+  // Finds the loops whose first or last pass matters, and those whose blocks must be known by their
+  // position, because an inner loop visits what they meet.
+  void prepare(const std::vector<NestStatement>& list, const Around& around) {
+    for (const NestStatement& statement : list) {
+      if (statement.kind == NestStatement::Kind::loop) {
+        if (!mask_.full() && statement.met_by != kNoSymbol) {
+          position(statement.met_by);
+          position(statement.range);
+        }
+        Around inside = around;
+        inside.push_back(&statement);
+        prepare(statement.body, inside);
+      } else {
+        prepare(statement.body, around);
+      }
+      if (statement.condition.kind != NestCondition::Kind::none) {
+        prepare_condition(statement, around);
+      }
+    }
+  }
+  // A piece of a positioned block is positioned itself.
+  void position(SymbolId symbol) {
+    while (nest_.symbols[symbol].kind == NestSymbol::Kind::variable && !positioned_[symbol]) {
+      positioned_[symbol] = true;
+      const NestStatement& loop = nest_.loop_of(symbol);
+      if (loop.met_by != kNoSymbol) {
+        position(loop.met_by);
+      }
+      symbol = loop.range;
+    }
+  }
+  void prepare_condition(const NestStatement& statement, const Around& around) {
+    asked_[statement.condition.variable] = true;
+    for (const NestStatement* loop : around) {
+      if (!mask_.full() && loop->met_by == statement.condition.variable) {
+        rowwise_[loop->variable] = true;
+      }
+    }
+  }
+
+  void walk(const std::vector<NestStatement>& list, const Times& times) {
+    for (const NestStatement& statement : list) {
+      PhaseCost& phase = phases_[statement.phase];
+      switch (statement.kind) {
+        case NestStatement::Kind::loop:
+          walk_loop(statement, times);
+          continue;
+        case NestStatement::Kind::phase:
+          walk(statement.body, times);
+          continue;
+        case NestStatement::Kind::drop:
+          for (const TextTile& tile : statement.tiles) {
+            living_ = less(living_, alive_[tile.name]);
+            alive_[tile.name] = 0;
+          }
+          continue;
+        case NestStatement::Kind::flops:
+          phase.flops += Words(statement.size.value(values_)) * times.all();
+          break;
+        default:
+          move(statement, phase, times.all());
+      }
+      phase.peak = std::max(phase.peak, living_);
+    }
+  }
+
+  static Words less(Words all, Words part) {
+    return all.overflowed() ? all : Words(all.value() - part.value());
+  }
+
+  void move(const NestStatement& statement, PhaseCost& phase, Words times) {
+    for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
+      const TextTile& tile = statement.tiles[k];
+      const Words words = words_of(tile, statement);
+      if (statement.kind == NestStatement::Kind::write) {
+        phase.writes += words * times;
+        continue;
+      }
+      if (statement.kind == NestStatement::Kind::read) {
+        phase.reads += words * times;
+      }
+      if (alive_[tile.name] == Words(0)) {
+        made_.push_back(tile.name);
+      }
+      alive_[tile.name] += words;
+      living_ += words;
+    }
+  }
+
+  // The words of a tile that this statement moves or makes.
+  [[nodiscard]] Words words_of(const TextTile& tile, const NestStatement& statement) const {
+    const NestCondition& condition = statement.condition;
+    Words words = tile.sum ? sum_words_ : 1;
+    bool by_rows = false;
+    for (const NestIndex& index : tile.indices) {
+      switch (index.kind) {
+        case NestIndex::Kind::number:
+          words *= index.number;
+          break;
+        case NestIndex::Kind::each:
+          break;
+        case NestIndex::Kind::extent:
+          words *= values_[index.symbol];
+          break;
+        case NestIndex::Kind::block:
+          if (condition.kind != NestCondition::Kind::none && rowwise_[index.symbol] &&
+              nest_.loop_of(index.symbol).met_by == condition.variable) {
+            by_rows = true;
+            words *= rows_in(passes_[index.symbol], condition);
+          } else {
+            refuse_pieces(index.symbol, statement);
+            words *= values_[index.symbol];
+          }
+      }
+    }
+    if (condition.kind == NestCondition::Kind::none || by_rows) {
+      return words;
+    }
+    const PassClass& pass = passes_[condition.variable];
+    const bool is = condition.kind == NestCondition::Kind::first ? pass.first : pass.last;
+    return is != condition.negated ? words : Words(0);
+  }
+  static Index rows_in(const PassClass& pass, const NestCondition& condition) {
+    const Index rows = condition.kind == NestCondition::Kind::first ? pass.begins : pass.ends;
+    return condition.negated ? pass.size - rows : rows;
+  }
+  // A condition that holds row by row needs the whole block.
+  void refuse_pieces(SymbolId variable, const NestStatement& statement) const {
+    for (SymbolId outer = nest_.loop_of(variable).range;
+         nest_.symbols[outer].kind == NestSymbol::Kind::variable;
+         outer = nest_.loop_of(outer).range) {
+      if (rowwise_[outer] && statement.condition.kind != NestCondition::Kind::none &&
+          nest_.loop_of(outer).met_by == statement.condition.variable) {
+        throw NestError(nest_.file, statement.line,
+                        "under a mask this condition is for whole blocks of " +
+                            nest_.symbols[outer].name + ": move the tile out of the loop " +
+                            nest_.symbols[variable].name);
+      }
+    }
+  }
+
+  void walk_loop(const NestStatement& loop, const Times& times) {
+    if (std::ranges::find(left_out_, &loop) != left_out_.end()) {
+      return;
+    }
+    const Index block = loop.size.value(values_);
+    if (block < 1) {
+      throw NestError(nest_.file, loop.line,
+                      "the blocks of " + nest_.symbols[loop.variable].name +
+                          " would have the size " + std::to_string(block));
+    }
+    if (positioned_[loop.variable]) {
+      walk_positioned(loop, block, times);
+    } else if (!mask_.full() && loop.met_by != kNoSymbol) {
+      walk_met(loop, block, times);
+    } else {
+      each_class(values_[loop.range], block, asked_[loop.variable],
+                 [&](const PassClass& pass, Index passes) {
+                   Times inside = times;
+                   inside.rest *= passes;
+                   walk_body(loop, pass, inside);
+                 });
+    }
+  }
+
+  // The classes of the blocks of one range.
+  template <class Visit>
+  static void each_class(Index extent, Index block, bool asked, const Visit& visit) {
+    const Index passes = ceil_div(extent, block);
+    const Index rest = extent - (passes - 1) * block;  // the last block
+    if (passes == 1) {
+      visit(PassClass{.size = extent}, 1);
+    } else if (asked) {
+      visit(PassClass{.size = block, .last = false}, 1);
+      if (passes > 2) {
+        visit(PassClass{.size = block, .first = false, .last = false}, passes - 2);
+      }
+      visit(PassClass{.size = rest, .first = false}, 1);
+    } else if (rest == block) {
+      visit(PassClass{.size = block}, passes);
+    } else {
+      visit(PassClass{.size = block}, passes - 1);
+      visit(PassClass{.size = rest}, 1);
+    }
+  }
+
+  void walk_body(const NestStatement& loop, const PassClass& pass, const Times& times) {
+    ++steps_;
+    const std::size_t made = made_.size();
+    const Words living = living_;
+    values_[loop.variable] = pass.size;
+    passes_[loop.variable] = pass;
+    walk(loop.body, times);
+    for (std::size_t k = made; k < made_.size(); ++k) {
+      alive_[made_[k]] = 0;
+    }
+    made_.resize(made);
+    living_ = living;
+  }
+
+  // Returns the rows or keys that a loop visits now, before they are cut into blocks.
+  [[nodiscard]] Ranges visited(const NestStatement& loop) const {
+    const Range whole = nest_.symbols[loop.range].kind == NestSymbol::Kind::variable
+                            ? at_[loop.range]
+                            : Range{0, values_[loop.range]};
+    return loop.met_by == kNoSymbol ? Ranges{whole}
+                                    : common(met_of(loop.met_by, at_[loop.met_by]), {whole});
+  }
+  [[nodiscard]] Ranges met_of(SymbolId variable, Range rows) const {
+    return nest_.root(variable) == kExtentN ? mask_.keys(rows) : transposed_.keys(rows);
+  }
+
+  // The loop inside the body that visits what blocks of this loop meet.
+  void find_met(const std::vector<NestStatement>& list, SymbolId by,
+                std::vector<const NestStatement*>& found, bool& positioned) const {
+    for (const NestStatement& statement : list) {
+      if (statement.kind == NestStatement::Kind::loop) {
+        positioned = positioned || positioned_[statement.variable];
+        if (statement.met_by == by) {
+          found.push_back(&statement);
+          // The size may depend on loops between the two.
+          positioned = positioned || std::ranges::any_of(statement.size.steps, [&](const auto& step) {
+                         return step.op == NestSize::Op::symbol &&
+                                nest_.symbols[static_cast<SymbolId>(step.number)].kind ==
+                                    NestSymbol::Kind::variable;
+                       });
+        }
+      }
+      find_met(statement.body, by, found, positioned);
+    }
+  }
+
+  // A loop whose blocks other loops meet. Blocks of one class are walked together, with all that
+  // they meet, unless a loop inside needs the position of each.
+  void walk_positioned(const NestStatement& loop, Index block, const Times& times) {
+    std::vector<const NestStatement*> inner;
+    bool one_by_one = false;
+    find_met(loop.body, loop.variable, inner, one_by_one);
+    const Ranges ranges = visited(loop);
+    const Pieces pieces(ranges, block);
+    if (pieces.size() == 0) {
+      return;
+    }
+    steps_ += pieces.size();
+    if (one_by_one) {
+      const auto [begins, ends] = firsts(loop, inner, pieces);
+      const auto of_outer = rows_of_outer(loop, pieces);
+      for (Index k = 0; k < pieces.size(); ++k) {
+        at_[loop.variable] = pieces[k];
+        begun_[loop.variable] = begins[static_cast<std::size_t>(k)];
+        ended_[loop.variable] = ends[static_cast<std::size_t>(k)];
+        PassClass pass{.size = pieces[k].size(), .first = k == 0, .last = k + 1 == pieces.size()};
+        std::tie(pass.begins, pass.ends) = of_outer[static_cast<std::size_t>(k)];
+        walk_body(loop, pass, times);
+      }
+      return;
+    }
+    struct Group {
+      Index blocks = 0;
+      std::vector<std::map<PassClass, Words>> met;
+    };
+    std::map<PassClass, Group> groups;
+    const auto [begins, ends] = firsts(loop, inner, pieces);
+    const auto of_outer = rows_of_outer(loop, pieces);
+    for (Index k = 0; k < pieces.size(); ++k) {
+      at_[loop.variable] = pieces[k];
+      PassClass pass{.size = pieces[k].size()};
+      if (asked_[loop.variable]) {
+        pass.first = k == 0;
+        pass.last = k + 1 == pieces.size();
+      }
+      std::tie(pass.begins, pass.ends) = of_outer[static_cast<std::size_t>(k)];
+      Group& group = groups[pass];
+      ++group.blocks;
+      group.met.resize(inner.size());
+      values_[loop.variable] = pass.size;
+      begun_[loop.variable] = begins[static_cast<std::size_t>(k)];
+      ended_[loop.variable] = ends[static_cast<std::size_t>(k)];
+      for (std::size_t i = 0; i < inner.size(); ++i) {
+        each_met(*inner[i], inner[i]->size.value(values_),
+                 [&](const PassClass& of, Index passes) { group.met[i][of] += passes; });
+      }
+    }
+    for (const auto& [pass, group] : groups) {
+      for (std::size_t i = 0; i < inner.size(); ++i) {
+        met_[inner[i]->variable] = PassClasses(group.met[i].begin(), group.met[i].end());
+      }
+      walk_body(loop, pass,
+                {.base = times.all(), .group = Words(group.blocks), .rest = 1});
+      for (const NestStatement* met : inner) {
+        met_[met->variable].reset();
+      }
+    }
+  }
+
+  // A loop over what an outer block meets.
+  void walk_met(const NestStatement& loop, Index block, const Times& times) {
+    if (!met_[loop.variable]) {
+      PassClasses classes;
+      each_met(loop, block, [&](const PassClass& pass, Index passes) {
+        classes.emplace_back(pass, passes);
+      });
+      for (const auto& [pass, passes] : classes) {
+        walk_body(loop, pass, {.base = times.all() * passes, .group = 1, .rest = 1});
+      }
+      return;
+    }
+    const PassClasses classes = *met_[loop.variable];
+    for (const auto& [pass, passes] : classes) {
+      walk_body(loop, pass, {.base = times.base * times.rest * passes, .group = 1, .rest = 1});
+    }
+  }
+
+  // Visits the passes of such a loop for the outer block where it is.
+  template <class Visit>
+  void each_met(const NestStatement& loop, Index block, const Visit& visit) const {
+    const Ranges ranges = visited(loop);
+    for (const Range range : ranges) {
+      if (!rowwise_[loop.variable] && ranges.size() == 1) {
+        each_class(range.size(), block, asked_[loop.variable], visit);
+      } else {
+        each_piece(loop, range, block, range == ranges.front(), range == ranges.back(), visit);
+      }
+    }
+  }
+  // The same for one of several ranges. Pieces differ from their neighbours only at the ends of the
+  // range, and where the rows begin or end that no other outer block meets.
+  template <class Visit>
+  void each_piece(const NestStatement& loop, Range range, Index block, bool first, bool last,
+                  const Visit& visit) const {
+    const bool by_rows = rowwise_[loop.variable];
+    const Index pieces = ceil_div(range.size(), block);
+    std::vector<Index> apart{0, pieces - 1};
+    const auto note = [&](const Ranges& rows) {
+      for (const Range part : common(rows, {range})) {
+        apart.push_back((part.begin - range.begin) / block);
+        apart.push_back((part.end - 1 - range.begin) / block);
+      }
+    };
+    if (by_rows) {
+      note(begun_.at(loop.met_by));
+      note(ended_.at(loop.met_by));
+    }
+    std::ranges::sort(apart);
+    apart.erase(std::ranges::unique(apart).begin(), apart.end());
+    const auto at = [&](Index piece, Index passes) {
+      const Range rows{range.begin + piece * block,
+                       std::min(range.begin + (piece + 1) * block, range.end)};
+      PassClass pass{.size = rows.size()};
+      if (asked_[loop.variable]) {
+        pass.first = first && piece == 0;
+        pass.last = last && piece + 1 == pieces;
+      }
+      if (by_rows) {
+        pass.begins = size_of(common(begun_.at(loop.met_by), {rows}));
+        pass.ends = size_of(common(ended_.at(loop.met_by), {rows}));
+      }
+      visit(pass, passes);
+    };
+    for (std::size_t k = 0; k < apart.size(); ++k) {
+      at(apart[k], 1);
+      if (k + 1 < apart.size() && apart[k + 1] > apart[k] + 1) {
+        at(apart[k] + 1, apart[k + 1] - apart[k] - 1);
+      }
+    }
+  }
+
+  // For each block, what it meets and no earlier block does, and no later block.
+  std::pair<std::vector<Ranges>, std::vector<Ranges>> firsts(
+      const NestStatement& loop, const std::vector<const NestStatement*>& inner,
+      const Pieces& pieces) const {
+    const auto blocks = static_cast<std::size_t>(pieces.size());
+    std::vector<Ranges> begins(blocks), ends(blocks);
+    if (std::ranges::none_of(inner, [&](const NestStatement* met) {
+          return rowwise_[met->variable];
+        })) {
+      return {begins, ends};
+    }
+    const auto fill = [&](std::vector<Ranges>& to, Index from, Index step) {
+      Ranges seen;
+      for (Index k = from; k >= 0 && k < pieces.size(); k += step) {
+        Ranges now = met_of(loop.variable, pieces[k]);
+        to[static_cast<std::size_t>(k)] = without(now, seen);
+        seen = united(seen, now);
+      }
+    };
+    fill(begins, 0, 1);
+    fill(ends, pieces.size() - 1, -1);
+    return {begins, ends};
+  }
+  static Ranges united(const Ranges& a, const Ranges& b) {
+    Ranges all = without(a, b);
+    all.insert(all.end(), b.begin(), b.end());
+    std::ranges::sort(all, {}, &Range::begin);
+    Ranges joined;
+    for (const Range range : all) {
+      if (!joined.empty() && joined.back().end == range.begin) {
+        joined.back().end = range.end;
+      } else {
+        joined.push_back(range);
+      }
+    }
+    return joined;
+  }
+  // For each block of a positioned loop that is itself over what an outer block meets: the rows
+  // that no earlier, and no later, outer block meets.
+  std::vector<std::pair<Index, Index>> rows_of_outer(const NestStatement& loop,
+                                                     const Pieces& pieces) const {
+    std::vector<std::pair<Index, Index>> rows(static_cast<std::size_t>(pieces.size()));
+    if (rowwise_[loop.variable]) {
+      for (Index k = 0; k < pieces.size(); ++k) {
+        const Ranges piece{pieces[k]};
+        rows[static_cast<std::size_t>(k)] = {size_of(common(begun_.at(loop.met_by), piece)),
+                                             size_of(common(ended_.at(loop.met_by), piece))};
+      }
+    }
+    return rows;
+  }
+
+  const TextNest& nest_;
+  const Mask mask_;
+  Mask transposed_;
+  const Index sum_words_;
+  std::vector<PhaseCost>& phases_;
+
+  // By variable: whether its first or last pass matters; whether its blocks are walked by position;
+  // whether rows of its blocks are counted apart under a condition.
+  std::vector<bool> asked_, positioned_, rowwise_;
+
+  std::vector<const NestStatement*> left_out_;  // loops
+  Index steps_ = 0;
+
+  std::vector<Index> values_;
+  std::vector<PassClass> passes_;               // of the loops around
+  std::vector<Range> at_;                       // of positioned loops
+  std::map<SymbolId, Ranges> begun_, ended_;    // of positioned loops
+  std::vector<std::optional<PassClasses>> met_;  // by all blocks that are walked together
+  std::vector<Words> alive_;                    // words of the living tiles
+  std::vector<std::size_t> made_;               // tiles, in the order in which they were made
+  Words living_;
+};
+
+NestCounter::NestCounter(const TextNest& nest, const Mask& mask, Index sum_words)
+    : walk_(std::make_unique<Walk>(nest, mask, sum_words, phases_)) {}
+NestCounter::~NestCounter() = default;
+
+const std::vector<PhaseCost>& NestCounter::phases(const std::vector<Index>& values) {
+  walk_->count(values);
+  return phases_;
+}
+
+void NestCounter::only_with(const std::vector<SymbolId>& blocks) {
+  walk_->only_with(blocks);
+}
+Index NestCounter::steps() const {
+  return walk_->steps();
+}
+
+NestWords NestCounter::total(const std::vector<Index>& values) {
+  NestWords all;
+  for (const PhaseCost& phase : phases(values)) {
+    all.words += phase.reads + phase.writes;
+    all.peak = std::max(all.peak, phase.peak);
+  }
+  return all;
+}
+
+std::vector<PhaseCost> count(const TextNest& nest, const NestSizes& sizes) {
+  NestCounter counter(nest, sizes.mask, sizes.sum_words);
+  std::vector<PhaseCost> phases = counter.phases(values_of(nest, sizes));
+  const auto is_empty = [](const PhaseCost& phase) {
+    return phase.path.empty() && phase.reads + phase.writes + phase.flops == Words(0) &&
+           phase.peak == Words(0);
+  };
+  if (phases.size() > 1 && is_empty(phases.front())) {
+    phases.erase(phases.begin());
+  }
+  return phases;
+}
+
+}  // namespace redblue

@@ -1,0 +1,56 @@
+#pragma once
+// The exact words of a nest: what each phase reads and writes, and the most words that live at
+// once. A loop is not run pass by pass. Its passes fall into a few classes, by the size of their
+// block and by whether they are the first or the last one. Each class is walked once and counts as
+// often as it occurs.
+
+#include <memory>
+#include <vector>
+
+#include "kernels/mask.hpp"
+#include "kernels/nests/text_nest.hpp"
+#include "kernels/plan.hpp"
+
+namespace redblue {
+
+// What a count depends on, beside the nest.
+struct NestSizes {
+  NestExtents extents;
+  Blocks blocks;
+  Mask mask = {};  // of n queries and m keys, all of them live
+  Index sum_words = 1;
+};
+
+// Returns the value of each symbol: extents, and the block sizes of `blocks` or of the nest itself.
+// Throws: NestError if a block has no size, or is not positive.
+std::vector<Index> values_of(const TextNest& nest, const NestSizes& sizes);
+
+// Throws: NestError for a loop whose blocks are not positive; CountOverflow.
+std::vector<PhaseCost> count(const TextNest& nest, const NestSizes& sizes);
+
+// Counts many block sizes of one nest. `values` are from values_of().
+struct NestWords {
+  Words words, peak;
+};
+class NestCounter {
+ public:
+  NestCounter(const TextNest& nest, const Mask& mask, Index sum_words);
+  NestCounter(const NestCounter&) = delete;
+  NestCounter& operator=(const NestCounter&) = delete;
+  ~NestCounter();
+
+  const std::vector<PhaseCost>& phases(const std::vector<Index>& values);
+  NestWords total(const std::vector<Index>& values);
+  // From now on, total() leaves out loops in which none of these block sizes occurs: the others
+  // differ by a constant number of words.
+  void only_with(const std::vector<SymbolId>& blocks);
+  // A measure of the time that all calls took: blocks whose position mattered, and classes.
+  [[nodiscard]] Index steps() const;
+
+ private:
+  class Walk;
+  std::vector<PhaseCost> phases_;
+  std::unique_ptr<Walk> walk_;
+};
+
+}  // namespace redblue

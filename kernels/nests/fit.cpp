@@ -1,0 +1,328 @@
+#include "kernels/nests/fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redblue {
+namespace {
+
+// A larger block never moves more words, and never has a smaller peak. So the largest blocks of a
+// box give a lower bound for its words, and the smallest ones say whether any of it fits. The search
+// splits the box of the least bound, until no box can be better than the best blocks so far.
+class Search {
+ public:
+  Search(const TextNest& nest, const NestSizes& sizes, Index multiple)
+      : nest_(nest),
+        M_(sizes.extents.M),
+        multiple_(multiple),
+        counter_(nest, sizes.mask, sizes.sum_words),
+        without_mask_(nest, {}, sizes.sum_words) {
+    NestSizes with_all = sizes;
+    for (const NestBlock& block : nest.blocks) {
+      const std::string& name = nest.symbols[block.symbol].name;
+      if (!sizes.blocks.contains(name) && !block.size) {
+        free_.push_back(block.symbol);
+        with_all.blocks.add(name, 1);
+      }
+    }
+    values_ = values_of(nest, with_all);
+    most_.resize(nest.symbols.size());
+    for (const NestBlock& block : nest.blocks) {
+      most_[block.symbol] = values_[block.of];
+    }
+    widen(nest.statements);
+    for (const SymbolId block : free_) {
+      values_[block] = least(block);
+    }
+  }
+
+  // `start`: blocks to begin with, if any are known.
+  const std::vector<Index>& run(std::vector<Index> start) {
+    start_ = std::move(start);
+    std::vector<std::vector<SymbolId>> groups;
+    for (const NestStatement& statement : nest_.statements) {
+      join(statement, groups);
+    }
+    for (const std::vector<SymbolId>& group : groups) {
+      search(group);
+    }
+    for (auto block = free_.rbegin(); block != free_.rend(); ++block) {
+      enlarge(*block);
+    }
+    return values_;
+  }
+
+ private:
+  static constexpr Index kFewPoints = 20'000;    // a search of all blocks counts so many
+  static constexpr Index kMostSteps = 400'000;  // of NestCounter, in a search by boxes
+  using Values = std::vector<Index>;
+
+  // The sizes of a block are multiples of multiple_, unless the extent is smaller.
+  [[nodiscard]] Index least(SymbolId block) const { return std::min(multiple_, most_[block]); }
+  [[nodiscard]] Index rounded(SymbolId block, Index size) const {
+    return size >= most_[block] && most_[block] < multiple_
+               ? most_[block]
+               : std::max(size / multiple_ * multiple_, least(block));
+  }
+  // The largest size, which may cut nothing: a multiple, or the extent itself.
+  [[nodiscard]] Index largest(SymbolId block) const {
+    return most_[block] < multiple_ ? most_[block] : ceil_div(most_[block], multiple_) * multiple_;
+  }
+
+  // A block may cut several extents. It is at most as large as the largest one.
+  void widen(const std::vector<NestStatement>& list) {
+    for (const NestStatement& statement : list) {
+      if (statement.kind == NestStatement::Kind::loop) {
+        const Index extent = values_[nest_.root(statement.range)];
+        for (const SymbolId block : free_) {
+          if (statement.size.uses(block)) {
+            most_[block] = std::max(most_[block], extent);
+          }
+        }
+      }
+      widen(statement.body);
+    }
+  }
+
+  // Blocks of different groups are in no loop nest together. Their words add up, so each group is
+  // searched alone.
+  void join(const NestStatement& statement, std::vector<std::vector<SymbolId>>& groups) const {
+    std::vector<SymbolId> together;
+    for (const SymbolId block : free_) {
+      if (uses_block(statement, block)) {
+        together.push_back(block);
+      }
+    }
+    if (together.empty()) {
+      return;
+    }
+    std::erase_if(groups, [&](const std::vector<SymbolId>& group) {
+      const bool meets = std::ranges::any_of(group, [&](SymbolId block) {
+        return std::ranges::find(together, block) != together.end();
+      });
+      if (meets) {
+        for (const SymbolId block : group) {
+          if (std::ranges::find(together, block) == together.end()) {
+            together.push_back(block);
+          }
+        }
+      }
+      return meets;
+    });
+    std::ranges::sort(together);
+    groups.push_back(std::move(together));
+  }
+
+  [[nodiscard]] bool fits(const NestWords& words) const { return words.peak <= Words(M_); }
+  NestWords words(const Values& values) { return counter_.total(values); }
+
+  // No mask makes a peak larger, and without one it takes no time.
+  bool fits(const Values& values) {
+    return fits(without_mask_.total(values)) || fits(words(values));
+  }
+
+  // A lower bound for the words of all blocks that are at most `values`. Pieces of a block are
+  // fewest if the block is a multiple of them.
+  Words bound(Values values) {
+    align(nest_.statements, values);
+    return counter_.total(values).words;
+  }
+  void align(const std::vector<NestStatement>& list, Values& values) const {
+    for (const NestStatement& statement : list) {
+      align(statement.body, values);
+      if (statement.kind != NestStatement::Kind::loop ||
+          nest_.symbols[statement.range].kind != NestSymbol::Kind::variable) {
+        continue;
+      }
+      const SymbolId outer = nest_.loop_of(statement.range).size.symbol();
+      const SymbolId inner = statement.size.symbol();
+      const Index piece = inner != kNoSymbol ? values[inner]
+                          : statement.size.steps.size() == 1 ? statement.size.steps[0].number
+                                                             : 1;
+      if (outer != kNoSymbol && std::ranges::find(free_, outer) != free_.end() && piece > 0) {
+        values[outer] = ceil_div(values[outer], piece) * piece;
+      }
+    }
+  }
+
+  struct Box {
+    Words bound;
+    Values low, high;  // of the blocks of the group
+    bool operator<(const Box& other) const { return bound > other.bound; }
+  };
+
+  void search(const std::vector<SymbolId>& group) {
+    counter_.only_with(group);
+    without_mask_.only_with(group);
+    Values low, high;
+    double points = 1;
+    for (const SymbolId block : group) {
+      low.push_back(least(block));
+      high.push_back(largest(block));
+      points *= static_cast<double>(high.back() / std::max<Index>(low.back(), 1));
+    }
+    best_ = with(group, low);
+    if (!fits(best_)) {
+      return;
+    }
+    fewest_ = without_mask_.total(best_).words;
+    if (!start_.empty()) {
+      Values sizes;
+      for (const SymbolId block : group) {
+        sizes.push_back(start_[block]);
+      }
+      offer(group, sizes);
+    }
+    if (points <= static_cast<double>(kFewPoints)) {
+      search_all(group, low, high, 0, low);
+    } else {
+      search_boxes(group, {bound(with(group, high)), low, high});
+    }
+    values_ = best_;
+  }
+
+  [[nodiscard]] Values with(const std::vector<SymbolId>& group, const Values& sizes) const {
+    Values values = values_;
+    for (std::size_t k = 0; k < group.size(); ++k) {
+      values[group[k]] = sizes[k];
+    }
+    return values;
+  }
+
+  void search_all(const std::vector<SymbolId>& group, const Values& low, const Values& high,
+                  std::size_t k, Values sizes) {
+    if (k == group.size()) {
+      offer(group, sizes);
+      return;
+    }
+    for (Index size = low[k]; size <= high[k]; size += multiple_) {
+      sizes[k] = size;
+      search_all(group, low, high, k + 1, sizes);
+    }
+  }
+  bool offer(const std::vector<SymbolId>& group, const Values& sizes) {
+    Values values = with(group, sizes);
+    const NestWords its = words(values);
+    if (!fits(its)) {
+      return false;
+    }
+    if (its.words < fewest_) {
+      fewest_ = its.words;
+      best_ = std::move(values);
+    }
+    return true;
+  }
+
+  void search_boxes(const std::vector<SymbolId>& group, Box all) {
+    std::priority_queue<Box> boxes;
+    boxes.push(std::move(all));
+    const Index begun = counter_.steps();
+    while (!boxes.empty() && boxes.top().bound < fewest_ &&
+           counter_.steps() - begun < kMostSteps) {
+      const Box box = boxes.top();
+      boxes.pop();
+      if (offer(group, box.high)) {
+        continue;  // the best of its box
+      }
+      climb(group, box);
+      const std::size_t side = longest(box);
+      if (box.low[side] == box.high[side]) {
+        continue;
+      }
+      const Index middle = std::clamp(
+          rounded(group[side], static_cast<Index>(std::sqrt(static_cast<double>(box.low[side]) *
+                                                            static_cast<double>(box.high[side])))),
+          box.low[side], box.high[side] - multiple_);
+      for (const bool upper : {false, true}) {
+        Box part = box;
+        (upper ? part.low : part.high)[side] = upper ? middle + multiple_ : middle;
+        if (upper && !fits(with(group, part.low))) {
+          continue;
+        }
+        part.bound = upper ? box.bound : bound(with(group, part.high));
+        if (part.bound < fewest_) {
+          boxes.push(std::move(part));
+        }
+      }
+    }
+  }
+  static std::size_t longest(const Box& box) {
+    std::size_t longest = 0;
+    double ratio = 0;
+    for (std::size_t k = 0; k < box.low.size(); ++k) {
+      const double its = static_cast<double>(box.high[k]) / static_cast<double>(box.low[k]);
+      if (its > ratio) {
+        ratio = its;
+        longest = k;
+      }
+    }
+    return longest;
+  }
+  // Offers the largest blocks that fit on the way from the smallest ones of a box to its largest.
+  void climb(const std::vector<SymbolId>& group, const Box& box) {
+    constexpr int kSteps = 6;
+    double low = 0, high = 1;
+    for (int step = 0; step < kSteps; ++step) {
+      const double share = (low + high) / 2;
+      Values sizes = box.low;
+      for (std::size_t k = 0; k < sizes.size(); ++k) {
+        const double ratio = static_cast<double>(box.high[k]) / static_cast<double>(box.low[k]);
+        sizes[k] = std::clamp(rounded(group[k], static_cast<Index>(static_cast<double>(box.low[k]) *
+                                                                   std::pow(ratio, share))),
+                              box.low[k], box.high[k]);
+      }
+      (offer(group, sizes) ? low : high) = share;
+    }
+  }
+
+  // Takes the largest size of a block with which the words do not rise and the peak fits.
+  void enlarge(SymbolId block) {
+    counter_.only_with({block});
+    const NestWords now = words(values_);
+    if (!fits(now)) {
+      return;
+    }
+    Index good = values_[block];
+    Values tried = values_;
+    for (Index bad = largest(block) + multiple_; bad - good > multiple_;) {
+      const Index size = rounded(block, good + (bad - good) / 2);
+      if (size <= good) {
+        break;
+      }
+      tried[block] = std::min(size, largest(block));
+      const NestWords its = words(tried);
+      (fits(its) && its.words <= now.words ? good : bad) = size;
+    }
+    values_[block] = std::min(good, most_[block]);  // a larger one cuts nothing
+  }
+
+  const TextNest& nest_;
+  const Index M_, multiple_;
+  NestCounter counter_, without_mask_;
+  Values start_;
+  std::vector<SymbolId> free_;
+  Values values_, most_, best_;
+  Words fewest_;
+};
+
+}  // namespace
+
+Blocks fit(const TextNest& nest, const NestSizes& sizes, Index multiple) {
+  NestSizes full = sizes;
+  full.mask = {};
+  std::vector<Index> values = Search(nest, full, multiple).run({});
+  if (!sizes.mask.full()) {
+    values = Search(nest, sizes, multiple).run(std::move(values));
+  }
+  Blocks blocks;
+  for (const NestBlock& block : nest.blocks) {
+    blocks.add(nest.symbols[block.symbol].name, values[block.symbol]);
+  }
+  return blocks;
+}
+
+}  // namespace redblue

@@ -1,0 +1,691 @@
+#include "kernels/nests/parser.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "kernels/nests/check.hpp"
+#include "kernels/nests/text_nest.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr std::array<std::string_view, 8> kExtentNames = {"n",     "m",        "d",     "dv",
+                                                          "heads", "kv_heads", "group", "M"};
+static_assert(kExtentNames.size() == kExtents);
+constexpr std::array<std::string_view, 11> kReserved = {
+    "as", "block", "by", "each", "first", "in", "last", "met", "of", "sum", "unless"};
+constexpr std::size_t kLongestLine = 4096;
+constexpr Index kMostLines = 10'000;
+
+bool begins_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// The text of a character in a message.
+std::string shown(char c) {
+  if (c == '\t') {
+    return "a tab";
+  }
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(c);
+  return byte > ' ' && byte < 127 ? "'" + std::string(1, c) + "'"
+                                  : std::string("byte 0x") + kDigits[byte / 16] + kDigits[byte % 16];
+}
+
+// The words of one line. An operator is a word of its own.
+class Line {
+ public:
+  Line(std::string_view file, Index number, std::string_view text) : file_(file), number_(number) {
+    if (text.size() > kLongestLine) {
+      fail("the line has more than " + std::to_string(kLongestLine) + " characters");
+    }
+    text = text.substr(0, text.find('#'));
+    while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) {
+      text.remove_suffix(1);
+    }
+    indent_ = std::min(text.find_first_not_of(' '), text.size());
+    for (std::size_t at = indent_; at < text.size();) {
+      at += word_at(text, at);
+    }
+  }
+
+  [[nodiscard]] bool empty() const { return words_.empty(); }
+  [[nodiscard]] std::size_t indent() const { return indent_; }
+  [[nodiscard]] Index number() const { return number_; }
+  [[nodiscard]] bool done() const { return next_ == words_.size(); }
+  [[nodiscard]] std::string_view peek(std::size_t ahead = 0) const {
+    return next_ + ahead < words_.size() ? words_[next_ + ahead] : std::string_view();
+  }
+  std::string_view take(const std::string& expected) {
+    if (done()) {
+      fail("the line ends, expected " + expected);
+    }
+    return words_[next_++];
+  }
+  bool accept(std::string_view word) {
+    const bool found = !done() && words_[next_] == word;
+    next_ += found ? 1 : 0;
+    return found;
+  }
+  void expect(std::string_view word) {
+    if (!accept(word)) {
+      fail((done() ? "the line ends" : "'" + std::string(peek()) + "'") + ", expected '" +
+           std::string(word) + "'");
+    }
+  }
+  // Returns a name that is no word of the language.
+  std::string_view name(const std::string& what) {
+    const std::string_view word = take(what);
+    if (!begins_name(word.front())) {
+      fail("'" + std::string(word) + "', expected " + what);
+    }
+    if (std::ranges::find(kReserved, word) != kReserved.end()) {
+      fail("'" + std::string(word) + "' is a word of the language, expected " + what);
+    }
+    return word;
+  }
+  void end() const {
+    if (!done()) {
+      fail("'" + std::string(peek()) + "' after the end of the statement");
+    }
+  }
+  [[noreturn]] void fail(const std::string& what) const { throw NestError(file_, number_, what); }
+
+ private:
+  // Adds the word that begins there, and returns the characters to skip.
+  std::size_t word_at(std::string_view text, std::size_t at) {
+    const char c = text[at];
+    std::size_t size = 1;
+    if (c == ' ') {
+      return 1;
+    }
+    if (begins_name(c) || is_digit(c)) {
+      while (at + size < text.size() && (begins_name(text[at + size]) || is_digit(text[at + size]))) {
+        ++size;
+      }
+    } else if (text.substr(at, 2) == "->") {
+      size = 2;
+    } else if (std::string_view("[](),+-*/=.").find(c) == std::string_view::npos) {
+      fail(shown(c) + " means nothing here" +
+           (c == '\t' ? ": indent with spaces" : ""));
+    }
+    words_.push_back(text.substr(at, size));
+    return size;
+  }
+
+  std::string_view file_;
+  Index number_;
+  std::size_t indent_ = 0;
+  std::vector<std::string_view> words_;
+  std::size_t next_ = 0;
+};
+
+class Parser {
+ public:
+  explicit Parser(std::string_view file) {
+    nest_.file = file;
+    for (const std::string_view name : kExtentNames) {
+      nest_.symbols.push_back({std::string(name), NestSymbol::Kind::extent});
+    }
+  }
+
+  TextNest parse(std::string_view text) {
+    std::vector<Line> lines = lines_of(text);
+    std::size_t at = 0;
+    while (at < lines.size() && header(lines[at])) {
+      ++at;
+    }
+    if (nest_.name.empty()) {
+      throw NestError(nest_.file, lines.empty() ? 1 : lines.front().number(),
+                      "the file has no name: begin it with 'kernel NAME'");
+    }
+    if (nest_.matrices.empty()) {
+      throw NestError(nest_.file, lines[at - 1].number(),
+                      "no matrix is declared: add for example 'matrix Q[n,d] -> O[n,d]'");
+    }
+    resolve_extents();
+    if (at < lines.size()) {
+      nest_.statements = statements(std::span(lines).subspan(at), lines[at].indent());
+    }
+    if (nest_.statements.empty()) {
+      throw NestError(nest_.file, lines.back().number(), "the nest has no statements");
+    }
+    resolve_each();
+    check(nest_);
+    return std::move(nest_);
+  }
+
+ private:
+  std::vector<Line> lines_of(std::string_view text) {
+    std::vector<Line> lines;
+    Index number = 0;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      Line line(nest_.file, ++number, text.substr(0, end));
+      if (!line.empty()) {
+        lines.push_back(std::move(line));
+      }
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (number > kMostLines) {
+        throw NestError(nest_.file, number, "the file has more than 10,000 lines");
+      }
+    }
+    return lines;
+  }
+
+  // Reads a line of the head. Returns false for the first line after the head.
+  bool header(Line& line) {
+    const std::string_view word = line.peek();
+    const bool two_step = word == "two" && line.peek(1) == "-" && line.peek(2) == "step";
+    if (word != "kernel" && word != "problem" && word != "matrix" && word != "temp" &&
+        word != "block" && word != "once" && !two_step) {
+      return false;
+    }
+    if (line.indent() != 0) {
+      line.fail("'" + std::string(word) + "' belongs to the head: do not indent it");
+    }
+    line.take("a header");
+    if (two_step) {
+      line.take("-");
+      line.take("step");
+      nest_.two_step = true;
+    } else if (word == "once") {
+      nest_.once = true;
+    } else if (word == "kernel") {
+      kernel(line);
+    } else if (word == "problem") {
+      problem(line);
+    } else if (word == "block") {
+      block(line);
+    } else {
+      matrices(line, word == "temp");
+    }
+    line.end();
+    return true;
+  }
+
+  void kernel(Line& line) {
+    if (!nest_.name.empty()) {
+      line.fail("the kernel has a name already: " + nest_.name);
+    }
+    while (!line.done()) {
+      const std::string_view part = line.take("a name");
+      if (!begins_name(part.front()) && !is_digit(part.front()) && part != "-" && part != "/" &&
+          part != ".") {
+        line.fail("'" + std::string(part) + "' in the name of the kernel: use letters, digits, -, _, . and /");
+      }
+      nest_.name += part;
+    }
+    if (nest_.name.empty()) {
+      line.fail("the line ends, expected the name of the kernel");
+    }
+  }
+
+  void problem(Line& line) {
+    std::string text(line.take("the name of a problem, or none"));
+    if (line.accept("-")) {
+      text += "-" + std::string(line.take("the name of a problem"));
+    }
+    if (seen_problem_) {
+      line.fail("the problem is given twice");
+    }
+    seen_problem_ = true;
+    if (text == "none") {
+      return;
+    }
+    std::string names;
+    for (int k = 0; k <= static_cast<int>(Pass::linear_gradient); ++k) {
+      const auto pass = static_cast<Pass>(k);
+      if (to_string(pass) == text) {
+        nest_.pass = pass;
+        return;
+      }
+      names += std::string(to_string(pass)) + ", ";
+    }
+    line.fail("no problem is called '" + text + "': expected " + names + "or none");
+  }
+
+  // Returns what a name means here. A variable has a meaning inside its loop alone.
+  [[nodiscard]] SymbolId find(std::string_view name) const {
+    for (SymbolId symbol = 0; symbol < nest_.symbols.size(); ++symbol) {
+      if (nest_.symbols[symbol].name == name &&
+          (kind(symbol) != NestSymbol::Kind::variable || is_around(symbol))) {
+        return symbol;
+      }
+    }
+    return kNoSymbol;
+  }
+  SymbolId add(std::string_view name, NestSymbol::Kind kind) {
+    nest_.symbols.push_back({std::string(name), kind});
+    return nest_.symbols.size() - 1;
+  }
+  [[nodiscard]] NestSymbol::Kind kind(SymbolId symbol) const { return nest_.symbols[symbol].kind; }
+
+  void block(Line& line) {
+    const std::string_view name = line.name("the name of a block size");
+    if (find(name) != kNoSymbol) {
+      line.fail("'" + std::string(name) + "' is declared already");
+    }
+    const SymbolId symbol = add(name, NestSymbol::Kind::block);
+    line.expect("of");
+    const std::string_view of = line.name("an extent");
+    const SymbolId extent = find(of);
+    if (extent == kNoSymbol || kind(extent) != NestSymbol::Kind::extent || extent == kFastWords) {
+      line.fail("'" + std::string(of) + "' is no extent: expected n, m, d, dv, heads, kv_heads or group");
+    }
+    std::optional<NestSize> its;
+    if (line.accept("=")) {
+      its = size(line);
+      if (its->uses(symbol)) {
+        line.fail("the size of '" + std::string(name) + "' depends on itself");
+      }
+    }
+    nest_.blocks.push_back({symbol, extent, std::move(its), line.number()});
+  }
+
+  void matrices(Line& line, bool temps) {
+    auto as = temps ? NestMatrix::Kind::temp : NestMatrix::Kind::input;
+    bool any = false;
+    while (!line.done()) {
+      if (!temps && line.accept("->")) {
+        if (as == NestMatrix::Kind::result) {
+          line.fail("a second '->' in one line");
+        }
+        as = NestMatrix::Kind::result;
+        continue;
+      }
+      const std::string_view name = line.name("a matrix, as Q[n,d]");
+      if (std::ranges::find(nest_.tile_names, name) != nest_.tile_names.end()) {
+        line.fail("the matrix '" + std::string(name) + "' is declared already");
+      }
+      nest_.tile_names.emplace_back(name);
+      nest_.matrices.push_back({std::string(name), as, {}, line.number()});
+      any = true;
+      line.expect("[");
+      do {
+        nest_.matrices.back().extents.push_back(matrix_extent(line));
+      } while (line.accept(","));
+      line.expect("]");
+    }
+    if (!any) {
+      line.fail("the line ends, expected a matrix, as Q[n,d]");
+    }
+  }
+
+  NestIndex matrix_extent(Line& line) {
+    if (line.accept("each")) {
+      const std::string_view name = line.name("the variable of a loop");
+      each_.emplace_back(std::string(name), line.number());
+      return {NestIndex::Kind::each, kNoSymbol, static_cast<Index>(each_.size()) - 1};
+    }
+    const std::string_view word = line.take("an extent or a number");
+    if (is_digit(word.front())) {
+      return {NestIndex::Kind::number, kNoSymbol, number(line, word)};
+    }
+    const SymbolId symbol = find(word);
+    if (symbol == kNoSymbol || kind(symbol) != NestSymbol::Kind::extent || symbol == kFastWords) {
+      line.fail("'" + std::string(word) +
+                "' is no extent: expected n, m, d, dv, heads, kv_heads, group or a number");
+    }
+    return {NestIndex::Kind::extent, symbol};
+  }
+
+  // Extents of the form "each P" name loops that come later.
+  void resolve_extents() {
+    for (NestMatrix& matrix : nest_.matrices) {
+      if (matrix.kind != NestMatrix::Kind::temp &&
+          std::ranges::find(matrix.extents, NestIndex::Kind::each, &NestIndex::kind) !=
+              matrix.extents.end()) {
+        throw NestError(nest_.file, matrix.line,
+                        "'each' in " + matrix.name + ": only a temp has a slice for each block");
+      }
+    }
+  }
+  void resolve_each() {
+    for (NestMatrix& matrix : nest_.matrices) {
+      for (NestIndex& index : matrix.extents) {
+        if (index.kind == NestIndex::Kind::each) {
+          const auto& [name, line] = each_[static_cast<std::size_t>(index.number)];
+          const auto found = std::ranges::find_if(nest_.symbols, [&](const NestSymbol& symbol) {
+            return symbol.kind == NestSymbol::Kind::variable && symbol.name == name;
+          });
+          if (found == nest_.symbols.end()) {
+            throw NestError(nest_.file, line, "no loop has the variable '" + name + "'");
+          }
+          index.symbol = static_cast<SymbolId>(found - nest_.symbols.begin());
+        }
+      }
+    }
+  }
+
+  static Index number(const Line& line, std::string_view word) {
+    Index value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size()) {
+      line.fail("'" + std::string(word) + "' is no number of 63 bits");
+    }
+    return value;
+  }
+
+  // A formula: sums of products of numbers, symbols and brackets.
+  NestSize size(Line& line) {
+    NestSize size;
+    depth_ = 0;
+    sum(line, size);
+    return size;
+  }
+  void sum(Line& line, NestSize& to) {
+    if (++depth_ > kDeepest / 2) {
+      line.fail("the formula has too many brackets inside each other");
+    }
+    product(line, to);
+    while (line.peek() == "+" || line.peek() == "-") {
+      const bool plus = line.take("an operator") == "+";
+      product(line, to);
+      to.steps.push_back({plus ? NestSize::Op::add : NestSize::Op::subtract});
+    }
+    --depth_;
+  }
+  void product(Line& line, NestSize& to) {
+    factor(line, to);
+    while (line.peek() == "*" || line.peek() == "/") {
+      const bool times = line.take("an operator") == "*";
+      factor(line, to);
+      to.steps.push_back({times ? NestSize::Op::multiply : NestSize::Op::divide});
+    }
+  }
+  void factor(Line& line, NestSize& to) {
+    const std::string_view word = line.take("a size");
+    if (word == "(") {
+      sum(line, to);
+      line.expect(")");
+    } else if ((word == "min" || word == "max") && line.peek() == "(") {
+      line.take("a bracket");
+      sum(line, to);
+      do {
+        line.expect(",");
+        sum(line, to);
+        to.steps.push_back({word == "min" ? NestSize::Op::min : NestSize::Op::max});
+      } while (line.peek() == ",");
+      line.expect(")");
+    } else if (word == "ceil" && line.peek() == "(") {
+      line.take("a bracket");
+      sum(line, to);
+      if (to.steps.back().op != NestSize::Op::divide) {
+        line.fail("ceil() rounds a division, as ceil(n / 4)");
+      }
+      to.steps.back().op = NestSize::Op::ceil;
+      line.expect(")");
+    } else if (is_digit(word.front())) {
+      to.steps.push_back({NestSize::Op::number, number(line, word)});
+    } else {
+      to.steps.push_back({NestSize::Op::symbol, static_cast<Index>(size_symbol(line, word))});
+    }
+  }
+  // A name in a size. A name that is not known yet is a block size that redblue chooses.
+  SymbolId size_symbol(Line& line, std::string_view word) {
+    if (!begins_name(word.front()) ||
+        std::ranges::find(kReserved, word) != kReserved.end()) {
+      line.fail("'" + std::string(word) + "', expected a size");
+    }
+    const SymbolId symbol = find(word);
+    if (symbol != kNoSymbol) {
+      return symbol;
+    }
+    if (std::ranges::find_if(nest_.symbols, [&](const NestSymbol& other) {
+          return other.kind == NestSymbol::Kind::variable && other.name == word;
+        }) != nest_.symbols.end()) {
+      line.fail("'" + std::string(word) + "' is the variable of a loop that is not around this line");
+    }
+    if (loop_range_ == kNoSymbol) {
+      line.fail("'" + std::string(word) +
+                "' is no extent, block size or variable of a loop around this line");
+    }
+    const SymbolId block = add(word, NestSymbol::Kind::block);
+    nest_.blocks.push_back({block, loop_range_, std::nullopt, line.number()});
+    return block;
+  }
+
+  [[nodiscard]] bool is_around(SymbolId variable) const {
+    return std::ranges::find(around_, variable) != around_.end();
+  }
+  SymbolId variable_around(Line& line) {
+    const std::string_view name = line.name("the variable of a loop");
+    const SymbolId symbol = find(name);
+    if (symbol == kNoSymbol || kind(symbol) != NestSymbol::Kind::variable) {
+      line.fail("'" + std::string(name) + "' is not the variable of a loop around this line");
+    }
+    return symbol;
+  }
+
+  std::vector<NestStatement> statements(std::span<Line> lines, std::size_t indent) {
+    std::vector<NestStatement> list;
+    for (std::size_t at = 0; at < lines.size();) {
+      Line& line = lines[at];
+      if (line.indent() != indent) {
+        line.fail("the indentation fits no line above");
+      }
+      NestStatement statement = this->statement(line);
+      line.end();
+      std::size_t end = at + 1;
+      while (end < lines.size() && lines[end].indent() > indent) {
+        ++end;
+      }
+      const bool has_body = statement.kind == NestStatement::Kind::loop ||
+                            statement.kind == NestStatement::Kind::phase;
+      if (!has_body && end > at + 1) {
+        lines[at + 1].fail("the line is indented, but the line above is no loop or phase");
+      }
+      if (has_body) {
+        if (end == at + 1) {
+          line.fail("the " + std::string(statement.kind == NestStatement::Kind::loop ? "loop" : "phase") +
+                    " is empty: indent the lines that belong to it");
+        }
+        if (++nesting_ > kDeepest) {
+          line.fail("more than 32 loops and phases are around this line");
+        }
+        const std::size_t outer = phase_;
+        phase_ = statement.kind == NestStatement::Kind::phase ? statement.phase : phase_;
+        statement.body = statements(lines.subspan(at + 1, end - at - 1), lines[at + 1].indent());
+        phase_ = outer;
+        --nesting_;
+        if (statement.kind == NestStatement::Kind::loop) {
+          around_.pop_back();
+        }
+      }
+      list.push_back(std::move(statement));
+      at = end;
+    }
+    return list;
+  }
+
+  NestStatement statement(Line& line) {
+    const std::string_view word = line.take("a statement");
+    NestStatement statement{.kind = NestStatement::Kind::flops, .line = line.number()};
+    statement.phase = phase_;
+    if (word == "for") {
+      loop(line, statement);
+    } else if (word == "phase") {
+      phase(line, statement);
+    } else if (word == "read" || word == "new" || word == "write") {
+      moves(line, word, statement);
+    } else if (word == "drop") {
+      statement.kind = NestStatement::Kind::drop;
+      do {
+        statement.tiles.push_back({known_tile(line, line.name("the name of a tile")), {}, false});
+      } while (!line.done());
+    } else if (word == "flops") {
+      statement.size = size(line);
+    } else {
+      line.fail("'" + std::string(word) +
+                "' is no statement: expected for, phase, read, new, write, drop or flops");
+    }
+    return statement;
+  }
+
+  void loop(Line& line, NestStatement& statement) {
+    statement.kind = NestStatement::Kind::loop;
+    const std::string_view name = line.name("the variable of the loop");
+    if (find(name) != kNoSymbol) {
+      line.fail("'" + std::string(name) + "' is in use already: give the loop another variable");
+    }
+    line.expect("in");
+    const std::string_view range = line.name("an extent, or the variable of an outer loop");
+    statement.range = find(range);
+    if (statement.range == kNoSymbol || statement.range == kFastWords ||
+        kind(statement.range) == NestSymbol::Kind::block) {
+      line.fail("'" + std::string(range) + "' is no extent and no variable of a loop around this line");
+    }
+    line.expect("by");
+    loop_range_ = root(statement.range);
+    statement.size = size(line);
+    loop_range_ = kNoSymbol;
+    if (line.accept("met")) {
+      line.expect("by");
+      statement.met_by = variable_around(line);
+      const SymbolId inner = root(statement.range), outer = root(statement.met_by);
+      if (!((inner == kExtentN && outer == kExtentM) || (inner == kExtentM && outer == kExtentN))) {
+        line.fail("'met by': one of the two loops runs over n, and the other one over m");
+      }
+    }
+    statement.variable = add(name, NestSymbol::Kind::variable);
+    ranges_.resize(nest_.symbols.size(), kNoSymbol);
+    ranges_[statement.variable] = statement.range;
+    around_.push_back(statement.variable);
+  }
+  [[nodiscard]] SymbolId root(SymbolId symbol) const {
+    while (kind(symbol) == NestSymbol::Kind::variable) {
+      symbol = ranges_[symbol];
+    }
+    return symbol;
+  }
+
+  void phase(Line& line, NestStatement& statement) {
+    statement.kind = NestStatement::Kind::phase;
+    const std::string_view name = line.take("the name of the phase");
+    if (!begins_name(name.front())) {
+      line.fail("'" + std::string(name) + "' is no name of a phase");
+    }
+    const std::string& outer = nest_.phases[phase_];
+    const std::string path = (outer.empty() ? "" : outer + "/") + std::string(name);
+    const auto found = std::ranges::find(nest_.phases, path);
+    statement.phase = static_cast<std::size_t>(found - nest_.phases.begin());
+    if (found == nest_.phases.end()) {
+      nest_.phases.push_back(path);
+    }
+  }
+
+  // The number of a tile's name, which is new to the nest if `adds`.
+  std::size_t known_tile(const Line& line, std::string_view name) {
+    const auto found = std::ranges::find(nest_.tile_names, name);
+    if (found == nest_.tile_names.end()) {
+      line.fail("no tile is called '" + std::string(name) + "'");
+    }
+    return static_cast<std::size_t>(found - nest_.tile_names.begin());
+  }
+  std::size_t matrix(const Line& line, std::string_view name) {
+    const auto found = std::ranges::find(nest_.matrices, name, &NestMatrix::name);
+    if (found == nest_.matrices.end()) {
+      line.fail("no matrix is called '" + std::string(name) + "': declare it with 'matrix' or 'temp'");
+    }
+    return static_cast<std::size_t>(found - nest_.matrices.begin());
+  }
+
+  void moves(Line& line, std::string_view word, NestStatement& statement) {
+    const bool reads = word == "read", makes = word == "new";
+    statement.kind = reads   ? NestStatement::Kind::read
+                     : makes ? NestStatement::Kind::make
+                             : NestStatement::Kind::write;
+    do {
+      const std::string_view name = line.name("a tile, as Q[I,d]");
+      TextTile tile{0, {}, false};
+      if (reads) {
+        tile.name = matrix(line, name);
+      } else if (makes) {
+        const auto found = std::ranges::find(nest_.tile_names, name);
+        tile.name = static_cast<std::size_t>(found - nest_.tile_names.begin());
+        if (found == nest_.tile_names.end()) {
+          nest_.tile_names.emplace_back(name);
+        }
+      } else {
+        tile.name = known_tile(line, name);
+      }
+      tile.indices = indices(line);
+      tile.sum = line.accept("sum");
+      if (!reads && !makes) {
+        TextTile target = tile;
+        if (line.accept("as")) {
+          target.name = matrix(line, line.name("a matrix"));
+          if (line.peek() == "[") {
+            target.indices = indices(line);
+          }
+        } else {
+          target.name = matrix(line, name);
+        }
+        statement.targets.push_back(std::move(target));
+      }
+      statement.tiles.push_back(std::move(tile));
+    } while (!line.done() && line.peek() != "first" && line.peek() != "last" &&
+             line.peek() != "unless");
+    if (!line.done()) {
+      statement.condition.negated = line.accept("unless");
+      if (!line.accept("last")) {
+        line.expect("first");
+        statement.condition.kind = NestCondition::Kind::first;
+      } else {
+        statement.condition.kind = NestCondition::Kind::last;
+      }
+      statement.condition.variable = variable_around(line);
+    }
+  }
+
+  std::vector<NestIndex> indices(Line& line) {
+    std::vector<NestIndex> list;
+    line.expect("[");
+    do {
+      list.push_back(index(line));
+    } while (line.accept(","));
+    line.expect("]");
+    return list;
+  }
+  NestIndex index(Line& line) {
+    if (line.accept("each")) {
+      return {NestIndex::Kind::each, variable_around(line), 1};
+    }
+    const std::string_view word = line.take("an index");
+    if (is_digit(word.front())) {
+      return {NestIndex::Kind::number, kNoSymbol, number(line, word)};
+    }
+    const SymbolId symbol = find(word);
+    if (symbol == kNoSymbol || kind(symbol) == NestSymbol::Kind::block || symbol == kFastWords) {
+      line.fail("the index '" + std::string(word) +
+                "' is no extent, no number and no variable of a loop around this line");
+    }
+    return {kind(symbol) == NestSymbol::Kind::variable ? NestIndex::Kind::block
+                                                       : NestIndex::Kind::extent,
+            symbol};
+  }
+
+  TextNest nest_;
+  bool seen_problem_ = false;
+  std::vector<std::pair<std::string, Index>> each_;  // variables of "each", and their lines
+  std::vector<SymbolId> around_, ranges_;
+  SymbolId loop_range_ = kNoSymbol;  // inside the size of a loop: the extent that it cuts
+  std::size_t depth_ = 0, nesting_ = 0, phase_ = 0;
+};
+
+}  // namespace
+
+TextNest parse_nest(std::string_view text, std::string_view file) {
+  return Parser(file).parse(text);
+}
+
+}  // namespace redblue

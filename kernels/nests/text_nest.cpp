@@ -1,0 +1,122 @@
+#include "kernels/nests/text_nest.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "kernels/nests/parser.hpp"
+#include "memsim/errors.hpp"
+
+namespace redblue {
+
+NestError::NestError(std::string_view file, Index line, const std::string& what)
+    : std::invalid_argument(std::string(file) + ":" + std::to_string(line) + ": " + what) {}
+
+Index NestSize::value(const std::vector<Index>& values) const {
+  std::array<Index, kDeepest + 1> stack;
+  std::size_t top = 0;
+  for (const auto [op, number] : steps) {
+    if (op == Op::number) {
+      stack[top++] = number;
+      continue;
+    }
+    if (op == Op::symbol) {
+      stack[top++] = values[static_cast<std::size_t>(number)];
+      continue;
+    }
+    const Index b = stack[--top];
+    Index& a = stack[top - 1];
+    bool fits = true;
+    switch (op) {
+      case Op::add:
+        fits = !__builtin_add_overflow(a, b, &a);
+        break;
+      case Op::subtract:
+        fits = !__builtin_sub_overflow(a, b, &a);
+        break;
+      case Op::multiply:
+        fits = !__builtin_mul_overflow(a, b, &a);
+        break;
+      case Op::divide:
+      case Op::ceil:
+        require(b > 0 && a >= 0, "a size divides numbers that are not negative, and not by 0");
+        a = op == Op::divide ? a / b : ceil_div(a, b);
+        break;
+      case Op::min:
+        a = std::min(a, b);
+        break;
+      default:
+        a = std::max(a, b);
+    }
+    if (!fits) {
+      throw CountOverflow("a size in the nest exceeds 63 bits");
+    }
+  }
+  return stack[0];
+}
+
+bool NestSize::uses(SymbolId symbol) const {
+  return std::ranges::any_of(steps, [&](const Step& step) {
+    return step.op == Op::symbol && step.number == static_cast<Index>(symbol);
+  });
+}
+
+SymbolId NestSize::symbol() const {
+  return steps.size() == 1 && steps[0].op == Op::symbol ? static_cast<SymbolId>(steps[0].number)
+                                                        : kNoSymbol;
+}
+
+bool uses_block(const NestStatement& statement, SymbolId block) {
+  return statement.size.uses(block) ||
+         std::ranges::any_of(statement.body, [&](const NestStatement& inner) {
+           return uses_block(inner, block);
+         });
+}
+
+namespace {
+
+const NestStatement* find_loop(const std::vector<NestStatement>& in, SymbolId variable) {
+  for (const NestStatement& statement : in) {
+    if (statement.variable == variable) {
+      return &statement;
+    }
+    if (const NestStatement* found = find_loop(statement.body, variable)) {
+      return found;
+    }
+  }
+  return nullptr;
+}
+
+bool uses(const std::vector<NestIndex>& indices, SymbolId symbol) {
+  return std::ranges::find(indices, symbol, &NestIndex::symbol) != indices.end();
+}
+
+bool uses(const std::vector<NestStatement>& in, SymbolId symbol) {
+  return std::ranges::any_of(in, [&](const NestStatement& statement) {
+    return statement.range == symbol || statement.size.uses(symbol) ||
+           uses(statement.body, symbol) ||
+           std::ranges::any_of(statement.tiles,
+                               [&](const TextTile& tile) { return uses(tile.indices, symbol); });
+  });
+}
+
+}  // namespace
+
+const NestStatement& TextNest::loop_of(SymbolId variable) const {
+  return *find_loop(statements, variable);
+}
+
+SymbolId TextNest::root(SymbolId symbol) const {
+  while (symbols[symbol].kind == NestSymbol::Kind::variable) {
+    symbol = loop_of(symbol).range;
+  }
+  return symbol;
+}
+
+bool TextNest::uses_extent(SymbolId extent) const {
+  return uses(statements, extent) ||
+         std::ranges::any_of(matrices, [&](const NestMatrix& matrix) {
+           return uses(matrix.extents, extent);
+         });
+}
+
+}  // namespace redblue

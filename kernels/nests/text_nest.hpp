@@ -1,0 +1,157 @@
+#pragma once
+// A nest as text (docs/nests.md): the loops of a schedule, the tiles that they read, keep and
+// write. parse_nest() reads the text and checks all that does not depend on sizes.
+//
+//   const TextNest nest = parse_nest(text, "flash2.nest");
+//   const std::vector<PhaseCost> words = count(nest, values, mask);   // kernels/nests/count.hpp
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/problem.hpp"
+#include "memsim/words.hpp"
+
+namespace redblue {
+
+// An error in the text of a nest: "flash2.nest:7: ...".
+class NestError : public std::invalid_argument {
+ public:
+  NestError(std::string_view file, Index line, const std::string& what);
+};
+
+// The names in sizes are symbols. An array with a value for each of them is filled as loops run.
+using SymbolId = std::size_t;
+inline constexpr SymbolId kNoSymbol = static_cast<SymbolId>(-1);
+
+struct NestSymbol {
+  enum class Kind : std::uint8_t { extent, block, variable };
+  std::string name;
+  Kind kind;
+};
+
+// A size: a formula of symbols in postfix notation. Division rounds down.
+struct NestSize {
+  enum class Op : std::uint8_t { number, symbol, add, subtract, multiply, divide, ceil, min, max };
+  struct Step {
+    Op op;
+    Index number = 0;  // or the symbol
+
+    friend bool operator==(const Step&, const Step&) = default;
+  };
+  std::vector<Step> steps;
+
+  // Throws: CountOverflow; ShapeMismatch for a division by 0.
+  [[nodiscard]] Index value(const std::vector<Index>& values) const;
+  [[nodiscard]] bool uses(SymbolId symbol) const;
+  // Returns the symbol if the size is a symbol alone.
+  [[nodiscard]] SymbolId symbol() const;
+};
+
+struct NestIndex {
+  enum class Kind : std::uint8_t {
+    block,   // the current block of a loop variable
+    extent,  // all of an extent
+    number,
+    each  // a single element: the number of the current block of a loop variable
+  };
+  Kind kind;
+  SymbolId symbol = kNoSymbol;
+  Index number = 0;
+};
+
+struct NestMatrix {
+  enum class Kind : std::uint8_t { input, result, temp };
+  std::string name;
+  Kind kind;
+  std::vector<NestIndex> extents;  // never of the kind `block`
+  Index line;
+};
+
+struct TextTile {
+  std::size_t name;  // which of TextNest::tile_names; matrices come first, in their order
+  std::vector<NestIndex> indices;
+  bool sum = false;
+};
+
+struct NestCondition {
+  enum class Kind : std::uint8_t { none, first, last };
+  Kind kind = Kind::none;
+  bool negated = false;
+  SymbolId variable = kNoSymbol;
+};
+
+struct NestStatement {
+  enum class Kind : std::uint8_t { loop, phase, read, make, write, drop, flops };
+  Kind kind;
+  Index line;
+  // A loop: `variable` takes the blocks of `range`, an extent or another variable, of `size`.
+  SymbolId variable = kNoSymbol, range = kNoSymbol, met_by = kNoSymbol;
+  NestSize size = {};  // of a loop's blocks, or the flops
+  std::size_t phase = 0;
+  std::vector<NestStatement> body = {};  // of a loop or a phase
+  std::vector<TextTile> tiles = {};      // drop: names alone
+  // For each tile of a write: the matrix, and its indices if they are not the tile's.
+  std::vector<TextTile> targets = {};
+  NestCondition condition = {};
+};
+
+// Whether the size of this statement, or of one inside it, uses the block size.
+bool uses_block(const NestStatement& statement, SymbolId block);
+
+struct NestBlock {
+  SymbolId symbol;
+  SymbolId of;                   // the extent that it cuts
+  std::optional<NestSize> size;  // empty: redblue chooses it
+  Index line;
+};
+
+struct TextNest {
+  std::string file;  // for messages
+  std::string name;
+  std::optional<Pass> pass;  // empty: `problem none`
+  bool two_step = false, once = false;
+
+  std::vector<NestSymbol> symbols;  // the extents first, in the order of NestExtents
+  std::vector<NestMatrix> matrices;
+  std::vector<NestBlock> blocks;
+  std::vector<std::string> tile_names;
+  std::vector<std::string> phases = {""};  // paths; the first is for statements outside phases
+  std::vector<NestStatement> statements;
+
+  // Of a variable: the extent that it runs over, through all loops over pieces.
+  [[nodiscard]] SymbolId root(SymbolId variable) const;
+  [[nodiscard]] const NestStatement& loop_of(SymbolId variable) const;
+  [[nodiscard]] bool uses_extent(SymbolId extent) const;
+};
+
+// The extents that every nest knows, with the same symbols in each.
+struct NestExtents {
+  Index n = 1, m = 1, d = 1, dv = 1;
+  Index heads = 1, kv_heads = 1, group = 1;
+  Index M = 1;
+
+  [[nodiscard]] std::vector<Index> values() const {
+    return {n, m, d, dv, heads, kv_heads, group, M};
+  }
+};
+enum NestExtentSymbol : SymbolId {
+  kExtentN,
+  kExtentM,
+  kExtentD,
+  kExtentDv,
+  kExtentHeads,
+  kExtentKvHeads,
+  kExtentGroup,
+  kFastWords,
+  kExtents
+};
+
+// Throws: NestError.
+TextNest parse_nest(std::string_view text, std::string_view file);
+
+}  // namespace redblue
