@@ -8,6 +8,7 @@
 #include "kernels/attention.hpp"
 #include "kernels/balanced.hpp"
 #include "kernels/masked.hpp"
+#include "kernels/registry.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/machine.hpp"
 #include "memsim/workspace.hpp"
@@ -214,6 +215,8 @@ std::string_view to_string(Pass pass) {
       return "linear";
     case Pass::linear_gradient:
       return "linear-gradient";
+    case Pass::own:
+      return "none";
   }
   throw ShapeMismatch("there is no pass number " + std::to_string(static_cast<int>(pass)));
 }
@@ -530,6 +533,9 @@ std::optional<KernelName> parse_kernel_name(std::string_view text) {
     if (const Kernel* kernel = of->find(text)) {
       return KernelName{kernel, Sharing::none};
     }
+  }
+  if (const Kernel* loaded = find_loaded(text)) {
+    return KernelName{loaded, Sharing::none};
   }
   const std::string ending = spelled("", Sharing::kv);
   const Kernel* of = text.ends_with(ending)

@@ -309,6 +309,12 @@ struct Kernel {
   bool takes_causal = false;
   // Whether A1, X and A2 are sparse (Problem::sparsity). Such a kernel takes no dense operands.
   bool takes_sparse = false;
+  // Results of the pass that the kernel never computes.
+  std::vector<std::string> never_returns = {};
+  // Whether one call works on all heads (Problem::kv_heads) and not on one head of keys.
+  bool of_all_heads = false;
+  // For Pass::own: the words of its inputs and results. Otherwise empty.
+  std::function<Words(const Problem& problem)> compulsory = nullptr;
   // Results that the kernel computes only if they are wanted. Its other results are always wanted.
   std::vector<std::string_view> optional_results = {};
   // Name of a similar kernel. If this kernel has no measured rates, that kernel's rates are used.

@@ -267,7 +267,12 @@ Split with_masks(const std::shared_ptr<const Kernel>& kernel) {
 // ones do. Under a mask, smaller blocks meet other keys and may take a little more. This function
 // then tries blocks for less memory.
 Blocks fitted(const Kernel& of, const Problem& live, const Memory& memory, Objective objective) {
-  const auto fit = [&](Index M) { return of.fitting.fit(live, {M, memory.prefetch}, objective); };
+  const auto fit = [&](Index M) {
+    Memory less{M, memory.prefetch};
+    less.multiple = memory.multiple;
+    less.given = memory.given;
+    return of.fitting.fit(live, less, objective);
+  };
   const auto fits = [&](const Blocks& blocks) {
     return total(of.formula.cost(live, blocks)).peak <= Words(memory.M);
   };

@@ -64,6 +64,7 @@ enum class Inputs : std::uint8_t { weighted, plain };
 //    layer            dA1, dA2, dA3, dX, dY from A1, A2, A3, X, Y, dO
 //    linear           O from A1, A2, A3, X, Y, without an activation
 //    linear_gradient  g from A1, A2, A3, Y, dO, without an activation
+//    own              a problem that only a nest describes (kernels/nests)
 enum class Pass : std::uint8_t {
   product,
   logsumexp,
@@ -73,12 +74,14 @@ enum class Pass : std::uint8_t {
   gradients,
   layer,
   linear,
-  linear_gradient
+  linear_gradient,
+  own
 };
 
 std::string_view to_string(Pass pass);
 constexpr Inputs inputs_of(Pass pass) {
-  return pass == Pass::attention || pass == Pass::gradients ? Inputs::plain : Inputs::weighted;
+  return pass == Pass::attention || pass == Pass::gradients || pass == Pass::own ? Inputs::plain
+                                                                                 : Inputs::weighted;
 }
 // Returns the pass that computes O and L for this pass.
 constexpr Pass forward_of(Pass pass) {
@@ -128,6 +131,8 @@ struct Problem {
   // Number of query heads that share these keys (grouped-query attention). The queries of all heads
   // are stacked, and n counts all of them. Each head has the same mask.
   Index stacked = 1;
+  // Number of heads of keys, for a kernel that works on all heads (Kernel::of_all_heads).
+  Index kv_heads = 1;
   // For the kernel of live queries and keys (Kernel::of_live): the number of queries, at the end,
   // that are resident while all blocks of the other queries pass.
   Index staying = 0;
@@ -245,6 +250,8 @@ struct Memory {
   std::vector<double> word_costs = {};
   // Block sizes of a plan are multiples of this, unless the extent is smaller.
   Index multiple = 1;
+  // Block sizes that the caller gives. Only a nest chooses its other blocks for them.
+  std::vector<std::pair<std::string, Index>> given = {};
 
   [[nodiscard]] std::size_t levels() const { return inner.size() + 1; }
   [[nodiscard]] Index words(std::size_t level) const {

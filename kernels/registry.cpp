@@ -211,6 +211,9 @@ const Kernel& find_kernel(std::string_view name) {
       return *found;
     }
   }
+  if (const Kernel* loaded = find_loaded(name)) {
+    return *loaded;
+  }
   throw std::out_of_range("no kernel is called " + std::string(name));
 }
 

@@ -64,4 +64,7 @@ Kernel linear_products(LinearResult of);
 // A1, X, A3 and Y. Requires: a kernel of gradients before with_masks().
 Kernel layer_of(const Kernel& gradients, std::string_view name, std::string_view summary);
 
+// Returns the nest that was loaded with this name (kernels/nests), or null.
+const Kernel* find_loaded(std::string_view name);
+
 }  // namespace redblue

@@ -115,7 +115,7 @@ const std::vector<Room>& rooms() {
     };
     const Strings gate = with(ground, {"runtime/text"});
     const Strings run =
-        with(gate, {"memsim/store", "kernels/arithmetic", "runtime/theory", "runtime/observe",
+        with(gate, {"kernels/nests", "memsim/store", "kernels/arithmetic", "runtime/theory", "runtime/observe",
                     "runtime/trace", "runtime/patterns", "memsim/ranks", "runtime/ranks"});
     const Strings report = with(run, {"runtime/run", "runtime/replay"});
     const Strings subjects = with(report, {"runtime/gate", "runtime/report", "runtime/sweep"});
@@ -135,6 +135,7 @@ const std::vector<Room>& rooms() {
         {"kernels/layer", &kernels(), kernel},
         {"kernels/linear", &kernels(), kernel},
         {"kernels/sparse", &kernels(), kernel},
+        {"kernels/nests", &kernels(), {"memsim", "kernels"}},
         {"runtime/system", &runtime(), {"memsim", "memsim/store"}},
         {std::string(kReadsTheEnvironment), &runtime(), {"runtime/system"}},
         {"runtime/theory", &runtime(), {"memsim", "kernels", "kernels/arithmetic"}},

@@ -87,10 +87,9 @@ class Checker {
         fail(statement, matrix.name + " is an input: write to a result or a temp");
       }
       check_shape(statement, target, matrix);
-      if (std::ranges::equal(target.indices, matrix.extents, [&](const NestIndex& index,
-                                                                 const NestIndex& of) {
-            return covers(index, of);
-          })) {
+      if (std::ranges::equal(
+              target.indices, matrix.extents,
+              [&](const NestIndex& index, const NestIndex& of) { return covers(index, of); })) {
         whole_[target.name] = true;
       }
     }
@@ -227,8 +226,8 @@ class Checker {
           fail(statement, its + " is not in fast memory here: read or make it first");
         }
         if (!is_part(tile, *std::ranges::find(made->tiles, tile.name, &TextTile::name))) {
-          fail(statement, its + " was made in line " + std::to_string(made->line) +
-                              " with other indices");
+          fail(statement,
+               its + " was made in line " + std::to_string(made->line) + " with other indices");
         }
         written_[statement.targets[k].name] = true;
         continue;

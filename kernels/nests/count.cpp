@@ -21,8 +21,7 @@ std::vector<Index> values_of(const TextNest& nest, const NestSizes& sizes) {
     if (!sizes.blocks.contains(name) && !block.size) {
       throw NestError(nest.file, block.line, "the block " + name + " has no size");
     }
-    const Index size =
-        sizes.blocks.contains(name) ? sizes.blocks[name] : block.size->value(values);
+    const Index size = sizes.blocks.contains(name) ? sizes.blocks[name] : block.size->value(values);
     if (size < 1) {
       throw NestError(nest.file, block.line,
                       "the block " + name + " would have the size " + std::to_string(size));
@@ -31,26 +30,6 @@ std::vector<Index> values_of(const TextNest& nest, const NestSizes& sizes) {
   }
   return values;
 }
-
-// How often something happens: `base` counts the passes of loops that are walked class by class,
-// `group` the blocks of the class that is walked (one for a loop over what these meet), and `rest`
-// the passes of the loops inside.
-struct Times {
-  Words base = 1, group = 1, rest = 1;
-
-  [[nodiscard]] Words all() const { return base * group * rest; }
-};
-
-// A class of passes of a loop. `begins` and `ends` are for loops over what an outer block meets: the
-// rows of the block that no earlier block, or no later block, of the outer loop meets.
-struct PassClass {
-  Index size = 0;
-  bool first = true, last = true;
-  Index begins = 0, ends = 0;
-
-  friend auto operator<=>(const PassClass&, const PassClass&) = default;
-};
-using PassClasses = std::vector<std::pair<PassClass, Words>>;  // and the number of passes
 
 class NestCounter::Walk {
  public:
@@ -78,18 +57,48 @@ class NestCounter::Walk {
     leave_out(nest_.statements, blocks);
   }
   [[nodiscard]] Index steps() const { return steps_; }
+  // What a statement moved and made in all passes. `largest` is for each of its tiles.
+  struct Moved {
+    Words reads, writes, passes;
+    Index block = 0;  // of a loop: the largest
+    std::vector<Words> largest = {};
+  };
+  [[nodiscard]] const Moved& moved(const NestStatement& statement) const {
+    return moved_[statement.number];
+  }
 
   void count(const std::vector<Index>& values) {
     values_ = values;
     for (PhaseCost& phase : phases_) {
       phase.reads = phase.writes = phase.peak = phase.flops = 0;
     }
+    moved_.assign(nest_.size, {});
     std::ranges::fill(alive_, Words(0));
     living_ = 0;
     walk(nest_.statements, {});
   }
 
  private:
+  // How often something happens: `base` counts the passes of loops that are walked class by class,
+  // `group` the blocks of the class that is walked (one for a loop over what these meet), and
+  // `rest` the passes of the loops inside.
+  struct Times {
+    Words base = 1, group = 1, rest = 1;
+
+    [[nodiscard]] Words all() const { return base * group * rest; }
+  };
+
+  // A class of passes of a loop. `begins` and `ends` are for loops over what an outer block meets:
+  // the rows of the block that no earlier block, or no later block, of the outer loop meets.
+  struct PassClass {
+    Index size = 0;
+    bool first = true, last = true;
+    Index begins = 0, ends = 0;
+
+    friend auto operator<=>(const PassClass&, const PassClass&) = default;
+  };
+  using PassClasses = std::vector<std::pair<PassClass, Words>>;  // and the number of passes
+
   // Loops around a statement, outermost first.
   using Around = std::vector<const NestStatement*>;
 
@@ -97,9 +106,8 @@ class NestCounter::Walk {
     for (const NestStatement& statement : list) {
       if (statement.kind == NestStatement::Kind::phase) {
         leave_out(statement.body, blocks);
-      } else if (std::ranges::none_of(blocks, [&](SymbolId block) {
-                   return uses_block(statement, block);
-                 })) {
+      } else if (std::ranges::none_of(
+                     blocks, [&](SymbolId block) { return uses_block(statement, block); })) {
         left_out_.push_back(&statement);
       }
     }
@@ -179,11 +187,16 @@ class NestCounter::Walk {
     for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
       const TextTile& tile = statement.tiles[k];
       const Words words = words_of(tile, statement);
+      Moved& moved = moved_[statement.number];
+      moved.largest.resize(statement.tiles.size());
+      moved.largest[k] = std::max(moved.largest[k], words);
       if (statement.kind == NestStatement::Kind::write) {
+        moved.writes += words * times;
         phase.writes += words * times;
         continue;
       }
       if (statement.kind == NestStatement::Kind::read) {
+        moved.reads += words * times;
         phase.reads += words * times;
       }
       if (alive_[tile.name] == Words(0)) {
@@ -293,6 +306,9 @@ class NestCounter::Walk {
 
   void walk_body(const NestStatement& loop, const PassClass& pass, const Times& times) {
     ++steps_;
+    Moved& moved = moved_[loop.number];
+    moved.passes += times.all();
+    moved.block = std::max(moved.block, pass.size);
     const std::size_t made = made_.size();
     const Words living = living_;
     values_[loop.variable] = pass.size;
@@ -326,11 +342,12 @@ class NestCounter::Walk {
         if (statement.met_by == by) {
           found.push_back(&statement);
           // The size may depend on loops between the two.
-          positioned = positioned || std::ranges::any_of(statement.size.steps, [&](const auto& step) {
-                         return step.op == NestSize::Op::symbol &&
-                                nest_.symbols[static_cast<SymbolId>(step.number)].kind ==
-                                    NestSymbol::Kind::variable;
-                       });
+          positioned =
+              positioned || std::ranges::any_of(statement.size.steps, [&](const auto& step) {
+                return step.op == NestSize::Op::symbol &&
+                       nest_.symbols[static_cast<SymbolId>(step.number)].kind ==
+                           NestSymbol::Kind::variable;
+              });
         }
       }
       find_met(statement.body, by, found, positioned);
@@ -392,8 +409,7 @@ class NestCounter::Walk {
       for (std::size_t i = 0; i < inner.size(); ++i) {
         met_[inner[i]->variable] = PassClasses(group.met[i].begin(), group.met[i].end());
       }
-      walk_body(loop, pass,
-                {.base = times.all(), .group = Words(group.blocks), .rest = 1});
+      walk_body(loop, pass, {.base = times.all(), .group = Words(group.blocks), .rest = 1});
       for (const NestStatement* met : inner) {
         met_[met->variable].reset();
       }
@@ -404,9 +420,8 @@ class NestCounter::Walk {
   void walk_met(const NestStatement& loop, Index block, const Times& times) {
     if (!met_[loop.variable]) {
       PassClasses classes;
-      each_met(loop, block, [&](const PassClass& pass, Index passes) {
-        classes.emplace_back(pass, passes);
-      });
+      each_met(loop, block,
+               [&](const PassClass& pass, Index passes) { classes.emplace_back(pass, passes); });
       for (const auto& [pass, passes] : classes) {
         walk_body(loop, pass, {.base = times.all() * passes, .group = 1, .rest = 1});
       }
@@ -478,9 +493,8 @@ class NestCounter::Walk {
       const Pieces& pieces) const {
     const auto blocks = static_cast<std::size_t>(pieces.size());
     std::vector<Ranges> begins(blocks), ends(blocks);
-    if (std::ranges::none_of(inner, [&](const NestStatement* met) {
-          return rowwise_[met->variable];
-        })) {
+    if (std::ranges::none_of(inner,
+                             [&](const NestStatement* met) { return rowwise_[met->variable]; })) {
       return {begins, ends};
     }
     const auto fill = [&](std::vector<Ranges>& to, Index from, Index step) {
@@ -535,17 +549,42 @@ class NestCounter::Walk {
   std::vector<bool> asked_, positioned_, rowwise_;
 
   std::vector<const NestStatement*> left_out_;  // loops
+  std::vector<Moved> moved_;                    // by statement
   Index steps_ = 0;
 
   std::vector<Index> values_;
-  std::vector<PassClass> passes_;               // of the loops around
-  std::vector<Range> at_;                       // of positioned loops
-  std::map<SymbolId, Ranges> begun_, ended_;    // of positioned loops
+  std::vector<PassClass> passes_;                // of the loops around
+  std::vector<Range> at_;                        // of positioned loops
+  std::map<SymbolId, Ranges> begun_, ended_;     // of positioned loops
   std::vector<std::optional<PassClasses>> met_;  // by all blocks that are walked together
-  std::vector<Words> alive_;                    // words of the living tiles
-  std::vector<std::size_t> made_;               // tiles, in the order in which they were made
+  std::vector<Words> alive_;                     // words of the living tiles
+  std::vector<std::size_t> made_;                // tiles, in the order in which they were made
   Words living_;
 };
+
+namespace {
+
+// Returns a tile as a loop nest shows it: "S_IJ", or "Q" if no loop chooses it.
+std::string text_of(const TextNest& nest, const TextTile& tile) {
+  std::string chosen;
+  for (const NestIndex& index : tile.indices) {
+    if (index.kind == NestIndex::Kind::block || index.kind == NestIndex::Kind::each) {
+      chosen += nest.symbols[index.symbol].name;
+    }
+  }
+  return nest.tile_names[tile.name] + (chosen.empty() ? "" : "_" + chosen);
+}
+
+std::string text_of(const TextNest& nest, const NestCondition& condition) {
+  if (condition.kind == NestCondition::Kind::none) {
+    return "";
+  }
+  return std::string(condition.negated ? " unless " : " ") +
+         (condition.kind == NestCondition::Kind::first ? "first " : "last ") +
+         nest.symbols[condition.variable].name;
+}
+
+}  // namespace
 
 NestCounter::NestCounter(const TextNest& nest, const Mask& mask, Index sum_words)
     : walk_(std::make_unique<Walk>(nest, mask, sum_words, phases_)) {}
@@ -575,14 +614,97 @@ NestWords NestCounter::total(const std::vector<Index>& values) {
 std::vector<PhaseCost> count(const TextNest& nest, const NestSizes& sizes) {
   NestCounter counter(nest, sizes.mask, sizes.sum_words);
   std::vector<PhaseCost> phases = counter.phases(values_of(nest, sizes));
-  const auto is_empty = [](const PhaseCost& phase) {
-    return phase.path.empty() && phase.reads + phase.writes + phase.flops == Words(0) &&
-           phase.peak == Words(0);
-  };
-  if (phases.size() > 1 && is_empty(phases.front())) {
+  const PhaseCost& outside = phases.front();  // of all phases in the file
+  if (phases.size() > 1 && outside.reads + outside.writes + outside.flops == Words(0)) {
     phases.erase(phases.begin());
   }
   return phases;
+}
+
+namespace {
+
+// Writes the lines of a list of statements.
+class Lines {
+ public:
+  Lines(const TextNest& nest, const NestCounter& counter) : nest_(nest), counter_(counter) {}
+
+  void write(const std::vector<NestStatement>& list, Index depth) {
+    std::vector<NestLine::Stay> stays;  // of the loops that follow
+    for (const NestStatement& statement : list) {
+      NestLine line;
+      line.phase = nest_.phases[statement.phase];
+      line.depth = depth;
+      switch (statement.kind) {
+        case NestStatement::Kind::phase:
+          write(statement.body, depth);
+          continue;
+        case NestStatement::Kind::drop:
+        case NestStatement::Kind::flops:
+          continue;
+        case NestStatement::Kind::loop:
+          line.kind = NestLine::Kind::loop;
+          line.text = "for " + nest_.symbols[statement.variable].name + " in " +
+                      nest_.symbols[statement.range].name;
+          if (statement.met_by != kNoSymbol) {
+            line.text += " met by " + nest_.symbols[statement.met_by].name;
+          }
+          std::tie(line.trips, line.block) = counter_.passes(statement);
+          line.stays = std::exchange(stays, {});
+          if (line.trips > 0) {
+            lines_.push_back(std::move(line));
+            write(statement.body, depth + 1);
+          }
+          continue;
+        default:
+          step(statement, std::move(line), stays);
+      }
+    }
+  }
+
+  Nest lines_;
+
+ private:
+  void step(const NestStatement& statement, NestLine line, std::vector<NestLine::Stay>& stays) {
+    const bool makes = statement.kind == NestStatement::Kind::make;
+    line.text = makes ? "new" : statement.kind == NestStatement::Kind::read ? "read" : "write";
+    const std::vector<Words> largest = counter_.largest(statement);
+    for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
+      const std::string name = text_of(nest_, statement.tiles[k]);
+      line.text += (k == 0 ? " " : ", ") + name;
+      if (statement.kind != NestStatement::Kind::write && k < largest.size() &&
+          largest[k] > Words(0)) {
+        stays.push_back({name, largest[k]});
+      }
+    }
+    line.text += text_of(nest_, statement.condition);
+    std::tie(line.reads, line.writes) = counter_.moved(statement);
+    lines_.push_back(std::move(line));
+  }
+
+  const TextNest& nest_;
+  const NestCounter& counter_;
+};
+
+}  // namespace
+
+std::pair<Index, Index> NestCounter::passes(const NestStatement& loop) const {
+  const auto& moved = walk_->moved(loop);
+  return {moved.passes.value(), moved.block};
+}
+std::pair<Words, Words> NestCounter::moved(const NestStatement& statement) const {
+  const auto& moved = walk_->moved(statement);
+  return {moved.reads, moved.writes};
+}
+std::vector<Words> NestCounter::largest(const NestStatement& statement) const {
+  return walk_->moved(statement).largest;
+}
+
+Nest lines(const TextNest& nest, const NestSizes& sizes) {
+  NestCounter counter(nest, sizes.mask, sizes.sum_words);
+  static_cast<void>(counter.phases(values_of(nest, sizes)));
+  Lines all(nest, counter);
+  all.write(nest.statements, 0);
+  return std::move(all.lines_);
 }
 
 }  // namespace redblue

@@ -5,9 +5,11 @@
 // often as it occurs.
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernels/mask.hpp"
+#include "kernels/nest.hpp"
 #include "kernels/nests/text_nest.hpp"
 #include "kernels/plan.hpp"
 
@@ -25,8 +27,10 @@ struct NestSizes {
 // Throws: NestError if a block has no size, or is not positive.
 std::vector<Index> values_of(const TextNest& nest, const NestSizes& sizes);
 
-// Throws: NestError for a loop whose blocks are not positive; CountOverflow.
+// Throws: NestError for a loop whose blocks are not positive.
 std::vector<PhaseCost> count(const TextNest& nest, const NestSizes& sizes);
+// Returns the lines of the nest with the words of each.
+Nest lines(const TextNest& nest, const NestSizes& sizes);
 
 // Counts many block sizes of one nest. `values` are from values_of().
 struct NestWords {
@@ -46,6 +50,11 @@ class NestCounter {
   void only_with(const std::vector<SymbolId>& blocks);
   // A measure of the time that all calls took: blocks whose position mattered, and classes.
   [[nodiscard]] Index steps() const;
+  // What a statement did in the last call: the passes and the largest block of a loop, the words
+  // that it read and wrote, and the largest of each tile.
+  [[nodiscard]] std::pair<Index, Index> passes(const NestStatement& loop) const;
+  [[nodiscard]] std::pair<Words, Words> moved(const NestStatement& statement) const;
+  [[nodiscard]] std::vector<Words> largest(const NestStatement& statement) const;
 
  private:
   class Walk;

@@ -11,8 +11,8 @@ namespace redblue {
 namespace {
 
 // A larger block never moves more words, and never has a smaller peak. So the largest blocks of a
-// box give a lower bound for its words, and the smallest ones say whether any of it fits. The search
-// splits the box of the least bound, until no box can be better than the best blocks so far.
+// box give a lower bound for its words, and the smallest ones say whether any of it fits. The
+// search splits the box of the least bound, until no box can be better than the best blocks so far.
 class Search {
  public:
   Search(const TextNest& nest, const NestSizes& sizes, Index multiple)
@@ -56,8 +56,37 @@ class Search {
     return values_;
   }
 
+  // Takes the same size for all blocks of a group, as far as their extents allow, and the largest
+  // that fits.
+  const std::vector<Index>& run_evenly() {
+    std::vector<std::vector<SymbolId>> groups;
+    for (const NestStatement& statement : nest_.statements) {
+      join(statement, groups);
+    }
+    for (const std::vector<SymbolId>& group : groups) {
+      Index most = 0;
+      for (const SymbolId block : group) {
+        most = std::max(most, most_[block]);
+      }
+      const auto of_size = [&](Index size) {
+        Values values = values_;
+        for (const SymbolId block : group) {
+          values[block] = std::min(rounded(block, size), most_[block]);
+        }
+        return values;
+      };
+      Index good = 1;
+      for (Index bad = most + 1; bad - good > 1;) {
+        const Index size = good + (bad - good) / 2;
+        (fits(of_size(size)) ? good : bad) = size;
+      }
+      values_ = of_size(good);
+    }
+    return values_;
+  }
+
  private:
-  static constexpr Index kFewPoints = 20'000;    // a search of all blocks counts so many
+  static constexpr Index kFewPoints = 20'000;   // a search of all blocks counts so many
   static constexpr Index kMostSteps = 400'000;  // of NestCounter, in a search by boxes
   using Values = std::vector<Index>;
 
@@ -140,7 +169,7 @@ class Search {
       }
       const SymbolId outer = nest_.loop_of(statement.range).size.symbol();
       const SymbolId inner = statement.size.symbol();
-      const Index piece = inner != kNoSymbol ? values[inner]
+      const Index piece = inner != kNoSymbol                 ? values[inner]
                           : statement.size.steps.size() == 1 ? statement.size.steps[0].number
                                                              : 1;
       if (outer != kNoSymbol && std::ranges::find(free_, outer) != free_.end() && piece > 0) {
@@ -221,8 +250,7 @@ class Search {
     std::priority_queue<Box> boxes;
     boxes.push(std::move(all));
     const Index begun = counter_.steps();
-    while (!boxes.empty() && boxes.top().bound < fewest_ &&
-           counter_.steps() - begun < kMostSteps) {
+    while (!boxes.empty() && boxes.top().bound < fewest_ && counter_.steps() - begun < kMostSteps) {
       const Box box = boxes.top();
       boxes.pop();
       if (offer(group, box.high)) {
@@ -309,6 +337,14 @@ class Search {
   Words fewest_;
 };
 
+Blocks named(const TextNest& nest, const std::vector<Index>& values) {
+  Blocks blocks;
+  for (const NestBlock& block : nest.blocks) {
+    blocks.add(nest.symbols[block.symbol].name, values[block.symbol]);
+  }
+  return blocks;
+}
+
 }  // namespace
 
 Blocks fit(const TextNest& nest, const NestSizes& sizes, Index multiple) {
@@ -318,11 +354,11 @@ Blocks fit(const TextNest& nest, const NestSizes& sizes, Index multiple) {
   if (!sizes.mask.full()) {
     values = Search(nest, sizes, multiple).run(std::move(values));
   }
-  Blocks blocks;
-  for (const NestBlock& block : nest.blocks) {
-    blocks.add(nest.symbols[block.symbol].name, values[block.symbol]);
-  }
-  return blocks;
+  return named(nest, values);
+}
+
+Blocks fit_evenly(const TextNest& nest, const NestSizes& sizes, Index multiple) {
+  return named(nest, Search(nest, sizes, multiple).run_evenly());
 }
 
 }  // namespace redblue

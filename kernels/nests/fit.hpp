@@ -10,4 +10,8 @@ namespace redblue {
 // If no blocks fit, the smallest. M is sizes.extents.M.
 Blocks fit(const TextNest& nest, const NestSizes& sizes, Index multiple = 1);
 
+// Returns blocks of about equal sizes, as large as fit: tiles of scores are then square, on which
+// arithmetic is fast.
+Blocks fit_evenly(const TextNest& nest, const NestSizes& sizes, Index multiple = 1);
+
 }  // namespace redblue

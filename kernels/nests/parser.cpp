@@ -36,8 +36,9 @@ std::string shown(char c) {
   }
   constexpr std::string_view kDigits = "0123456789abcdef";
   const auto byte = static_cast<unsigned char>(c);
-  return byte > ' ' && byte < 127 ? "'" + std::string(1, c) + "'"
-                                  : std::string("byte 0x") + kDigits[byte / 16] + kDigits[byte % 16];
+  return byte > ' ' && byte < 127
+             ? "'" + std::string(1, c) + "'"
+             : std::string("byte 0x") + kDigits[byte / 16] + kDigits[byte % 16];
 }
 
 // The words of one line. An operator is a word of its own.
@@ -108,14 +109,16 @@ class Line {
       return 1;
     }
     if (begins_name(c) || is_digit(c)) {
-      while (at + size < text.size() && (begins_name(text[at + size]) || is_digit(text[at + size]))) {
+      const auto is_part = [&](std::size_t place) {
+        return place < text.size() && (begins_name(text[place]) || is_digit(text[place]));
+      };
+      while (is_part(at + size) || (text.substr(at + size, 1) == "." && is_part(at + size + 1))) {
         ++size;
       }
     } else if (text.substr(at, 2) == "->") {
       size = 2;
     } else if (std::string_view("[](),+-*/=.").find(c) == std::string_view::npos) {
-      fail(shown(c) + " means nothing here" +
-           (c == '\t' ? ": indent with spaces" : ""));
+      fail(shown(c) + " means nothing here" + (c == '\t' ? ": indent with spaces" : ""));
     }
     words_.push_back(text.substr(at, size));
     return size;
@@ -220,7 +223,8 @@ class Parser {
       const std::string_view part = line.take("a name");
       if (!begins_name(part.front()) && !is_digit(part.front()) && part != "-" && part != "/" &&
           part != ".") {
-        line.fail("'" + std::string(part) + "' in the name of the kernel: use letters, digits, -, _, . and /");
+        line.fail("'" + std::string(part) +
+                  "' in the name of the kernel: use letters, digits, -, _, . and /");
       }
       nest_.name += part;
     }
@@ -279,7 +283,8 @@ class Parser {
     const std::string_view of = line.name("an extent");
     const SymbolId extent = find(of);
     if (extent == kNoSymbol || kind(extent) != NestSymbol::Kind::extent || extent == kFastWords) {
-      line.fail("'" + std::string(of) + "' is no extent: expected n, m, d, dv, heads, kv_heads or group");
+      line.fail("'" + std::string(of) +
+                "' is no extent: expected n, m, d, dv, heads, kv_heads or group");
     }
     std::optional<NestSize> its;
     if (line.accept("=")) {
@@ -432,8 +437,7 @@ class Parser {
   }
   // A name in a size. A name that is not known yet is a block size that redblue chooses.
   SymbolId size_symbol(Line& line, std::string_view word) {
-    if (!begins_name(word.front()) ||
-        std::ranges::find(kReserved, word) != kReserved.end()) {
+    if (!begins_name(word.front()) || std::ranges::find(kReserved, word) != kReserved.end()) {
       line.fail("'" + std::string(word) + "', expected a size");
     }
     const SymbolId symbol = find(word);
@@ -443,7 +447,8 @@ class Parser {
     if (std::ranges::find_if(nest_.symbols, [&](const NestSymbol& other) {
           return other.kind == NestSymbol::Kind::variable && other.name == word;
         }) != nest_.symbols.end()) {
-      line.fail("'" + std::string(word) + "' is the variable of a loop that is not around this line");
+      line.fail("'" + std::string(word) +
+                "' is the variable of a loop that is not around this line");
     }
     if (loop_range_ == kNoSymbol) {
       line.fail("'" + std::string(word) +
@@ -486,7 +491,8 @@ class Parser {
       }
       if (has_body) {
         if (end == at + 1) {
-          line.fail("the " + std::string(statement.kind == NestStatement::Kind::loop ? "loop" : "phase") +
+          line.fail("the " +
+                    std::string(statement.kind == NestStatement::Kind::loop ? "loop" : "phase") +
                     " is empty: indent the lines that belong to it");
         }
         if (++nesting_ > kDeepest) {
@@ -509,7 +515,8 @@ class Parser {
 
   NestStatement statement(Line& line) {
     const std::string_view word = line.take("a statement");
-    NestStatement statement{.kind = NestStatement::Kind::flops, .line = line.number()};
+    NestStatement statement{
+        .kind = NestStatement::Kind::flops, .line = line.number(), .number = nest_.size++};
     statement.phase = phase_;
     if (word == "for") {
       loop(line, statement);
@@ -542,7 +549,8 @@ class Parser {
     statement.range = find(range);
     if (statement.range == kNoSymbol || statement.range == kFastWords ||
         kind(statement.range) == NestSymbol::Kind::block) {
-      line.fail("'" + std::string(range) + "' is no extent and no variable of a loop around this line");
+      line.fail("'" + std::string(range) +
+                "' is no extent and no variable of a loop around this line");
     }
     line.expect("by");
     loop_range_ = root(statement.range);
@@ -574,8 +582,7 @@ class Parser {
     if (!begins_name(name.front())) {
       line.fail("'" + std::string(name) + "' is no name of a phase");
     }
-    const std::string& outer = nest_.phases[phase_];
-    const std::string path = (outer.empty() ? "" : outer + "/") + std::string(name);
+    const std::string path = (phase_ == 0 ? "" : nest_.phases[phase_] + "/") + std::string(name);
     const auto found = std::ranges::find(nest_.phases, path);
     statement.phase = static_cast<std::size_t>(found - nest_.phases.begin());
     if (found == nest_.phases.end()) {
@@ -594,7 +601,8 @@ class Parser {
   std::size_t matrix(const Line& line, std::string_view name) {
     const auto found = std::ranges::find(nest_.matrices, name, &NestMatrix::name);
     if (found == nest_.matrices.end()) {
-      line.fail("no matrix is called '" + std::string(name) + "': declare it with 'matrix' or 'temp'");
+      line.fail("no matrix is called '" + std::string(name) +
+                "': declare it with 'matrix' or 'temp'");
     }
     return static_cast<std::size_t>(found - nest_.matrices.begin());
   }

@@ -67,9 +67,8 @@ SymbolId NestSize::symbol() const {
 
 bool uses_block(const NestStatement& statement, SymbolId block) {
   return statement.size.uses(block) ||
-         std::ranges::any_of(statement.body, [&](const NestStatement& inner) {
-           return uses_block(inner, block);
-         });
+         std::ranges::any_of(statement.body,
+                             [&](const NestStatement& inner) { return uses_block(inner, block); });
 }
 
 namespace {
@@ -113,10 +112,13 @@ SymbolId TextNest::root(SymbolId symbol) const {
 }
 
 bool TextNest::uses_extent(SymbolId extent) const {
-  return uses(statements, extent) ||
-         std::ranges::any_of(matrices, [&](const NestMatrix& matrix) {
+  return uses(statements, extent) || std::ranges::any_of(matrices, [&](const NestMatrix& matrix) {
            return uses(matrix.extents, extent);
          });
+}
+
+bool TextNest::of_all_heads() const {
+  return uses_extent(kExtentHeads) || uses_extent(kExtentKvHeads);
 }
 
 }  // namespace redblue

@@ -89,6 +89,7 @@ struct NestStatement {
   enum class Kind : std::uint8_t { loop, phase, read, make, write, drop, flops };
   Kind kind;
   Index line;
+  std::size_t number = 0;  // of all statements, in the order of the file
   // A loop: `variable` takes the blocks of `range`, an extent or another variable, of `size`.
   SymbolId variable = kNoSymbol, range = kNoSymbol, met_by = kNoSymbol;
   NestSize size = {};  // of a loop's blocks, or the flops
@@ -120,16 +121,20 @@ struct TextNest {
   std::vector<NestMatrix> matrices;
   std::vector<NestBlock> blocks;
   std::vector<std::string> tile_names;
-  std::vector<std::string> phases = {""};  // paths; the first is for statements outside phases
+  std::vector<std::string> phases = {"nest"};  // paths; the first is for statements outside phases
+  std::size_t size = 0;                        // number of statements
   std::vector<NestStatement> statements;
 
-  // Of a variable: the extent that it runs over, through all loops over pieces.
+  // Returns the extent that a variable runs over, through all loops over pieces.
   [[nodiscard]] SymbolId root(SymbolId variable) const;
   [[nodiscard]] const NestStatement& loop_of(SymbolId variable) const;
   [[nodiscard]] bool uses_extent(SymbolId extent) const;
+  // Returns whether the nest describes the work for all heads, and not for one head of keys.
+  [[nodiscard]] bool of_all_heads() const;
 };
 
-// The extents that every nest knows, with the same symbols in each.
+// The extents that every nest knows, with the same symbols in each. `group`: the query heads for
+// each head of keys.
 struct NestExtents {
   Index n = 1, m = 1, d = 1, dv = 1;
   Index heads = 1, kv_heads = 1, group = 1;

@@ -721,6 +721,10 @@ Json verdict_json(const Verdict& error) {
 }  // namespace
 
 std::string to_words(const Verdict& error) {
+  if (error.of_counts) {
+    return error.ok ? "verified: yes: the counts equal the formulas (a nest computes no values)"
+                    : "verified: NO: the counts differ from the formulas";
+  }
   const std::string where =
       fmt::format("{}{}({}, {})", error.head ? fmt::format("head {}, ", *error.head) : "",
                   error.output, error.row, error.col);
@@ -810,7 +814,11 @@ Description describe(const Report& report) {
   add_repeated(of, report.repeated);
   add_beside(of, report);
   if (report.error) {
-    of.fact("error", verdict_json(*report.error));
+    if (report.error->of_counts) {
+      of.fact("counts_equal_formulas", report.error->ok);
+    } else {
+      of.fact("error", verdict_json(*report.error));
+    }
     of.say("\n{}", to_words(*report.error));
   }
   if (report.store) {

@@ -11,6 +11,7 @@
 
 #include "kernels/masked.hpp"
 #include "runtime/run/mask_spec.hpp"
+#include "runtime/run/nest_file.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/text/nearest.hpp"
 #include "runtime/text/table.hpp"
@@ -728,6 +729,9 @@ void fill(const Settings& settings, const KnownMachine& machine, Request& reques
 }
 
 void check_kernel(const std::string& name, bool auto_too) {
+  if (names_nest_file(name)) {
+    static_cast<void>(load_nest_file(name));
+  }
   if (parse_kernel_name(name) || (auto_too && find_auto(name) != nullptr)) {
     return;
   }

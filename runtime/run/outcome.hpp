@@ -59,6 +59,8 @@ struct Verdict {
   // If the request gives O and L, the members above treat them as exact. given_off is their
   // distance from O and L computed from the other operands, measured as `relative`.
   std::optional<double> given_off;
+  // For a nest, which computes no values: `ok` says whether the counts equal the formulas.
+  bool of_counts = false;
 
   // Returns error / allowed.
   [[nodiscard]] double part() const;

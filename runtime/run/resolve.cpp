@@ -570,6 +570,12 @@ void fill_made(const Request& request, const Signature& operand, const Problem& 
 Wanted requested_results(const Request& request, const KernelName& kernel) {
   const std::vector<Signature> all = kernel.results();
   Wanted wanted;
+  if (request.wanted.empty() && !kernel.kernel->never_returns.empty()) {
+    for (const Signature& result : all) {
+      wanted.add(result.name);
+    }
+    return wanted;
+  }
   for (const std::string& name : request.wanted) {
     if (find_operand(all, name) == nullptr) {
       throw UsageError(fmt::format("{} {}: {} returns {}", request.said("wanted"), name,
@@ -695,6 +701,10 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   }
   set_widths(request, asked.problem);
   asked.problem = asked.problem.with_stacked(extents.stacked());
+  if (kernel.kernel->of_all_heads) {
+    asked.problem.kv_heads = asked.kv_heads();
+    asked.heads = std::nullopt;
+  }
   return asked;
 }
 

@@ -96,6 +96,7 @@ struct Request {
     of.inner = inner;
     of.word_costs = inner.empty() ? std::vector<double>() : word_costs;
     of.multiple = multiple;
+    of.given.assign(blocks.begin(), blocks.end());
     return of;
   }
   Objective objective = Objective::words;

@@ -22,6 +22,9 @@ Real pairs_of(const Problem& problem) {
 
 // Returns the words that must be moved, each once: sources and results.
 Words compulsory(const Task& task) {
+  if (task.compulsory) {
+    return *task.compulsory;
+  }
   Words words = results(task);
   for (const Source& source : sources_of(task)) {
     words += source.words;
@@ -266,6 +269,9 @@ std::vector<Bound> all_bounds(const Task& task) {
   require(mask.full() || (mask.queries() == n && mask.keys() == m && task.pass != Pass::product),
           "the mask is of n queries and m keys");
   std::vector<Bound> bounds = {{"compulsory", compulsory(task).value()}};
+  if (task.pass == Pass::own) {
+    return bounds;
+  }
   if (task.pass == Pass::product) {
     add_product_bounds(task, bounds);
     return bounds;

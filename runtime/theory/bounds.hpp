@@ -9,6 +9,7 @@
 //
 // Values and functions of values: safe to use from any thread.
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,10 @@ struct Task {
   Known known = Known::O_and_L;
   // The number of equal problems, each with its own head of keys. Words are totals of all heads.
   Index heads = 1;
+  // For Pass::own: the words of its inputs and results.
+  std::optional<Words> compulsory = {};
+  // Nests that a planner considers, too, if they are of this pass.
+  std::vector<const Kernel*> nests = {};
 };
 
 // The order in which g = A1^T p A2 is computed. `any`: no assumption. `two_step`: W = p A2 is

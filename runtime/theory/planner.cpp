@@ -167,10 +167,19 @@ bool solves(const KernelName& name, const Task& task, const Goal& goal) {
          (task.memory.inner.empty() || name.kernel->has_levels());
 }
 
+// Returns the names of registered kernels, and then the nests of the task.
+std::vector<KernelName> names_for(const Task& task) {
+  std::vector<KernelName> names = all_kernel_names_of(task.pass);
+  for (const Kernel* nest : task.nests) {
+    names.push_back({nest});
+  }
+  return names;
+}
+
 Found choices_of_kind(const Task& task, const Goal& goal) {
   Found found;
   const std::optional<Plan> forward = forward_of(task, goal, found.overflowed);
-  for (const KernelName& name : all_kernel_names_of(task.pass)) {
+  for (const KernelName& name : names_for(task)) {
     const Kernel& kernel = *name.kernel;
     const bool needs_forward =
         kernel.needs_forward(task.problem.activation) && task.known == Known::nothing;
@@ -209,7 +218,7 @@ LeastMemory least_of_kind(const Task& task, const Goal& goal) {
     makes = least_of_kind(forward_task(task), of_forward).M;
   }
   LeastMemory least;
-  for (const KernelName& name : all_kernel_names_of(task.pass)) {
+  for (const KernelName& name : names_for(task)) {
     if (!solves(name, task, goal)) {
       continue;
     }
@@ -455,10 +464,12 @@ Schedule schedule_of(const Kernel& kernel, Sharing sharing, const Blocks& blocks
 }
 
 Task task_of(const Kernel& kernel, const Problem& problem, Index M) {
-  return {.pass = kernel.pass,
-          .problem = problem,
-          .memory = M,
-          .known = kernel.needs_forward(problem.activation) ? Known::O_and_L : Known::nothing};
+  return {
+      .pass = kernel.pass,
+      .problem = problem,
+      .memory = M,
+      .known = kernel.needs_forward(problem.activation) ? Known::O_and_L : Known::nothing,
+      .compulsory = kernel.compulsory ? std::optional(kernel.compulsory(problem)) : std::nullopt};
 }
 
 }  // namespace redblue

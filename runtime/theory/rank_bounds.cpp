@@ -31,6 +31,7 @@ Charges charges(const RankTask& task) {
     case Pass::layer:
     case Pass::linear:
     case Pass::linear_gradient:
+    case Pass::own:
       break;
   }
   throw ShapeMismatch("there is no bound for ranks of " + std::string(to_string(task.pass)) +

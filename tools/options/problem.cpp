@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/run/mask_spec.hpp"
+#include "runtime/run/nest_file.hpp"
 #include "runtime/system/tensor_path.hpp"
 #include "tools/cli/inputs.hpp"
 #include "tools/cli/interruption.hpp"
@@ -62,16 +63,32 @@ Keys with(Keys keys, const Keys& others) {
 
 ProblemOptions::ProblemOptions(CLI::App& app, const Keys& others)
     : kernel_(app, "kernel", option("kernel").help()),
+      nest_(app, "--nest", "instead of a kernel: the loops in this file", "FILE"),
       table_(app, with({"n", "m", "d", "dv", "mask", "activation", "softmax_scale", "sharing",
                         "wanted", "M", "device", "prefetch", "objective", "multiple", "blocks"},
                        with(others, {"threads"}))) {}
 
+std::optional<std::string> ProblemOptions::kernel() const {
+  const auto kernel = kernel_.get();
+  const auto nest = nest_.get();
+  if (kernel && nest) {
+    throw UsageError(fmt::format("{} {}: {} is a kernel, too: give one of the two", nest->from,
+                                 nest->text, *kernel));
+  }
+  return nest ? "file:" + nest->text : kernel;
+}
+
 void ProblemOptions::fill(Request& request) const {
-  if (!kernel_.get()) {
+  const auto kernel = this->kernel();
+  if (!kernel) {
     throw UsageError("kernel is required");
   }
-  check_kernel(*kernel_.get(), true);
-  request.kernel = *kernel_.get();
+  if (names_nest_file(*kernel)) {
+    request.kernel = load_nest_file(*kernel);
+  } else {
+    check_kernel(*kernel, true);
+    request.kernel = *kernel;
+  }
   fill_problem(request);
 }
 

@@ -39,11 +39,13 @@ class ProblemOptions {
   void fill(Request& request) const;
   // Fills in all options except the kernel. Throws: UsageError.
   void fill_problem(Request& request) const;
-  [[nodiscard]] std::optional<std::string> kernel() const { return kernel_.get(); }
+  // Returns the kernel, or file:FILE for a nest.
+  [[nodiscard]] std::optional<std::string> kernel() const;
   [[nodiscard]] Settings settings() const { return table_.settings(); }
 
  private:
   OptionalArgument kernel_;
+  TextOption nest_;
   TableOptions table_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/run/nest_file.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/sparse_operands.hpp"
 #include "tools/options/machine.hpp"
@@ -76,12 +77,25 @@ RequestedProblem problem_in(const Request& request) {
   return found;
 }
 
+// Adds the nests in files. Throws: UsageError if one is of another problem.
+void add_nests(const TextOption& files, Task& task) {
+  for (const Given& given : files.all()) {
+    const Kernel& nest = find_kernel(load_nest_file("file:" + given.text));
+    if (nest.pass != task.pass) {
+      throw UsageError(fmt::format("{} {}: its problem is {}, and this one is {}", given.from,
+                                   given.text, to_string(nest.pass), to_string(task.pass)));
+    }
+    task.nests.push_back(&nest);
+  }
+}
+
 }  // namespace
 
 TaskOptions::TaskOptions(CLI::App& app)
     : table_(app, {"problem",  "given",  "n",          "m",       "d",      "dv",   "heads",
                    "kv_heads", "mask",   "activation", "sharing", "wanted", "word", "sums",
-                   "M",        "device", "word_costs", "in",      "make",   "seed"}) {}
+                   "M",        "device", "word_costs", "in",      "make",   "seed"}),
+      nests_(app, "--nest", "also the loops in this file (may be repeated)", "FILE", "", true) {}
 
 Task TaskOptions::task_at(const Sizes& sizes, Request& request) const {
   Settings settings = table_.settings();
@@ -126,6 +140,7 @@ Task TaskOptions::task_at(const Sizes& sizes, Request& request) const {
         "--M: kernels of sparse operands have one level of fast memory: give one size");
   }
   task.memory = request.memory_of_plan();
+  add_nests(nests_, task);
   return task;
 }
 

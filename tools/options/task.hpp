@@ -34,6 +34,7 @@ class TaskOptions {
 
  private:
   TableOptions table_;
+  TextOption nests_;
 };
 
 }  // namespace redblue

@@ -1,0 +1,280 @@
+#include "kernels/nests/walk.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "memsim/machine.hpp"
+#include "memsim/phase.hpp"
+#include "memsim/slow_matrix.hpp"
+
+namespace redblue {
+namespace {
+
+class Walker {
+ public:
+  Walker(Machine& machine, const TextNest& nest, const NestSizes& sizes, const NestOperands& io)
+      : machine_(machine),
+        nest_(nest),
+        mask_(sizes.mask),
+        transposed_(sizes.mask.full() ? Mask() : sizes.mask.transposed()),
+        values_(values_of(nest, sizes)),
+        passes_(nest.symbols.size()),
+        alive_(nest.tile_names.size()) {
+    for (const NestMatrix& matrix : nest.matrices) {
+      SlowMatrix* const result =
+          matrix.kind == NestMatrix::Kind::result && io.out ? io.out(matrix.name) : nullptr;
+      const SlowMatrix* const input =
+          matrix.kind == NestMatrix::Kind::input && io.in ? io.in(matrix.name) : result;
+      to_.push_back(result);
+      from_.push_back(input);
+      if (input != nullptr) {
+        continue;
+      }
+      Index rows = 1;
+      for (const NestIndex& extent : matrix.extents) {
+        rows *= extent_of(extent);
+      }
+      const Index cols = matrix.extents.size() < 2 ? 1 : extent_of(matrix.extents.back());
+      SlowMatrix& own = own_.emplace_back(matrix.name, rows / cols, cols);
+      to_.back() = &own;
+      from_.back() = &own;
+    }
+  }
+
+  void run() {
+    std::optional<Phase> outside;
+    run(nest_.statements, outside);
+  }
+
+ private:
+  // Where a loop is. `begun` and `ended`: what the block meets and no earlier block did, and no
+  // later block does.
+  struct Pass {
+    Range block;
+    Index number = 0;
+    bool first = true, last = true;
+    Ranges begun, ended;
+  };
+
+  [[nodiscard]] Index extent_of(const NestIndex& index) const {
+    if (index.kind == NestIndex::Kind::number) {
+      return index.number;
+    }
+    if (index.kind == NestIndex::Kind::extent) {
+      return values_[index.symbol];
+    }
+    const NestStatement& loop = nest_.loop_of(index.symbol);  // of "each"
+    return ceil_div(values_[nest_.root(index.symbol)], loop.size.value(values_));
+  }
+
+  // `outside` is the phase of statements outside all phases, while it is open.
+  void run(const std::vector<NestStatement>& list, std::optional<Phase>& outside) {
+    for (const NestStatement& statement : list) {
+      if (statement.kind == NestStatement::Kind::phase) {
+        outside.reset();
+        const std::string& path = nest_.phases[statement.phase];
+        const Phase phase(machine_, path.substr(path.rfind('/') + 1));
+        std::optional<Phase> inside;
+        run(statement.body, inside);
+        continue;
+      }
+      if (statement.phase == 0 && !outside && statement.kind != NestStatement::Kind::loop) {
+        outside.emplace(machine_, nest_.phases[0]);
+      }
+      switch (statement.kind) {
+        case NestStatement::Kind::loop:
+          run_loop(statement, outside);
+          break;
+        case NestStatement::Kind::drop:
+          for (const TextTile& tile : statement.tiles) {
+            alive_[tile.name].clear();
+          }
+          break;
+        case NestStatement::Kind::flops:
+          machine_.computed({.flops = statement.size.value(values_)});
+          break;
+        default:
+          for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
+            move(statement, k);
+          }
+      }
+    }
+  }
+
+  void run_loop(const NestStatement& loop, std::optional<Phase>& outside) {
+    const Range whole = nest_.symbols[loop.range].kind == NestSymbol::Kind::variable
+                            ? passes_[loop.range].block
+                            : Range{0, values_[loop.range]};
+    const bool meets = loop.met_by != kNoSymbol && !mask_.full();
+    const Ranges visited =
+        meets ? common(met(loop.met_by, passes_[loop.met_by].block), {whole}) : Ranges{whole};
+    const Pieces pieces(visited, loop.size.value(values_));
+    std::vector<std::size_t> before;
+    for (std::size_t tile = 0; tile < alive_.size(); ++tile) {
+      before.push_back(alive_[tile].size());
+    }
+    for (Index k = 0; k < pieces.size(); ++k) {
+      Pass& pass = passes_[loop.variable];
+      pass = {pieces[k], k, k == 0, k + 1 == pieces.size(), {}, {}};
+      if (!mask_.full() && is_met(loop.body, loop.variable)) {
+        pass.begun = pass.ended = met(loop.variable, pieces[k]);
+        for (Index other = 0; other < pieces.size(); ++other) {
+          Ranges& left = other < k ? pass.begun : pass.ended;
+          if (other != k) {
+            left = without(left, met(loop.variable, pieces[other]));
+          }
+        }
+      }
+      values_[loop.variable] = pieces[k].size();
+      run(loop.body, outside);
+      for (std::size_t tile = 0; tile < alive_.size(); ++tile) {
+        alive_[tile].resize(before[tile]);
+      }
+    }
+  }
+  [[nodiscard]] Ranges met(SymbolId variable, Range rows) const {
+    return nest_.root(variable) == kExtentN ? mask_.keys(rows) : transposed_.keys(rows);
+  }
+  // Whether a condition on what blocks of this loop meet may be asked.
+  static bool is_met(const std::vector<NestStatement>& list, SymbolId variable) {
+    return std::ranges::any_of(list, [&](const NestStatement& statement) {
+      return (statement.condition.variable == variable) || is_met(statement.body, variable);
+    });
+  }
+
+  // The rows of a dimension that a tile takes, under its statement's condition.
+  Ranges rows_of(const NestIndex& index, const NestIndex& extent, const NestCondition& condition,
+                 bool& asked) const {
+    switch (index.kind) {
+      case NestIndex::Kind::number:
+        return {{0, index.number}};
+      case NestIndex::Kind::extent:
+        return {{0, values_[index.symbol]}};
+      case NestIndex::Kind::each: {
+        const Pass& pass = passes_[index.symbol];
+        const Index at = extent.kind == NestIndex::Kind::each ? pass.number : pass.block.begin;
+        return {{at, at + 1}};
+      }
+      default: {
+        const Ranges block{passes_[index.symbol].block};
+        if (mask_.full() || condition.kind == NestCondition::Kind::none ||
+            nest_.loop_of(index.symbol).met_by != condition.variable) {
+          return block;
+        }
+        asked = false;
+        const Pass& outer = passes_[condition.variable];
+        const Ranges& rows =
+            condition.kind == NestCondition::Kind::first ? outer.begun : outer.ended;
+        return condition.negated ? without(block, rows) : common(block, rows);
+      }
+    }
+  }
+
+  // The blocks of a matrix that make a tile: rectangles of its last two dimensions.
+  std::vector<std::pair<Range, Range>> blocks_of(const TextTile& tile, const NestMatrix* matrix,
+                                                 const NestCondition& condition) const {
+    bool asked = condition.kind != NestCondition::Kind::none;
+    std::vector<Ranges> dims;
+    std::vector<Index> extents;
+    for (std::size_t k = 0; k < tile.indices.size(); ++k) {
+      const NestIndex& extent = matrix == nullptr ? tile.indices[k] : matrix->extents[k];
+      dims.push_back(rows_of(tile.indices[k], extent, condition, asked));
+      extents.push_back(matrix == nullptr ? 0 : extent_of(extent));
+    }
+    if (asked) {  // the condition holds for whole tiles
+      const Pass& pass = passes_[condition.variable];
+      const bool is = condition.kind == NestCondition::Kind::first ? pass.first : pass.last;
+      if (is == condition.negated) {
+        return {};
+      }
+    }
+    if (dims.size() == 1) {
+      dims.push_back({{0, 1}});
+      extents.push_back(1);
+    }
+    std::vector<Index> firsts{0};  // of the leading dimensions, as rows of the flat matrix
+    for (std::size_t k = 0; k + 2 < dims.size(); ++k) {
+      std::vector<Index> next;
+      for (const Index first : firsts) {
+        for (const Range range : dims[k]) {
+          for (Index at = range.begin; at < range.end; ++at) {
+            next.push_back(first * extents[k] + at);
+          }
+        }
+      }
+      firsts = std::move(next);
+    }
+    std::vector<std::pair<Range, Range>> blocks;
+    const Index rows = extents[extents.size() - 2];
+    for (const Index first : firsts) {
+      for (const Range row : dims[dims.size() - 2]) {
+        for (const Range col : dims.back()) {
+          if (row.size() > 0 && col.size() > 0) {
+            blocks.push_back({{first * rows + row.begin, first * rows + row.end}, col});
+          }
+        }
+      }
+    }
+    return blocks;
+  }
+
+  void move(const NestStatement& statement, std::size_t which) {
+    const TextTile& tile = statement.tiles[which];
+    const Holds holds = tile.sum ? Holds::sums : Holds::operands;
+    const std::string& name = nest_.tile_names[tile.name];
+    if (statement.kind == NestStatement::Kind::read) {
+      const NestMatrix& matrix = nest_.matrices[tile.name];
+      for (const auto& [rows, cols] : blocks_of(tile, &matrix, statement.condition)) {
+        alive_[tile.name].push_back(
+            machine_.read(from_[tile.name]->block(rows, cols).holding(holds)));
+      }
+      return;
+    }
+    if (statement.kind == NestStatement::Kind::make) {
+      for (const auto& [rows, cols] : blocks_of(tile, nullptr, statement.condition)) {
+        alive_[tile.name].push_back(machine_.initialize(name, rows.size(), cols.size(), 0, holds));
+      }
+      return;
+    }
+    // Nothing was computed: the words that leave are zeros. They take the place of the tile.
+    struct Kept {
+      Index rows, cols;
+      Holds holds;
+    };
+    std::vector<Kept> kept;
+    for (const Tile& part : alive_[tile.name]) {
+      kept.push_back({part.rows(), part.cols(), part.holds()});
+    }
+    alive_[tile.name].clear();
+    const TextTile& target = statement.targets[which];
+    for (const auto& [rows, cols] :
+         blocks_of(target, &nest_.matrices[target.name], statement.condition)) {
+      const Tile zeros = machine_.initialize(name, rows.size(), cols.size(), 0, holds);
+      machine_.write(zeros, to_[target.name]->block(rows, cols).holding(holds));
+    }
+    for (const auto& [rows, cols, its] : kept) {
+      alive_[tile.name].push_back(machine_.initialize(name, rows, cols, 0, its));
+    }
+  }
+
+  Machine& machine_;
+  const TextNest& nest_;
+  const Mask mask_, transposed_;
+  std::vector<Index> values_;
+  std::vector<Pass> passes_;
+  std::vector<std::vector<Tile>> alive_;
+  std::deque<SlowMatrix> own_;
+  std::vector<const SlowMatrix*> from_;  // by matrix
+  std::vector<SlowMatrix*> to_;          // null for inputs of a caller
+};
+
+}  // namespace
+
+void walk(Machine& machine, const TextNest& nest, const NestSizes& sizes, const NestOperands& io) {
+  Walker(machine, nest, sizes, io).run();
+}
+
+}  // namespace redblue

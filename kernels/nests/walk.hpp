@@ -1,0 +1,26 @@
+#pragma once
+// Runs a nest on a machine, pass by pass: it moves all words, and computes nothing. So the counts
+// of the machine are independent of the closed forms in kernels/nests/count.hpp.
+
+#include <functional>
+#include <string>
+
+#include "kernels/nests/count.hpp"
+
+namespace redblue {
+
+class Machine;
+class SlowMatrix;
+
+// The matrices of a caller, by name. A matrix of three dimensions has those of the first two as
+// rows.
+struct NestOperands {
+  std::function<const SlowMatrix*(const std::string& name)> in = nullptr;
+  std::function<SlowMatrix*(const std::string& name)> out = nullptr;
+};
+
+// Moves the matrices of `io` that the nest names, and zeros of its own for the others. Throws: the
+// errors of the machine.
+void walk(Machine& machine, const TextNest& nest, const NestSizes& sizes, const NestOperands& io);
+
+}  // namespace redblue
