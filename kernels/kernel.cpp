@@ -280,7 +280,7 @@ bool Kernel::can_return(const Problem& problem) const {
     return problem.wants(result.name) ||
            std::ranges::find(optional_results, result.name) != optional_results.end();
   });
-  return left_out_are_optional && !returned(problem).empty();
+  return left_out_are_optional && (all.empty() || !returned(problem).empty());
 }
 
 bool Kernel::needs_forward(Activation activation) const {

@@ -82,7 +82,7 @@ constexpr KernelList::Entry kDense[] = {
      [] {
        return with_masks(
            plain(forward_tiles(), "attention/tiles",
-                 "raw scores in the slow store, L made along the way; O = exp(s - L) V a product"));
+                 "raw scores in slow memory, L made along the way; O = exp(s - L) V a product"));
      }},
     {"backward/naive", [] { return with_masks(backward_naive()); }},
     {"backward/small", [] { return with_masks(backward_small()); }},
@@ -98,7 +98,7 @@ constexpr KernelList::Entry kDense[] = {
     {"backward/rows-w",
      [] {
        return with_masks(backward_rows(
-           "backward/rows-w", "backward/rows with W in the slow store; g = A1^T W is a product",
+           "backward/rows-w", "backward/rows with W in slow memory; g = A1^T W is a product",
            Start::given, Sink::stored));
      }},
     {"backward/rows-onepass",
@@ -112,7 +112,7 @@ constexpr KernelList::Entry kDense[] = {
      [] {
        return with_masks(
            backward_rows("backward/rows-onepass-w",
-                         "backward/rows-onepass with W in the slow store; g = A1^T W is a product",
+                         "backward/rows-onepass with W in slow memory; g = A1^T W is a product",
                          Start::nothing, Sink::stored));
      }},
     {"backward/score-rows", [] { return with_masks(backward_score_rows()); }},

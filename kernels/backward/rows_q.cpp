@@ -418,7 +418,7 @@ Kernel backward_rows_q(Start start) {
                                                                            {"sink", "W"}};
   if (start == Start::given) {
     return {.name = "backward/rows-q",
-            .summary = "q - v in the slow store; row blocks of S and W stay, keys and q pass",
+            .summary = "q - v in slow memory; row blocks of S and W stay, keys and q pass",
             .pass = Pass::backward,
             .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
             .returns = {kg},

@@ -245,17 +245,16 @@ Words workspace_words(const Problem& problem, const Blocks&) {
 
 Kernel backward_small() {
   using namespace in_backward_small;
-  return {
-      .name = "backward/small",
-      .summary = "the paper's small-cache algorithm: f, q and p in the slow store, square blocks",
-      .pass = Pass::backward,
-      .operands = {kA1, kA2, kA3, kX, kY, kdO},
-      .returns = {kg},
-      .takes_activations = true,
-      .schedule = {.code = code},
-      .formula = {.cost = cost, .intermediates = workspace_words, .nest = loop_nest},
-      .fitting = {.fit = small_cache_blocks, .window = square_window},
-      .numerics = {.rescales = small_cache_rescales}};
+  return {.name = "backward/small",
+          .summary = "the paper's small-cache algorithm: f, q and p in slow memory, square blocks",
+          .pass = Pass::backward,
+          .operands = {kA1, kA2, kA3, kX, kY, kdO},
+          .returns = {kg},
+          .takes_activations = true,
+          .schedule = {.code = code},
+          .formula = {.cost = cost, .intermediates = workspace_words, .nest = loop_nest},
+          .fitting = {.fit = small_cache_blocks, .window = square_window},
+          .numerics = {.rescales = small_cache_rescales}};
 }
 
 }  // namespace redblue

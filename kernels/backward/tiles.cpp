@@ -619,7 +619,7 @@ Kernel backward_tiles() {
     return shared(problem) ? stages_shared(problem) : stages(problem);
   };
   return {.name = "backward/tiles",
-          .summary = "tiles of scores stay: f, then p, in the slow store; products for the rest",
+          .summary = "tiles of scores stay: f, then p, in slow memory; products for the rest",
           .pass = Pass::backward,
           .operands = {kA1, kA2, kA3, kX, kY, kdO, kO, kL},
           .returns = {kg},
@@ -646,7 +646,7 @@ Kernel backward_tiles() {
 Kernel backward_tiles_sqp() {
   using namespace in_backward_tiles;
   return from_nothing("backward/tiles-sqp",
-                      "backward/tiles from nothing: raw s and q in the slow store, then p", true);
+                      "backward/tiles from nothing: raw s and q in slow memory, then p", true);
 }
 
 Kernel backward_tiles_sq() {

@@ -96,7 +96,7 @@ Words workspace_words(const Problem& problem, const Blocks&) {
 Kernel forward_small() {
   using namespace in_forward_small;
   return {.name = "forward/small",
-          .summary = "scores and probabilities in the slow store, square blocks",
+          .summary = "scores and probabilities in slow memory, square blocks",
           .pass = Pass::forward,
           .operands = {kA1, kA2, kA3, kX, kY},
           .returns = {kO, kL},

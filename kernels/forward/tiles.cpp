@@ -126,21 +126,20 @@ Words intermediates(const Problem& problem, const Blocks&) {
 
 Kernel forward_tiles() {
   using namespace in_forward_tiles;
-  return {
-      .name = "forward/tiles",
-      .summary = "raw scores in the slow store, L made along the way; O = exp(s - L) h a product",
-      .pass = Pass::forward,
-      .operands = {kA1, kA2, kA3, kX, kY},
-      .returns = {kO, kL},
-      .shares_keys = true,
-      .takes_activations = true,
-      .schedule = {.code = code},
-      .formula = {.cost = cost_of(stages),
-                  .level_cost = level_cost_of(stages),
-                  .intermediates = intermediates,
-                  .nest = nest_of(stages)},
-      .fitting = level_fitting_of(stages),
-      .numerics = {.rescales = rescales_by_tiles}};
+  return {.name = "forward/tiles",
+          .summary = "raw scores in slow memory, L made along the way; O = exp(s - L) h a product",
+          .pass = Pass::forward,
+          .operands = {kA1, kA2, kA3, kX, kY},
+          .returns = {kO, kL},
+          .shares_keys = true,
+          .takes_activations = true,
+          .schedule = {.code = code},
+          .formula = {.cost = cost_of(stages),
+                      .level_cost = level_cost_of(stages),
+                      .intermediates = intermediates,
+                      .nest = nest_of(stages)},
+          .fitting = level_fitting_of(stages),
+          .numerics = {.rescales = rescales_by_tiles}};
 }
 
 }  // namespace redblue

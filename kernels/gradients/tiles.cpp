@@ -287,7 +287,7 @@ void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& wor
 Kernel gradients_tiles() {
   using namespace in_gradients_tiles;
   return {.name = "gradients/tiles",
-          .summary = "tiles of scores stay: f, then p, in the slow store; products for the rest",
+          .summary = "tiles of scores stay: f, then p, in slow memory; products for the rest",
           .pass = Pass::gradients,
           .operands = {kQ, kK, kV, kdO, kO, kL},
           .returns = {kdQ, kdK, kdV},

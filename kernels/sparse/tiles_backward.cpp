@@ -284,7 +284,7 @@ void backward_code(Machine& machine, const Plan& plan, const Operands& io, Works
 Kernel backward_sparse_tiles() {
   Kernel kernel;
   kernel.name = "backward/sparse-tiles";
-  kernel.summary = "tiles of scores stay: f, then p, in the slow store; then tiles of W = p A2";
+  kernel.summary = "tiles of scores stay: f, then p, in slow memory; then tiles of W = p A2";
   kernel.pass = Pass::backward;
   kernel.takes_sparse = true;
   kernel.takes_activations = true;

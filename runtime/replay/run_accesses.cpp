@@ -400,7 +400,7 @@ void RunAccesses::overwrite(Unit& unit) {
 void RunAccesses::check_version(const Unit& unit) const {
   if ((unit.code & kPending) == 0 && unit.version != places_[unit.code].version) {
     throw InputError(
-        "the run uses words after others have taken their place in the slow store: its "
+        "the run uses words after others have taken their place in slow memory: its "
         "accesses are not known");
   }
 }

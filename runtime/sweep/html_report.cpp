@@ -295,7 +295,7 @@ std::string levels(const Sweep& sweep, const Varying& varying) {
     rows += "</tbody>\n";
   }
   return "<p class=\"faint\">A word of level 1, the innermost, moved between it and level 2, and "
-         "one of the last level between it and the slow store. All levels up to one are together a "
+         "one of the last level between it and slow memory. All levels up to one are together a "
          "fast memory of its M words, for which the bound holds.</p>\n" +
          html_table("The levels of fast memory; a name leads to its phases", names, rows);
 }
@@ -443,7 +443,7 @@ std::string to_html(const Sweep& sweep, const std::vector<ReportFigure>& figures
   const std::string title = title_of(sweep);
   std::string body = fmt::format(
       "<header>\n<h1>{}</h1>\n<p>redblue counts every word (a float32) that a kernel moves between "
-      "a fast memory of M words and a slow store. Here {} {} of {}a suite, {}.{}</p>\n",
+      "a fast memory of M words and a slow memory. Here {} {} of {}a suite, {}.{}</p>\n",
       html_text(title), sweep.points.size() == 1 ? "is" : "are",
       counted(std::ssize(sweep.points), "point"),
       sweep.part.is_whole() ? "" : fmt::format("part {} of ", to_string(sweep.part)),

@@ -34,7 +34,7 @@ const PhaseCost& core_of(const Plan& plan) {
   return *std::ranges::find(plan.phases, "core", &PhaseCost::path);
 }
 
-// The figures of docs/kernels.md.
+// The figures of docs/sparse.md.
 TEST(FullyStored, MovesMoreThanDense) {
   const Problem stored = fully_stored();
   const Problem dense(kN, kN, kD);

@@ -282,7 +282,8 @@ TEST_F(Manual, FishCompletes) {
     EXPECT_EQ(outcome.err, "") << line;
     return outcome.out;
   };
-  EXPECT_EQ(completed("redblue run --see"), "--seed\tseed of all other operands (default: 1)\n");
+  EXPECT_EQ(completed("redblue run --see"),
+            "--seed\trandom seed of all operands that --in does not give (default: 1)\n");
   EXPECT_EQ(completed("redblue run --format j"), "json\n");
   EXPECT_EQ(completed("redblue run --format=j"), "--format=json\n");
   EXPECT_EQ(completed("redblue run backward/small --in Q=Q"), "Q=Q of mine.npy\n");

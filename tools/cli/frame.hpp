@@ -13,10 +13,12 @@ namespace redblue {
 
 // The environment variables that commands read, each with its purpose.
 inline constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
-    {"REDBLUE_SIMD", "vector instructions to use; --simd overrides it"},
-    {"XDG_CACHE_HOME", "directory of redblue/calibration.json (default: ~/.cache)"},
+    {"REDBLUE_SIMD", "vector instructions to use, unless --simd names some"},
+    {"XDG_CACHE_HOME",
+     "directory of redblue/calibration.json, the file of `calibrate` (default: ~/.cache)"},
     {"PAPI_EVENTS", "event counters that `measure` reads, comma-separated"},
-    {"HWLOC_XMLFILE", "describes another machine, in hwloc's format"},
+    {"HWLOC_XMLFILE",
+     "file of `lstopo FILE.xml` that describes the machine to use instead of this one"},
     {"TMPDIR", "directory of temporary files (default: /tmp)"}};
 
 struct Subcommand {

@@ -34,7 +34,7 @@ macro(add_package component name section description)
   endif()
 endmacro()
 set(what "redblue runs attention kernels, forward and backward, in a fast memory of
-exactly M words joined to a slow store by explicit reads and writes, and
+exactly M words joined to a slow memory by explicit reads and writes, and
 counts every word. Beside each count are the closed form, which must agree,
 and a proven lower bound.")
 add_package(command redblue science

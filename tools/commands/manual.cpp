@@ -148,7 +148,7 @@ std::string subcommand_list(const CommandTree& tree, bool have_pages) {
   return text;
 }
 
-// Replaces bars, each of which would end the cell of a Markdown table.
+// Replaces bars, because a bar ends the cell of a Markdown table.
 std::string replace_bars(std::string_view text, std::string_view with) {
   std::string replaced;
   for (const char c : text) {

@@ -185,15 +185,15 @@ void refuse_beside_all(const Given& as, const std::string& other) {
 
 struct PlanOptions {
   explicit PlanOptions(CLI::App& command)
-      : kernel(command, "KERNEL", "a kernel, with --ranks or several levels of --M"),
+      : kernel(command, "KERNEL", "a kernel, only with --ranks or several levels of --M"),
         task(command),
         ranks(command),
         objective(command, {"objective", "multiple"}),
         cache(command, "--cache",
-              fmt::format(
-                  "for these caches: the backward algorithm that moves the fewest words; sizes "
-                  "(192KiB) or devices ({}), comma-separated, or all; --n is {} by default",
-                  expected_devices(), kQueries),
+              fmt::format("for each of these caches, find the backward kernel of fewest words: "
+                          "sizes (192KiB) or "
+                          "devices ({}), comma-separated, or all (then --n is {} by default)",
+                          expected_devices(), kQueries),
               "CACHES"),
         loops(command, "--loops", "print the loop nest of this kernel, with the words of each line",
               "KERNEL"),

@@ -38,30 +38,35 @@ std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays
   };
   add("Count and plan",
       {{"count", "count the words that a kernel moves, from formulas", add_count},
-       {"plan", "rank the kernels for a problem and an M", add_plan},
+       {"plan", "rank the kernels for a problem and a fast memory of M words", add_plan},
        {"bounds", "show proven lower bounds, and how close kernels come", add_bounds},
-       {"curve", "show words and bounds against M, n or d", add_curve},
+       {"curve", "show words and lower bounds as M, n or d grows", add_curve},
        {"run", "run a kernel and count its words",
         [transport, arrays](CLI::App& app) { return add_run(app, transport, arrays); }},
-       {"list", "list the kernels; with --n and --d, the least M of each", add_list}});
+       {"list", "list the kernels; with --n and --d, the least M that each needs", add_list}});
   add("Gate", gate_subcommands([shared] {
         return kernel_subjects(&shared->memory, &shared->sparsities, stop_if_caller_asks());
       }));
   add("Gate",
       {{"history", "show the words of a baseline through its commits in git", add_history},
-       {"merge", "join parts of a sweep or of a baseline that several machines made", add_merge}});
-  add("Measure", {{"info", "show what this build has, and what the machine offers", add_info},
-                  {"measure", "run a kernel and measure the traffic of a cache", add_measure},
-                  {"calibrate", "find the best M for this machine's caches, for --M auto",
-                   [transport](CLI::App& app) { return add_calibrate(app, transport); }}});
-  add("Study", {{"pebble", "make graphs of computations, and play the red-blue pebble game on them",
-                 add_pebble},
-                {"replay", "replay a run or a trace in caches of every size", add_replay},
-                {"trace", "run a kernel and write its moves to a file", add_trace},
-                {"table1", "compare counted words with the paper's Table 1", add_table1}});
-  add("Many runs", {{"sweep", "count or time every point of a suite", add_sweep},
-                    {"report", "make an HTML page of a sweep", add_report},
-                    {"plot", "draw what kernels do, with gnuplot", add_plot}});
+       {"merge", "join the parts of a sweep or baseline that several machines made", add_merge}});
+  add("Measure",
+      {{"info", "show version, compiler and optional parts, and this machine's caches and counters",
+        add_info},
+       {"measure", "run a kernel and measure the traffic of a cache", add_measure},
+       {"calibrate", "find the best M for this machine's caches, for --M auto",
+        [transport](CLI::App& app) { return add_calibrate(app, transport); }}});
+  add("Study",
+      {{"pebble",
+        "make computation graphs, and find the fewest words to compute them (pebble games)",
+        add_pebble},
+       {"replay", "simulate caches of every size for a run or a trace", add_replay},
+       {"trace", "run a kernel and write each of its reads and writes to a file", add_trace},
+       {"table1", "compare counted words with Table 1 of arXiv:2410.09397", add_table1}});
+  add("Many runs",
+      {{"sweep", "count or time every point of a suite", add_sweep},
+       {"report", "make an HTML page of a sweep", add_report},
+       {"plot", "draw words, bounds, phases and block schedules, with gnuplot", add_plot}});
   add("Store", {{"store", "show, verify, import and export matrices on disk", add_store}});
   return subcommands;
 }

@@ -13,7 +13,7 @@ struct Arrays;  // runtime/run/arrays.hpp
 
 inline constexpr const char* kDescription =
     "Counts every word that an attention kernel moves between a fast memory of M words and a "
-    "slow store, and computes its results.";
+    "slow memory, and computes its results.";
 
 // Returns the subcommands. `transport` is as in run_redblue(). `arrays` holds the arrays of a
 // calling program, which replace the files of `run`; null without one. Both must outlive the

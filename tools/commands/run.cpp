@@ -48,7 +48,7 @@ double seconds_of(const Report& report) {
   return report.forward ? own + report.forward->counted->seconds->total : own;
 }
 
-// Repeats the run for its times, after the reported run. Repeated runs verify nothing and write no
+// Repeats the run for its times, after the reported run. Repeated runs skip verification and output
 // files.
 void repeat(Request request, const Topology& topology, Index runs, Report& report) {
   request.verify = false;

@@ -42,13 +42,13 @@ constexpr int kDifferent = 3;
 class FormOptions {
  public:
   explicit FormOptions(CLI::App& app)
-      : format_(app, "--format", list(", ") + "; table", list("|")),
+      : format_(app, "--format", "output format (default: table)", list("|")),
         also_(app, "--also", "write another format to FILE, too (-: standard output)", "FORM=FILE",
               {}, true),
-        tolerance_(
-            app, "--tolerance",
-            "allow differences, such as reads=1%, reads=+1% or core:peak=64, comma-separated",
-            "[PHASE:]METRIC=SIZE") {}
+        tolerance_(app, "--tolerance",
+                   "allow differences: reads=1%, reads=+1% (a rise), core:peak=64 (one phase); "
+                   "comma-separated",
+                   "[PHASE:]METRIC=SIZE") {}
 
   // Throws: UsageError.
   [[nodiscard]] std::vector<Tolerance> tolerances() const {
@@ -361,13 +361,14 @@ struct CheckOptions {
   explicit CheckOptions(CLI::App& command)
       : baseline(command, "baseline", "a baseline (-: standard input)"),
         forms(command),
-        accept(command, "--accept",
-               "accept the new counts of a point, named as `check` prints it, or of a pattern "
-               "('decode/*')",
-               "POINT", {}, true),
-        reason(command, "--reason", "reason of --accept, kept in the baseline", "TEXT"),
+        accept(
+            command, "--accept",
+            "point whose new counts become the baseline, named as `check` prints it; * stands for "
+            "any letters",
+            "POINT", {}, true),
+        reason(command, "--reason", "reason to accept, kept in the baseline", "TEXT"),
         who(command, "--who", "name of the person who accepts (default: git's user)", "NAME"),
-        suite(command, "--suite", "suite that annotations point into (default: the baseline)",
+        suite(command, "--suite", "file that github annotations refer to (default: the baseline)",
               "FILE"),
         part(command),
         jobs(command) {}
@@ -476,9 +477,9 @@ Action add_diff(CLI::App& app) {
 }  // namespace
 
 std::vector<Subcommand> gate_subcommands(const std::function<std::vector<Subject>()>& subjects) {
-  return {{"record", "count a suite, and write a baseline",
+  return {{"record", "count the points of a suite (kernels and sizes), and write a baseline",
            [subjects](CLI::App& app) { return add_record(app, subjects); }},
-          {"check", "compare kernels with a baseline; exit 3 on a difference",
+          {"check", "count again and compare with a baseline; exit code 3 on a difference",
            [subjects](CLI::App& app) { return add_check(app, subjects); }},
           {"diff", "compare two baselines, the largest changes first", add_diff}};
 }

@@ -204,7 +204,7 @@ int own_kernels_command(int argc, char** argv) {
   }
   return run_command(argc, argv, name,
                      "Counts the words that kernels move between a fast memory of M words and a "
-                     "slow store, and holds them to a baseline.",
+                     "slow memory, and holds them to a baseline.",
                      subcommands);
 }
 

@@ -145,7 +145,7 @@ ReplayReport replayed(Machine& machine, const FollowedRun& run,
                            .moved = counts.total,
                            .phases = counts.phases,
                            .accesses = accesses.take(),
-                           .note = "accesses are its moves: a word of the slow store that it reads "
+                           .note = "accesses are its moves: a word of slow memory that it reads "
                                    "is needed, one that it writes is overwritten\n"}};
   report.kernel->run.more["touched"] = "moves";
   report.replayed = replay(report.kernel->accesses);

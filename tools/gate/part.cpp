@@ -7,8 +7,8 @@
 namespace redblue {
 
 PartOption::PartOption(CLI::App& app)
-    : part_(app, "--part", "only every N-th point, from the i-th on, for one of N machines",
-            "i/N") {}
+    : part_(app, "--part",
+            "count the points i, i + N, i + 2 N, ... only: the part of machine i of N", "i/N") {}
 
 std::optional<SuitePart> PartOption::get() const {
   const auto given = part_.get();

@@ -14,10 +14,11 @@
 
 namespace redblue {
 
-TableOptions::TableOptions(CLI::App& app, const Keys& keys)
+TableOptions::TableOptions(CLI::App& app, const Keys& keys, const std::vector<Option>& changed)
     : takes_M_(std::ranges::find(keys, "M") != keys.end()) {
   for (const std::string_view key : keys) {
-    const Option option = redblue::option(key);
+    const auto found = std::ranges::find(changed, key, &Option::key);
+    const Option option = found != changed.end() ? *found : redblue::option(key);
     const std::string flag = spelled(key, Spelling::flag);
     if (option.is_switch()) {
       switches_.emplace_back(option.key, Switch(app, flag, option.help(), to_string(option.group)));

@@ -16,7 +16,8 @@ using Keys = std::vector<std::string_view>;
 // The options that one command takes, chosen from the table by key.
 class TableOptions {
  public:
-  TableOptions(CLI::App& app, const Keys& keys);
+  // `changed` replaces the help of options of the table, key by key.
+  TableOptions(CLI::App& app, const Keys& keys, const std::vector<Option>& changed = {});
   [[nodiscard]] Settings settings() const;
   // Applies the options to the request. Throws: UsageError, also if the command takes an M and none
   // is given; as redblue::fill().

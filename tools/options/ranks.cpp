@@ -31,12 +31,14 @@ std::optional<Index> RanksOption::get() const {
 }
 
 RanksToPlanOptions::RanksToPlanOptions(CLI::App& app)
-    : ranks_(app, "rank the grids of this many ranks for KERNEL"),
-      ring_(app, "--ring", "add the same ranks as a ring"),
-      home_(app, "--home", "slow memory of a rank, in words (default: no limit)", "SIZE"),
+    : ranks_(app, "number of ranks: compare the grids on which they can run KERNEL"),
+      ring_(app, "--ring", "compare with a ring of the same ranks, too"),
+      home_(app, "--home",
+            "leave out grids that need more words of slow memory on a rank (default: no limit)",
+            "SIZE"),
       link_costs_(
           app, "--link-costs",
-          "seconds of a message and of each word, for --objective time (default: from calibrate)",
+          "seconds for each message and each word, for --objective time (default: from calibrate)",
           "MESSAGE,WORD") {}
 
 std::optional<Index> RanksToPlanOptions::home() const {

@@ -89,13 +89,23 @@ void add_nests(const TextOption& files, Task& task) {
   }
 }
 
+// Plans and bounds also know problems whose queries are the keys. No kernel computes one.
+Option sharing_of_tasks() {
+  Option sharing = option("sharing");
+  sharing.type = "none|kv|self";
+  sharing.text =
+      "kv: keys and values are the same matrix, read once; self: queries, too (default: none)";
+  return sharing;
+}
+
 }  // namespace
 
 TaskOptions::TaskOptions(CLI::App& app)
     : table_(app, {"problem",  "given",  "n",          "m",       "d",      "dv",   "heads",
                    "kv_heads", "mask",   "activation", "sharing", "wanted", "word", "sums",
-                   "M",        "device", "word_costs", "in",      "make",   "seed"}),
-      nests_(app, "--nest", "also the loops in this file (may be repeated)", "FILE", "", true) {}
+                   "M",        "device", "word_costs", "in",      "make",   "seed"},
+             {sharing_of_tasks()}),
+      nests_(app, "--nest", "also plan the loops in this file", "FILE", "", true) {}
 
 Task TaskOptions::task_at(const Sizes& sizes, Request& request) const {
   Settings settings = table_.settings();

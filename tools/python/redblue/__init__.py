@@ -1,4 +1,4 @@
-"""How many words does an attention kernel move between a fast memory of exactly M words and the slow store
+"""How many words does an attention kernel move between a fast memory of exactly M words and the slow memory
 behind it? This package is the command `redblue` as functions: one for each of its subcommands, with its
 options as keywords, and its JSON as an object.
 
