@@ -101,7 +101,13 @@ class Checker {
     if (extent.kind == NestIndex::Kind::number) {
       return index.kind == NestIndex::Kind::number && index.number == extent.number;
     }
+    if (index.kind == NestIndex::Kind::part) {
+      return extent_of(index.symbol) == extent.symbol;
+    }
     return index.kind != NestIndex::Kind::number && nest_.root(index.symbol) == extent.symbol;
+  }
+  [[nodiscard]] SymbolId extent_of(SymbolId block) const {
+    return std::ranges::find(nest_.blocks, block, &NestBlock::symbol)->of;
   }
   // Whether two loops cut the same extent into the same blocks.
   [[nodiscard]] bool same_blocks(SymbolId a, SymbolId b) const {
@@ -251,6 +257,9 @@ class Checker {
           if (a.kind == NestIndex::Kind::number || b.kind == NestIndex::Kind::number) {
             return a.kind == NestIndex::Kind::number &&
                    (b.kind != NestIndex::Kind::number || a.number <= b.number);
+          }
+          if (a.kind == NestIndex::Kind::part && b.kind == NestIndex::Kind::extent) {
+            return extent_of(a.symbol) == b.symbol;
           }
           for (SymbolId symbol = a.symbol; symbol != b.symbol;
                symbol = nest_.loop_of(symbol).range) {

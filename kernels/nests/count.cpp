@@ -22,7 +22,7 @@ std::vector<Index> values_of(const TextNest& nest, const NestSizes& sizes) {
       throw NestError(nest.file, block.line, "the block " + name + " has no size");
     }
     const Index size = sizes.blocks.contains(name) ? sizes.blocks[name] : block.size->value(values);
-    if (size < 1) {
+    if (size < (block.may_be_0 ? 0 : 1)) {
       throw NestError(nest.file, block.line,
                       "the block " + name + " would have the size " + std::to_string(size));
     }
@@ -45,6 +45,10 @@ class NestCounter::Walk {
     alive_.resize(nest.tile_names.size());
     if (!mask.full()) {
       transposed_ = mask.transposed();
+    }
+    extent_of_part_.resize(symbols);
+    for (const NestBlock& block : nest.blocks) {
+      extent_of_part_[block.symbol] = block.of;
     }
     prepare(nest.statements, {});
     for (const std::string& path : nest.phases) {
@@ -222,6 +226,9 @@ class NestCounter::Walk {
         case NestIndex::Kind::extent:
           words *= values_[index.symbol];
           break;
+        case NestIndex::Kind::part:
+          words *= std::min(values_[index.symbol], values_[extent_of_part_[index.symbol]]);
+          break;
         case NestIndex::Kind::block:
           if (condition.kind != NestCondition::Kind::none && rowwise_[index.symbol] &&
               nest_.loop_of(index.symbol).met_by == condition.variable) {
@@ -274,7 +281,11 @@ class NestCounter::Walk {
     } else if (!mask_.full() && loop.met_by != kNoSymbol) {
       walk_met(loop, block, times);
     } else {
-      each_class(values_[loop.range], block, asked_[loop.variable],
+      const Index from = begin_of(loop);
+      if (from >= values_[loop.range]) {
+        return;
+      }
+      each_class(values_[loop.range] - from, block, asked_[loop.variable],
                  [&](const PassClass& pass, Index passes) {
                    Times inside = times;
                    inside.rest *= passes;
@@ -321,11 +332,19 @@ class NestCounter::Walk {
     living_ = living;
   }
 
+  // Returns the elements that a loop leaves out at the beginning.
+  [[nodiscard]] Index begin_of(const NestStatement& loop) const {
+    return loop.from ? std::max<Index>(loop.from->value(values_), 0) : 0;
+  }
   // Returns the rows or keys that a loop visits now, before they are cut into blocks.
   [[nodiscard]] Ranges visited(const NestStatement& loop) const {
-    const Range whole = nest_.symbols[loop.range].kind == NestSymbol::Kind::variable
-                            ? at_[loop.range]
-                            : Range{0, values_[loop.range]};
+    Range whole = nest_.symbols[loop.range].kind == NestSymbol::Kind::variable
+                      ? at_[loop.range]
+                      : Range{0, values_[loop.range]};
+    whole.begin = std::min(whole.begin + begin_of(loop), whole.end);
+    if (whole.size() == 0) {
+      return {};
+    }
     return loop.met_by == kNoSymbol ? Ranges{whole}
                                     : common(met_of(loop.met_by, at_[loop.met_by]), {whole});
   }
@@ -544,6 +563,7 @@ class NestCounter::Walk {
   const Index sum_words_;
   std::vector<PhaseCost>& phases_;
 
+  std::vector<SymbolId> extent_of_part_;  // by block size
   // By variable: whether its first or last pass matters; whether its blocks are walked by position;
   // whether rows of its blocks are counted apart under a condition.
   std::vector<bool> asked_, positioned_, rowwise_;

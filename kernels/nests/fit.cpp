@@ -91,7 +91,10 @@ class Search {
   using Values = std::vector<Index>;
 
   // The sizes of a block are multiples of multiple_, unless the extent is smaller.
-  [[nodiscard]] Index least(SymbolId block) const { return std::min(multiple_, most_[block]); }
+  [[nodiscard]] Index least(SymbolId block) const {
+    const bool may_be_0 = std::ranges::find(nest_.blocks, block, &NestBlock::symbol)->may_be_0;
+    return may_be_0 ? 0 : std::min(multiple_, most_[block]);
+  }
   [[nodiscard]] Index rounded(SymbolId block, Index size) const {
     return size >= most_[block] && most_[block] < multiple_
                ? most_[block]
@@ -192,7 +195,7 @@ class Search {
     for (const SymbolId block : group) {
       low.push_back(least(block));
       high.push_back(largest(block));
-      points *= static_cast<double>(high.back() / std::max<Index>(low.back(), 1));
+      points *= static_cast<double>((high.back() - low.back()) / multiple_ + 1);
     }
     best_ = with(group, low);
     if (!fits(best_)) {
@@ -261,10 +264,9 @@ class Search {
       if (box.low[side] == box.high[side]) {
         continue;
       }
-      const Index middle = std::clamp(
-          rounded(group[side], static_cast<Index>(std::sqrt(static_cast<double>(box.low[side]) *
-                                                            static_cast<double>(box.high[side])))),
-          box.low[side], box.high[side] - multiple_);
+      const double size = std::sqrt(more(box.low[side]) * more(box.high[side])) - 1;
+      const Index middle = std::clamp(rounded(group[side], static_cast<Index>(size)), box.low[side],
+                                      box.high[side] - multiple_);
       for (const bool upper : {false, true}) {
         Box part = box;
         (upper ? part.low : part.high)[side] = upper ? middle + multiple_ : middle;
@@ -278,11 +280,12 @@ class Search {
       }
     }
   }
+  static double more(Index size) { return static_cast<double>(size) + 1; }  // a size may be 0
   static std::size_t longest(const Box& box) {
     std::size_t longest = 0;
     double ratio = 0;
     for (std::size_t k = 0; k < box.low.size(); ++k) {
-      const double its = static_cast<double>(box.high[k]) / static_cast<double>(box.low[k]);
+      const double its = more(box.high[k]) / more(box.low[k]);
       if (its > ratio) {
         ratio = its;
         longest = k;
@@ -298,10 +301,9 @@ class Search {
       const double share = (low + high) / 2;
       Values sizes = box.low;
       for (std::size_t k = 0; k < sizes.size(); ++k) {
-        const double ratio = static_cast<double>(box.high[k]) / static_cast<double>(box.low[k]);
-        sizes[k] = std::clamp(rounded(group[k], static_cast<Index>(static_cast<double>(box.low[k]) *
-                                                                   std::pow(ratio, share))),
-                              box.low[k], box.high[k]);
+        const double ratio = more(box.high[k]) / more(box.low[k]);
+        const double size = more(box.low[k]) * std::pow(ratio, share) - 1;
+        sizes[k] = std::clamp(rounded(group[k], static_cast<Index>(size)), box.low[k], box.high[k]);
       }
       (offer(group, sizes) ? low : high) = share;
     }

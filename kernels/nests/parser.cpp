@@ -17,8 +17,8 @@ namespace {
 constexpr std::array<std::string_view, 8> kExtentNames = {"n",     "m",        "d",     "dv",
                                                           "heads", "kv_heads", "group", "M"};
 static_assert(kExtentNames.size() == kExtents);
-constexpr std::array<std::string_view, 11> kReserved = {
-    "as", "block", "by", "each", "first", "in", "last", "met", "of", "sum", "unless"};
+constexpr std::array<std::string_view, 12> kReserved = {
+    "as", "block", "by", "each", "first", "from", "in", "last", "met", "of", "sum", "unless"};
 constexpr std::size_t kLongestLine = 4096;
 constexpr Index kMostLines = 10'000;
 
@@ -293,7 +293,7 @@ class Parser {
         line.fail("the size of '" + std::string(name) + "' depends on itself");
       }
     }
-    nest_.blocks.push_back({symbol, extent, std::move(its), line.number()});
+    nest_.blocks.push_back({symbol, extent, std::move(its), line.number(), true});
   }
 
   void matrices(Line& line, bool temps) {
@@ -455,7 +455,7 @@ class Parser {
                 "' is no extent, block size or variable of a loop around this line");
     }
     const SymbolId block = add(word, NestSymbol::Kind::block);
-    nest_.blocks.push_back({block, loop_range_, std::nullopt, line.number()});
+    nest_.blocks.push_back({block, loop_range_, std::nullopt, line.number(), true});
     return block;
   }
 
@@ -552,10 +552,16 @@ class Parser {
       line.fail("'" + std::string(range) +
                 "' is no extent and no variable of a loop around this line");
     }
-    line.expect("by");
     loop_range_ = root(statement.range);
+    if (line.accept("from")) {
+      statement.from = size(line);
+    }
+    line.expect("by");
     statement.size = size(line);
     loop_range_ = kNoSymbol;
+    for (NestBlock& block : nest_.blocks) {
+      block.may_be_0 = block.may_be_0 && !statement.size.uses(block.symbol);
+    }
     if (line.accept("met")) {
       line.expect("by");
       statement.met_by = variable_around(line);
@@ -673,11 +679,12 @@ class Parser {
       return {NestIndex::Kind::number, kNoSymbol, number(line, word)};
     }
     const SymbolId symbol = find(word);
-    if (symbol == kNoSymbol || kind(symbol) == NestSymbol::Kind::block || symbol == kFastWords) {
+    if (symbol == kNoSymbol || symbol == kFastWords) {
       line.fail("the index '" + std::string(word) +
-                "' is no extent, no number and no variable of a loop around this line");
+                "' is no extent, block size, number, or variable of a loop around this line");
     }
     return {kind(symbol) == NestSymbol::Kind::variable ? NestIndex::Kind::block
+            : kind(symbol) == NestSymbol::Kind::block  ? NestIndex::Kind::part
                                                        : NestIndex::Kind::extent,
             symbol};
   }

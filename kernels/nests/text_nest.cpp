@@ -65,8 +65,18 @@ SymbolId NestSize::symbol() const {
                                                         : kNoSymbol;
 }
 
+namespace {
+
+bool uses(const std::vector<NestIndex>& indices, SymbolId symbol) {
+  return std::ranges::find(indices, symbol, &NestIndex::symbol) != indices.end();
+}
+
+}  // namespace
+
 bool uses_block(const NestStatement& statement, SymbolId block) {
-  return statement.size.uses(block) ||
+  return statement.size.uses(block) || (statement.from && statement.from->uses(block)) ||
+         std::ranges::any_of(statement.tiles,
+                             [&](const TextTile& tile) { return uses(tile.indices, block); }) ||
          std::ranges::any_of(statement.body,
                              [&](const NestStatement& inner) { return uses_block(inner, block); });
 }
@@ -85,14 +95,10 @@ const NestStatement* find_loop(const std::vector<NestStatement>& in, SymbolId va
   return nullptr;
 }
 
-bool uses(const std::vector<NestIndex>& indices, SymbolId symbol) {
-  return std::ranges::find(indices, symbol, &NestIndex::symbol) != indices.end();
-}
-
 bool uses(const std::vector<NestStatement>& in, SymbolId symbol) {
   return std::ranges::any_of(in, [&](const NestStatement& statement) {
     return statement.range == symbol || statement.size.uses(symbol) ||
-           uses(statement.body, symbol) ||
+           (statement.from && statement.from->uses(symbol)) || uses(statement.body, symbol) ||
            std::ranges::any_of(statement.tiles,
                                [&](const TextTile& tile) { return uses(tile.indices, symbol); });
   });

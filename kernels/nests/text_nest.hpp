@@ -56,6 +56,7 @@ struct NestIndex {
   enum class Kind : std::uint8_t {
     block,   // the current block of a loop variable
     extent,  // all of an extent
+    part,    // as many elements as a block size says
     number,
     each  // a single element: the number of the current block of a loop variable
   };
@@ -93,6 +94,8 @@ struct NestStatement {
   // A loop: `variable` takes the blocks of `range`, an extent or another variable, of `size`.
   SymbolId variable = kNoSymbol, range = kNoSymbol, met_by = kNoSymbol;
   NestSize size = {};  // of a loop's blocks, or the flops
+  // The loop leaves out so many elements at the beginning of its range. Empty: none.
+  std::optional<NestSize> from = std::nullopt;
   std::size_t phase = 0;
   std::vector<NestStatement> body = {};  // of a loop or a phase
   std::vector<TextTile> tiles = {};      // drop: names alone
@@ -109,6 +112,8 @@ struct NestBlock {
   SymbolId of;                   // the extent that it cuts
   std::optional<NestSize> size;  // empty: redblue chooses it
   Index line;
+  // Whether it may be 0: a part of a matrix that stays, and no size of a loop's blocks.
+  bool may_be_0 = false;
 };
 
 struct TextNest {

@@ -105,12 +105,17 @@ class Walker {
   }
 
   void run_loop(const NestStatement& loop, std::optional<Phase>& outside) {
-    const Range whole = nest_.symbols[loop.range].kind == NestSymbol::Kind::variable
-                            ? passes_[loop.range].block
-                            : Range{0, values_[loop.range]};
+    Range whole = nest_.symbols[loop.range].kind == NestSymbol::Kind::variable
+                      ? passes_[loop.range].block
+                      : Range{0, values_[loop.range]};
+    if (loop.from) {
+      whole.begin =
+          std::min(whole.begin + std::max<Index>(loop.from->value(values_), 0), whole.end);
+    }
     const bool meets = loop.met_by != kNoSymbol && !mask_.full();
-    const Ranges visited =
+    Ranges visited =
         meets ? common(met(loop.met_by, passes_[loop.met_by].block), {whole}) : Ranges{whole};
+    std::erase_if(visited, [](Range range) { return range.size() == 0; });
     const Pieces pieces(visited, loop.size.value(values_));
     std::vector<std::size_t> before;
     for (std::size_t tile = 0; tile < alive_.size(); ++tile) {
@@ -153,6 +158,10 @@ class Walker {
         return {{0, index.number}};
       case NestIndex::Kind::extent:
         return {{0, values_[index.symbol]}};
+      case NestIndex::Kind::part: {
+        const auto block = std::ranges::find(nest_.blocks, index.symbol, &NestBlock::symbol);
+        return {{0, std::min(values_[index.symbol], values_[block->of])}};
+      }
       case NestIndex::Kind::each: {
         const Pass& pass = passes_[index.symbol];
         const Index at = extent.kind == NestIndex::Kind::each ? pass.number : pass.block.begin;
