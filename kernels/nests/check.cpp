@@ -23,6 +23,7 @@ class Checker {
         alive_(nest.tile_names.size()),
         written_(nest.matrices.size()),
         whole_(nest.matrices.size()),
+        read_(nest.matrices.size()),
         passes_(nest.symbols.size()) {
     for (SymbolId symbol = 0; symbol < nest.symbols.size(); ++symbol) {
       if (nest.symbols[symbol].kind == NestSymbol::Kind::variable &&
@@ -30,8 +31,9 @@ class Checker {
         asked_.push_back(symbol);
       }
     }
-    if (asked_.size() > kMostAsked) {
-      fail(nest.statements.front(), "more than 8 loops are named in conditions");
+    find_compared(nest.statements);
+    if (asked_.size() + compared_.size() > kMostAsked) {
+      fail(nest.statements.front(), "more than 12 loops in conditions, and comparisons of 'when'");
     }
   }
 
@@ -39,14 +41,18 @@ class Checker {
     for (const NestStatement& statement : nest_.statements) {
       check_shapes(statement);
     }
-    // Each combination of loops that take a single pass.
-    for (single_ = 0; single_ < std::size_t{1} << asked_.size(); ++single_) {
+    // Each combination of loops that take a single pass, and of comparisons that hold.
+    for (walk_ = 0; walk_ < std::size_t{1} << (asked_.size() + compared_.size()); ++walk_) {
       std::ranges::fill(alive_, nullptr);
       written_.assign(written_.size(), false);
       walk(nest_.statements);
     }
     for (std::size_t k = 0; k < nest_.matrices.size(); ++k) {
       const NestMatrix& matrix = nest_.matrices[k];
+      if (matrix.kind == NestMatrix::Kind::input && !read_[k]) {
+        throw NestError(nest_.file, matrix.line,
+                        "the input " + matrix.name + " is never read: leave it out");
+      }
       if (matrix.kind == NestMatrix::Kind::result && !whole_[k]) {
         throw NestError(nest_.file, matrix.line,
                         "the result " + matrix.name +
@@ -56,7 +62,7 @@ class Checker {
   }
 
  private:
-  static constexpr std::size_t kMostAsked = 8;
+  static constexpr std::size_t kMostAsked = 12;
 
   [[noreturn]] void fail(const NestStatement& at, const std::string& what) const {
     throw NestError(nest_.file, at.line, what);
@@ -67,7 +73,9 @@ class Checker {
 
   static bool is_asked(const std::vector<NestStatement>& in, SymbolId variable) {
     return std::ranges::any_of(in, [&](const NestStatement& statement) {
-      return statement.condition.variable == variable || is_asked(statement.body, variable);
+      return std::ranges::find(statement.conditions, variable, &NestCondition::variable) !=
+                 statement.conditions.end() ||
+             is_asked(statement.body, variable);
     });
   }
 
@@ -76,13 +84,13 @@ class Checker {
     for (const NestStatement& inner : statement.body) {
       check_shapes(inner);
     }
-    if (statement.kind == NestStatement::Kind::read) {
-      for (const TextTile& tile : statement.tiles) {
-        check_shape(statement, tile, nest_.matrices[tile.name]);
-      }
-    }
     for (const TextTile& target : statement.targets) {
       const NestMatrix& matrix = nest_.matrices[target.name];
+      if (statement.kind == NestStatement::Kind::read) {
+        check_shape(statement, target, matrix);
+        read_[target.name] = true;
+        continue;
+      }
       if (matrix.kind == NestMatrix::Kind::input) {
         fail(statement, matrix.name + " is an input: write to a result or a temp");
       }
@@ -102,19 +110,15 @@ class Checker {
       return index.kind == NestIndex::Kind::number && index.number == extent.number;
     }
     if (index.kind == NestIndex::Kind::part) {
-      return extent_of(index.symbol) == extent.symbol;
+      return true;  // a size may be all of it
     }
     return index.kind != NestIndex::Kind::number && nest_.root(index.symbol) == extent.symbol;
-  }
-  [[nodiscard]] SymbolId extent_of(SymbolId block) const {
-    return std::ranges::find(nest_.blocks, block, &NestBlock::symbol)->of;
   }
   // Whether two loops cut the same extent into the same blocks.
   [[nodiscard]] bool same_blocks(SymbolId a, SymbolId b) const {
     const NestStatement& one = nest_.loop_of(a);
     const NestStatement& other = nest_.loop_of(b);
-    return one.range == other.range && one.met_by == other.met_by &&
-           one.size.steps == other.size.steps;
+    return one.range == other.range && one.met_by == other.met_by && one.size == other.size;
   }
   void check_shape(const NestStatement& at, const TextTile& tile, const NestMatrix& matrix) const {
     if (tile.indices.size() != matrix.extents.size()) {
@@ -149,9 +153,10 @@ class Checker {
     return std::to_string(indices) + (indices == 1 ? " index" : " indices");
   }
   [[nodiscard]] std::string text(const NestIndex& index) const {
-    return index.kind == NestIndex::Kind::number ? std::to_string(index.number)
-           : index.kind == NestIndex::Kind::each ? "each " + name(index.symbol)
-                                                 : name(index.symbol);
+    return index.kind == NestIndex::Kind::part     ? "a part"
+           : index.kind == NestIndex::Kind::number ? std::to_string(index.number)
+           : index.kind == NestIndex::Kind::each   ? "each " + name(index.symbol)
+                                                   : name(index.symbol);
   }
 
   void walk(const std::vector<NestStatement>& body) {
@@ -163,7 +168,15 @@ class Checker {
         case NestStatement::Kind::phase:
           walk(statement.body);
           break;
+        case NestStatement::Kind::when:
+          if (is_taken(statement)) {
+            walk(statement.body);
+          }
+          break;
         case NestStatement::Kind::drop:
+          if (!holds(statement)) {
+            break;
+          }
           for (const TextTile& tile : statement.tiles) {
             if (alive_[tile.name] == nullptr) {
               fail(statement, nest_.tile_names[tile.name] + " is not in fast memory here");
@@ -178,20 +191,44 @@ class Checker {
         case NestStatement::Kind::flops:
           break;
         default:
-          if (holds(statement.condition)) {
+          if (holds(statement)) {
             move(statement);
           }
       }
     }
   }
 
-  [[nodiscard]] bool holds(const NestCondition& condition) const {
-    if (condition.kind == NestCondition::Kind::none) {
-      return true;
+  [[nodiscard]] bool holds(const NestStatement& statement) const {
+    return std::ranges::all_of(statement.conditions, [&](const NestCondition& condition) {
+      const PassOf& pass = passes_[condition.variable];
+      return condition.holds(condition.first ? pass.first : pass.last);
+    });
+  }
+
+  // A comparison holds or not in a whole walk, wherever it stands.
+  struct Compared {
+    NestSize left, right;
+    Comparison comparison;
+  };
+  void find_compared(const std::vector<NestStatement>& list) {
+    for (const NestStatement& statement : list) {
+      if (statement.kind == NestStatement::Kind::when && place_of(statement) == compared_.size()) {
+        compared_.push_back({statement.size, statement.right, statement.comparison});
+      }
+      find_compared(statement.body);
     }
-    const PassOf& pass = passes_[condition.variable];
-    return (condition.kind == NestCondition::Kind::first ? pass.first : pass.last) !=
-           condition.negated;
+  }
+  [[nodiscard]] std::size_t place_of(const NestStatement& when) const {
+    const auto found = std::ranges::find_if(compared_, [&](const Compared& other) {
+      return other.left == when.size && other.right == when.right &&
+             (other.comparison == when.comparison || other.comparison == opposite(when.comparison));
+    });
+    return static_cast<std::size_t>(found - compared_.begin());
+  }
+  [[nodiscard]] bool is_taken(const NestStatement& when) const {
+    const std::size_t place = place_of(when);
+    const bool is = (walk_ >> (asked_.size() + place) & 1) != 0;
+    return is == (compared_[place].comparison == when.comparison);
   }
 
   void walk_loop(const NestStatement& loop) {
@@ -199,7 +236,7 @@ class Checker {
     static constexpr std::array kSeveral = {PassOf{true, false}, PassOf{false, false},
                                             PassOf{false, true}};
     const auto asked = std::ranges::find(asked_, loop.variable);
-    const bool several = asked != asked_.end() && (single_ >> (asked - asked_.begin()) & 1) == 0;
+    const bool several = asked != asked_.end() && (walk_ >> (asked - asked_.begin()) & 1) == 0;
     const std::vector<const NestStatement*> before = alive_;
     const std::size_t outer = outer_.size();
     for (std::size_t tile = 0; tile < alive_.size(); ++tile) {
@@ -242,9 +279,11 @@ class Checker {
         fail(statement, its + " is in fast memory already, since line " +
                             std::to_string(alive_[tile.name]->line) + ": drop it first");
       }
-      if (statement.kind == NestStatement::Kind::read &&
-          nest_.matrices[tile.name].kind != NestMatrix::Kind::input && !written_[tile.name]) {
-        fail(statement, its + " is read before it is written");
+      if (statement.kind == NestStatement::Kind::read) {
+        const std::size_t matrix = statement.targets[k].name;
+        if (nest_.matrices[matrix].kind != NestMatrix::Kind::input && !written_[matrix]) {
+          fail(statement, nest_.matrices[matrix].name + " is read before it is written");
+        }
       }
       alive_[tile.name] = &statement;
     }
@@ -258,8 +297,12 @@ class Checker {
             return a.kind == NestIndex::Kind::number &&
                    (b.kind != NestIndex::Kind::number || a.number <= b.number);
           }
-          if (a.kind == NestIndex::Kind::part && b.kind == NestIndex::Kind::extent) {
-            return extent_of(a.symbol) == b.symbol;
+          if (a.kind == NestIndex::Kind::part || b.kind == NestIndex::Kind::part) {
+            return a.kind != NestIndex::Kind::part || b.kind != NestIndex::Kind::part ||
+                   a.size == b.size;
+          }
+          if ((a.kind == NestIndex::Kind::each) != (b.kind == NestIndex::Kind::each)) {
+            return false;
           }
           for (SymbolId symbol = a.symbol; symbol != b.symbol;
                symbol = nest_.loop_of(symbol).range) {
@@ -273,10 +316,12 @@ class Checker {
 
   const TextNest& nest_;
   std::vector<SymbolId> asked_;  // the variables in conditions
-  std::size_t single_ = 0;       // a bit for each of them: whether it takes a single pass
+  std::vector<Compared> compared_;
+  // A bit for each variable: whether it takes a single pass. Then one for each comparison.
+  std::size_t walk_ = 0;
   std::vector<const NestStatement*> alive_;  // the statements that made the tiles
   std::vector<std::size_t> outer_;           // tiles made outside the loops around
-  std::vector<bool> written_, whole_;
+  std::vector<bool> written_, whole_, read_;
   std::vector<PassOf> passes_;
 };
 

@@ -108,7 +108,8 @@ class NestCounter::Walk {
 
   void leave_out(const std::vector<NestStatement>& list, const std::vector<SymbolId>& blocks) {
     for (const NestStatement& statement : list) {
-      if (statement.kind == NestStatement::Kind::phase) {
+      if (statement.kind == NestStatement::Kind::phase ||
+          statement.kind == NestStatement::Kind::when) {
         leave_out(statement.body, blocks);
       } else if (std::ranges::none_of(
                      blocks, [&](SymbolId block) { return uses_block(statement, block); })) {
@@ -132,8 +133,8 @@ class NestCounter::Walk {
       } else {
         prepare(statement.body, around);
       }
-      if (statement.condition.kind != NestCondition::Kind::none) {
-        prepare_condition(statement, around);
+      for (const NestCondition& condition : statement.conditions) {
+        prepare_condition(condition, around);
       }
     }
   }
@@ -148,10 +149,10 @@ class NestCounter::Walk {
       symbol = loop.range;
     }
   }
-  void prepare_condition(const NestStatement& statement, const Around& around) {
-    asked_[statement.condition.variable] = true;
+  void prepare_condition(const NestCondition& condition, const Around& around) {
+    asked_[condition.variable] = true;
     for (const NestStatement* loop : around) {
-      if (!mask_.full() && loop->met_by == statement.condition.variable) {
+      if (!mask_.full() && loop->met_by == condition.variable) {
         rowwise_[loop->variable] = true;
       }
     }
@@ -167,7 +168,16 @@ class NestCounter::Walk {
         case NestStatement::Kind::phase:
           walk(statement.body, times);
           continue;
+        case NestStatement::Kind::when:
+          if (holds(statement.comparison, statement.size.value(values_),
+                    statement.right.value(values_))) {
+            walk(statement.body, times);
+          }
+          continue;
         case NestStatement::Kind::drop:
+          if (!is_now(statement)) {
+            continue;
+          }
           for (const TextTile& tile : statement.tiles) {
             living_ = less(living_, alive_[tile.name]);
             alive_[tile.name] = 0;
@@ -181,6 +191,14 @@ class NestCounter::Walk {
       }
       phase.peak = std::max(phase.peak, living_);
     }
+  }
+
+  // Whether a statement without rows of its own happens in this pass.
+  [[nodiscard]] bool is_now(const NestStatement& statement) const {
+    return std::ranges::all_of(statement.conditions, [&](const NestCondition& condition) {
+      const PassClass& pass = passes_[condition.variable];
+      return condition.holds(condition.first ? pass.first : pass.last);
+    });
   }
 
   static Words less(Words all, Words part) {
@@ -213,51 +231,77 @@ class NestCounter::Walk {
 
   // The words of a tile that this statement moves or makes.
   [[nodiscard]] Words words_of(const TextTile& tile, const NestStatement& statement) const {
-    const NestCondition& condition = statement.condition;
-    Words words = tile.sum ? sum_words_ : 1;
-    bool by_rows = false;
-    for (const NestIndex& index : tile.indices) {
-      switch (index.kind) {
-        case NestIndex::Kind::number:
-          words *= index.number;
-          break;
-        case NestIndex::Kind::each:
-          break;
-        case NestIndex::Kind::extent:
-          words *= values_[index.symbol];
-          break;
-        case NestIndex::Kind::part:
-          words *= std::min(values_[index.symbol], values_[extent_of_part_[index.symbol]]);
-          break;
-        case NestIndex::Kind::block:
-          if (condition.kind != NestCondition::Kind::none && rowwise_[index.symbol] &&
-              nest_.loop_of(index.symbol).met_by == condition.variable) {
-            by_rows = true;
-            words *= rows_in(passes_[index.symbol], condition);
-          } else {
-            refuse_pieces(index.symbol, statement);
-            words *= values_[index.symbol];
-          }
+    for (const NestCondition& condition : statement.conditions) {
+      const PassClass& pass = passes_[condition.variable];
+      if (!is_by_rows(tile, condition) &&
+          !condition.holds(condition.first ? pass.first : pass.last)) {
+        return 0;
       }
     }
-    if (condition.kind == NestCondition::Kind::none || by_rows) {
-      return words;
+    Words words = tile.sum ? sum_words_ : 1;
+    for (const NestIndex& index : tile.indices) {
+      words *= index.kind == NestIndex::Kind::block ? rows_of(index.symbol, statement)
+                                                    : size_of_index(index, statement);
     }
-    const PassClass& pass = passes_[condition.variable];
-    const bool is = condition.kind == NestCondition::Kind::first ? pass.first : pass.last;
-    return is != condition.negated ? words : Words(0);
+    return words;
   }
-  static Index rows_in(const PassClass& pass, const NestCondition& condition) {
-    const Index rows = condition.kind == NestCondition::Kind::first ? pass.begins : pass.ends;
-    return condition.negated ? pass.size - rows : rows;
+  [[nodiscard]] Index size_of_index(const NestIndex& index, const NestStatement& statement) const {
+    switch (index.kind) {
+      case NestIndex::Kind::number:
+        return index.number;
+      case NestIndex::Kind::extent:
+        return values_[index.symbol];
+      case NestIndex::Kind::part: {
+        const Index size = index.size.value(values_);
+        if (size < 0) {
+          throw NestError(nest_.file, statement.line,
+                          "a tile would have the size " + std::to_string(size));
+        }
+        return index.symbol == kNoSymbol || index.symbol == kFastWords
+                   ? size
+                   : std::min(size, values_[extent_of_part_[index.symbol]]);
+      }
+      default:
+        return 1;
+    }
+  }
+  // Whether a condition holds row by row for a tile: its loop visits what blocks of the condition's
+  // loop meet.
+  [[nodiscard]] bool is_by_rows(const TextTile& tile, const NestCondition& condition) const {
+    return std::ranges::any_of(tile.indices, [&](const NestIndex& index) {
+      return index.kind == NestIndex::Kind::block && is_by_rows(index.symbol, condition);
+    });
+  }
+  [[nodiscard]] bool is_by_rows(SymbolId variable, const NestCondition& condition) const {
+    return rowwise_[variable] && nest_.loop_of(variable).met_by == condition.variable;
+  }
+  // The rows of the current block for which the conditions hold.
+  [[nodiscard]] Index rows_of(SymbolId variable, const NestStatement& statement) const {
+    const PassClass& pass = passes_[variable];
+    Index rows = values_[variable];
+    Index asked = 0;
+    for (const NestCondition& condition : statement.conditions) {
+      refuse_pieces(variable, condition, statement);
+      if (is_by_rows(variable, condition)) {
+        rows = condition.first ? pass.begins : pass.ends;
+        rows = condition.negated ? pass.size - rows : rows;
+        ++asked;
+      }
+    }
+    if (asked > 1) {
+      throw NestError(nest_.file, statement.line,
+                      "under a mask only one condition may be about " +
+                          nest_.symbols[nest_.loop_of(variable).met_by].name);
+    }
+    return rows;
   }
   // A condition that holds row by row needs the whole block.
-  void refuse_pieces(SymbolId variable, const NestStatement& statement) const {
+  void refuse_pieces(SymbolId variable, const NestCondition& condition,
+                     const NestStatement& statement) const {
     for (SymbolId outer = nest_.loop_of(variable).range;
          nest_.symbols[outer].kind == NestSymbol::Kind::variable;
          outer = nest_.loop_of(outer).range) {
-      if (rowwise_[outer] && statement.condition.kind != NestCondition::Kind::none &&
-          nest_.loop_of(outer).met_by == statement.condition.variable) {
+      if (is_by_rows(outer, condition)) {
         throw NestError(nest_.file, statement.line,
                         "under a mask this condition is for whole blocks of " +
                             nest_.symbols[outer].name + ": move the tile out of the loop " +
@@ -345,8 +389,15 @@ class NestCounter::Walk {
     if (whole.size() == 0) {
       return {};
     }
-    return loop.met_by == kNoSymbol ? Ranges{whole}
-                                    : common(met_of(loop.met_by, at_[loop.met_by]), {whole});
+    if (loop.met_by == kNoSymbol) {
+      return {whole};
+    }
+    return common(met_by(loop, at_[loop.met_by]), {whole});
+  }
+  // Returns what a block of the outer loop meets: whole blocks, if the loop visits these.
+  [[nodiscard]] Ranges met_by(const NestStatement& loop, Range rows) const {
+    const Ranges met = met_of(loop.met_by, rows);
+    return loop.whole ? in_blocks(met, values_[loop.range], loop.size.value(values_)) : met;
   }
   [[nodiscard]] Ranges met_of(SymbolId variable, Range rows) const {
     return nest_.root(variable) == kExtentN ? mask_.keys(rows) : transposed_.keys(rows);
@@ -357,7 +408,8 @@ class NestCounter::Walk {
                 std::vector<const NestStatement*>& found, bool& positioned) const {
     for (const NestStatement& statement : list) {
       if (statement.kind == NestStatement::Kind::loop) {
-        positioned = positioned || positioned_[statement.variable];
+        positioned = positioned || positioned_[statement.variable] ||
+                     (statement.range == by && statement.met_by != kNoSymbol);
         if (statement.met_by == by) {
           found.push_back(&statement);
           // The size may depend on loops between the two.
@@ -385,13 +437,21 @@ class NestCounter::Walk {
       return;
     }
     steps_ += pieces.size();
+    std::vector<Alone> alone;
+    for (const NestStatement* met : inner) {
+      alone.push_back(this->alone(*met, pieces));
+    }
+    const auto stand_at = [&](Index k) {
+      at_[loop.variable] = pieces[k];
+      for (std::size_t i = 0; i < inner.size(); ++i) {
+        begun_[inner[i]->variable] = alone[i].begins[static_cast<std::size_t>(k)];
+        ended_[inner[i]->variable] = alone[i].ends[static_cast<std::size_t>(k)];
+      }
+    };
     if (one_by_one) {
-      const auto [begins, ends] = firsts(loop, inner, pieces);
       const auto of_outer = rows_of_outer(loop, pieces);
       for (Index k = 0; k < pieces.size(); ++k) {
-        at_[loop.variable] = pieces[k];
-        begun_[loop.variable] = begins[static_cast<std::size_t>(k)];
-        ended_[loop.variable] = ends[static_cast<std::size_t>(k)];
+        stand_at(k);
         PassClass pass{.size = pieces[k].size(), .first = k == 0, .last = k + 1 == pieces.size()};
         std::tie(pass.begins, pass.ends) = of_outer[static_cast<std::size_t>(k)];
         walk_body(loop, pass, times);
@@ -403,10 +463,9 @@ class NestCounter::Walk {
       std::vector<std::map<PassClass, Words>> met;
     };
     std::map<PassClass, Group> groups;
-    const auto [begins, ends] = firsts(loop, inner, pieces);
     const auto of_outer = rows_of_outer(loop, pieces);
     for (Index k = 0; k < pieces.size(); ++k) {
-      at_[loop.variable] = pieces[k];
+      stand_at(k);
       PassClass pass{.size = pieces[k].size()};
       if (asked_[loop.variable]) {
         pass.first = k == 0;
@@ -417,8 +476,6 @@ class NestCounter::Walk {
       ++group.blocks;
       group.met.resize(inner.size());
       values_[loop.variable] = pass.size;
-      begun_[loop.variable] = begins[static_cast<std::size_t>(k)];
-      ended_[loop.variable] = ends[static_cast<std::size_t>(k)];
       for (std::size_t i = 0; i < inner.size(); ++i) {
         each_met(*inner[i], inner[i]->size.value(values_),
                  [&](const PassClass& of, Index passes) { group.met[i][of] += passes; });
@@ -479,8 +536,8 @@ class NestCounter::Walk {
       }
     };
     if (by_rows) {
-      note(begun_.at(loop.met_by));
-      note(ended_.at(loop.met_by));
+      note(begun_.at(loop.variable));
+      note(ended_.at(loop.variable));
     }
     std::ranges::sort(apart);
     apart.erase(std::ranges::unique(apart).begin(), apart.end());
@@ -493,8 +550,8 @@ class NestCounter::Walk {
         pass.last = last && piece + 1 == pieces;
       }
       if (by_rows) {
-        pass.begins = size_of(common(begun_.at(loop.met_by), {rows}));
-        pass.ends = size_of(common(ended_.at(loop.met_by), {rows}));
+        pass.begins = size_of(common(begun_.at(loop.variable), {rows}));
+        pass.ends = size_of(common(ended_.at(loop.variable), {rows}));
       }
       visit(pass, passes);
     };
@@ -506,27 +563,28 @@ class NestCounter::Walk {
     }
   }
 
-  // For each block, what it meets and no earlier block does, and no later block.
-  std::pair<std::vector<Ranges>, std::vector<Ranges>> firsts(
-      const NestStatement& loop, const std::vector<const NestStatement*>& inner,
-      const Pieces& pieces) const {
+  // For a loop inside that visits what blocks meet: what each block meets and no earlier block
+  // does, and no later block.
+  struct Alone {
+    std::vector<Ranges> begins, ends;
+  };
+  [[nodiscard]] Alone alone(const NestStatement& inner, const Pieces& pieces) const {
     const auto blocks = static_cast<std::size_t>(pieces.size());
-    std::vector<Ranges> begins(blocks), ends(blocks);
-    if (std::ranges::none_of(inner,
-                             [&](const NestStatement* met) { return rowwise_[met->variable]; })) {
-      return {begins, ends};
+    Alone all{std::vector<Ranges>(blocks), std::vector<Ranges>(blocks)};
+    if (!rowwise_[inner.variable]) {
+      return all;
     }
     const auto fill = [&](std::vector<Ranges>& to, Index from, Index step) {
       Ranges seen;
       for (Index k = from; k >= 0 && k < pieces.size(); k += step) {
-        Ranges now = met_of(loop.variable, pieces[k]);
+        Ranges now = met_by(inner, pieces[k]);
         to[static_cast<std::size_t>(k)] = without(now, seen);
         seen = united(seen, now);
       }
     };
-    fill(begins, 0, 1);
-    fill(ends, pieces.size() - 1, -1);
-    return {begins, ends};
+    fill(all.begins, 0, 1);
+    fill(all.ends, pieces.size() - 1, -1);
+    return all;
   }
   static Ranges united(const Ranges& a, const Ranges& b) {
     Ranges all = without(a, b);
@@ -550,8 +608,8 @@ class NestCounter::Walk {
     if (rowwise_[loop.variable]) {
       for (Index k = 0; k < pieces.size(); ++k) {
         const Ranges piece{pieces[k]};
-        rows[static_cast<std::size_t>(k)] = {size_of(common(begun_.at(loop.met_by), piece)),
-                                             size_of(common(ended_.at(loop.met_by), piece))};
+        rows[static_cast<std::size_t>(k)] = {size_of(common(begun_.at(loop.variable), piece)),
+                                             size_of(common(ended_.at(loop.variable), piece))};
       }
     }
     return rows;
@@ -575,7 +633,7 @@ class NestCounter::Walk {
   std::vector<Index> values_;
   std::vector<PassClass> passes_;                // of the loops around
   std::vector<Range> at_;                        // of positioned loops
-  std::map<SymbolId, Ranges> begun_, ended_;     // of positioned loops
+  std::map<SymbolId, Ranges> begun_, ended_;     // of loops over what an outer block meets
   std::vector<std::optional<PassClasses>> met_;  // by all blocks that are walked together
   std::vector<Words> alive_;                     // words of the living tiles
   std::vector<std::size_t> made_;                // tiles, in the order in which they were made
@@ -595,13 +653,13 @@ std::string text_of(const TextNest& nest, const TextTile& tile) {
   return nest.tile_names[tile.name] + (chosen.empty() ? "" : "_" + chosen);
 }
 
-std::string text_of(const TextNest& nest, const NestCondition& condition) {
-  if (condition.kind == NestCondition::Kind::none) {
-    return "";
+std::string text_of(const TextNest& nest, const std::vector<NestCondition>& conditions) {
+  std::string text;
+  for (const NestCondition& condition : conditions) {
+    text += std::string(text.empty() ? "" : " and") + (condition.negated ? " unless " : " ") +
+            (condition.first ? "first " : "last ") + nest.symbols[condition.variable].name;
   }
-  return std::string(condition.negated ? " unless " : " ") +
-         (condition.kind == NestCondition::Kind::first ? "first " : "last ") +
-         nest.symbols[condition.variable].name;
+  return text;
 }
 
 }  // namespace
@@ -656,6 +714,7 @@ class Lines {
       line.depth = depth;
       switch (statement.kind) {
         case NestStatement::Kind::phase:
+        case NestStatement::Kind::when:
           write(statement.body, depth);
           continue;
         case NestStatement::Kind::drop:
@@ -696,9 +755,11 @@ class Lines {
         stays.push_back({name, largest[k]});
       }
     }
-    line.text += text_of(nest_, statement.condition);
+    line.text += text_of(nest_, statement.conditions);
     std::tie(line.reads, line.writes) = counter_.moved(statement);
-    lines_.push_back(std::move(line));
+    if (!largest.empty()) {  // it happens at least once
+      lines_.push_back(std::move(line));
+    }
   }
 
   const TextNest& nest_;

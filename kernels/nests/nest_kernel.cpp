@@ -157,7 +157,7 @@ bool takes_one_width(const TextNest& nest) {
 
 // Each input is read once, and each result is written once.
 Words compulsory(const TextNest& nest, const Problem& problem) {
-  const std::vector<Index> values = sizes_of(nest, problem, {}, 1).extents.values();
+  const std::vector<Index> values = sizes_of(nest, problem.live_part(), {}, 1).extents.values();
   Words all;
   for (const NestMatrix& matrix : nest.matrices) {
     Words words = matrix.kind == NestMatrix::Kind::temp ? 0 : 1;

@@ -17,8 +17,9 @@ namespace {
 constexpr std::array<std::string_view, 8> kExtentNames = {"n",     "m",        "d",     "dv",
                                                           "heads", "kv_heads", "group", "M"};
 static_assert(kExtentNames.size() == kExtents);
-constexpr std::array<std::string_view, 12> kReserved = {
-    "as", "block", "by", "each", "first", "from", "in", "last", "met", "of", "sum", "unless"};
+constexpr std::array<std::string_view, 15> kReserved = {
+    "and", "as",   "block", "by", "each", "first",  "from", "in",
+    "if",  "last", "met",   "of", "sum",  "unless", "whole"};
 constexpr std::size_t kLongestLine = 4096;
 constexpr Index kMostLines = 10'000;
 
@@ -115,9 +116,10 @@ class Line {
       while (is_part(at + size) || (text.substr(at + size, 1) == "." && is_part(at + size + 1))) {
         ++size;
       }
-    } else if (text.substr(at, 2) == "->") {
+    } else if (const std::string_view two = text.substr(at, 2);
+               two == "->" || two == "<=" || two == ">=" || two == "==" || two == "!=") {
       size = 2;
-    } else if (std::string_view("[](),+-*/=.").find(c) == std::string_view::npos) {
+    } else if (std::string_view("[](),+-*/=.<>").find(c) == std::string_view::npos) {
       fail(shown(c) + " means nothing here" + (c == '\t' ? ": indent with spaces" : ""));
     }
     words_.push_back(text.substr(at, size));
@@ -429,11 +431,32 @@ class Parser {
       }
       to.steps.back().op = NestSize::Op::ceil;
       line.expect(")");
+    } else if (word == "if") {
+      line.expect("(");
+      sum(line, to);
+      const Comparison is = comparison(line);
+      for (int k = 0; k < 3; ++k) {
+        if (k > 0) {
+          line.expect(",");
+        }
+        sum(line, to);
+      }
+      line.expect(")");
+      to.steps.push_back({NestSize::Op::choose, static_cast<Index>(is)});
     } else if (is_digit(word.front())) {
       to.steps.push_back({NestSize::Op::number, number(line, word)});
     } else {
       to.steps.push_back({NestSize::Op::symbol, static_cast<Index>(size_symbol(line, word))});
     }
+  }
+  static Comparison comparison(Line& line) {
+    constexpr std::array<std::string_view, 6> kTexts = {"<", "<=", "==", "!=", ">=", ">"};
+    const std::string_view word = line.take("a comparison, as <=");
+    const auto* const found = std::ranges::find(kTexts, word);
+    if (found == kTexts.end()) {
+      line.fail("'" + std::string(word) + "', expected <, <=, ==, !=, >= or >");
+    }
+    return static_cast<Comparison>(found - kTexts.begin());
   }
   // A name in a size. A name that is not known yet is a block size that redblue chooses.
   SymbolId size_symbol(Line& line, std::string_view word) {
@@ -451,8 +474,11 @@ class Parser {
                 "' is the variable of a loop that is not around this line");
     }
     if (loop_range_ == kNoSymbol) {
-      line.fail("'" + std::string(word) +
-                "' is no extent, block size or variable of a loop around this line");
+      line.fail(
+          "'" + std::string(word) +
+          "' is no extent, block size or variable of a loop around this line: a block size is "
+          "declared above, as 'block " +
+          std::string(word) + " of n'");
     }
     const SymbolId block = add(word, NestSymbol::Kind::block);
     nest_.blocks.push_back({block, loop_range_, std::nullopt, line.number(), true});
@@ -484,16 +510,18 @@ class Parser {
       while (end < lines.size() && lines[end].indent() > indent) {
         ++end;
       }
+      if (statement.kind == NestStatement::Kind::when && statement.size.steps.empty()) {
+        otherwise(line, list, statement);
+      }
       const bool has_body = statement.kind == NestStatement::Kind::loop ||
-                            statement.kind == NestStatement::Kind::phase;
+                            statement.kind == NestStatement::Kind::phase ||
+                            statement.kind == NestStatement::Kind::when;
       if (!has_body && end > at + 1) {
-        lines[at + 1].fail("the line is indented, but the line above is no loop or phase");
+        lines[at + 1].fail("the line is indented, but the line above is no loop, phase or 'when'");
       }
       if (has_body) {
         if (end == at + 1) {
-          line.fail("the " +
-                    std::string(statement.kind == NestStatement::Kind::loop ? "loop" : "phase") +
-                    " is empty: indent the lines that belong to it");
+          line.fail("it has no body: indent the lines that belong to it");
         }
         if (++nesting_ > kDeepest) {
           line.fail("more than 32 loops and phases are around this line");
@@ -524,25 +552,47 @@ class Parser {
       phase(line, statement);
     } else if (word == "read" || word == "new" || word == "write") {
       moves(line, word, statement);
+    } else if (word == "when") {
+      statement.kind = NestStatement::Kind::when;
+      statement.size = size(line);
+      statement.comparison = comparison(line);
+      statement.right = size(line);
+    } else if (word == "otherwise") {
+      statement.kind = NestStatement::Kind::when;
     } else if (word == "drop") {
       statement.kind = NestStatement::Kind::drop;
       do {
         statement.tiles.push_back({known_tile(line, line.name("the name of a tile")), {}, false});
-      } while (!line.done());
+      } while (!at_condition(line));
+      conditions(line, statement);
     } else if (word == "flops") {
       statement.size = size(line);
     } else {
       line.fail("'" + std::string(word) +
-                "' is no statement: expected for, phase, read, new, write, drop or flops");
+                "' is no statement: expected for, phase, when, otherwise, read, new, write, drop "
+                "or flops");
     }
     return statement;
+  }
+
+  // Gives `otherwise` the opposite of the comparison above it.
+  static void otherwise(const Line& line, const std::vector<NestStatement>& above,
+                        NestStatement& statement) {
+    if (above.empty() || above.back().kind != NestStatement::Kind::when) {
+      line.fail("'otherwise' has no 'when' above it");
+    }
+    statement.size = above.back().size;
+    statement.comparison = opposite(above.back().comparison);
+    statement.right = above.back().right;
   }
 
   void loop(Line& line, NestStatement& statement) {
     statement.kind = NestStatement::Kind::loop;
     const std::string_view name = line.name("the variable of the loop");
     if (find(name) != kNoSymbol) {
-      line.fail("'" + std::string(name) + "' is in use already: give the loop another variable");
+      line.fail("'" + std::string(name) +
+                (name == "M" ? "' is the words of fast memory" : "' is in use already") +
+                ": give the loop another variable");
     }
     line.expect("in");
     const std::string_view range = line.name("an extent, or the variable of an outer loop");
@@ -568,6 +618,11 @@ class Parser {
       const SymbolId inner = root(statement.range), outer = root(statement.met_by);
       if (!((inner == kExtentN && outer == kExtentM) || (inner == kExtentM && outer == kExtentN))) {
         line.fail("'met by': one of the two loops runs over n, and the other one over m");
+      }
+      statement.whole = line.accept("whole");
+      if (statement.whole &&
+          (kind(statement.range) == NestSymbol::Kind::variable || statement.from)) {
+        line.fail("'whole': the blocks are those of an extent: leave out what is smaller");
       }
     }
     statement.variable = add(name, NestSymbol::Kind::variable);
@@ -621,44 +676,51 @@ class Parser {
     do {
       const std::string_view name = line.name("a tile, as Q[I,d]");
       TextTile tile{0, {}, false};
-      if (reads) {
-        tile.name = matrix(line, name);
-      } else if (makes) {
-        const auto found = std::ranges::find(nest_.tile_names, name);
-        tile.name = static_cast<std::size_t>(found - nest_.tile_names.begin());
-        if (found == nest_.tile_names.end()) {
-          nest_.tile_names.emplace_back(name);
-        }
-      } else {
-        tile.name = known_tile(line, name);
-      }
       tile.indices = indices(line);
       tile.sum = line.accept("sum");
-      if (!reads && !makes) {
+      if (makes) {
+        tile.name = tile_named(name);
+      } else {
         TextTile target = tile;
-        if (line.accept("as")) {
-          target.name = matrix(line, line.name("a matrix"));
-          if (line.peek() == "[") {
-            target.indices = indices(line);
-          }
-        } else {
-          target.name = matrix(line, name);
+        const bool other = line.accept("as");
+        const std::string_view as = other ? line.name("a name") : name;
+        if (other && line.peek() == "[") {
+          (reads ? tile : target).indices = indices(line);
         }
+        tile.name = reads ? tile_named(as) : known_tile(line, name);
+        target.name = matrix(line, reads ? name : as);
         statement.targets.push_back(std::move(target));
       }
       statement.tiles.push_back(std::move(tile));
-    } while (!line.done() && line.peek() != "first" && line.peek() != "last" &&
-             line.peek() != "unless");
-    if (!line.done()) {
-      statement.condition.negated = line.accept("unless");
-      if (!line.accept("last")) {
-        line.expect("first");
-        statement.condition.kind = NestCondition::Kind::first;
-      } else {
-        statement.condition.kind = NestCondition::Kind::last;
-      }
-      statement.condition.variable = variable_around(line);
+    } while (!at_condition(line));
+    conditions(line, statement);
+  }
+  std::size_t tile_named(std::string_view name) {
+    const auto found = std::ranges::find(nest_.tile_names, name);
+    const auto place = static_cast<std::size_t>(found - nest_.tile_names.begin());
+    if (found == nest_.tile_names.end()) {
+      nest_.tile_names.emplace_back(name);
     }
+    return place;
+  }
+  static bool at_condition(const Line& line) {
+    return line.done() || line.peek() == "first" || line.peek() == "last" ||
+           line.peek() == "unless";
+  }
+  void conditions(Line& line, NestStatement& statement) {
+    if (line.done()) {
+      return;
+    }
+    do {
+      NestCondition condition;
+      condition.negated = line.accept("unless");
+      condition.first = !line.accept("last");
+      if (condition.first) {
+        line.expect("first");
+      }
+      condition.variable = variable_around(line);
+      statement.conditions.push_back(condition);
+    } while (line.accept("and"));
   }
 
   std::vector<NestIndex> indices(Line& line) {
@@ -674,17 +736,18 @@ class Parser {
     if (line.accept("each")) {
       return {NestIndex::Kind::each, variable_around(line), 1};
     }
-    const std::string_view word = line.take("an index");
-    if (is_digit(word.front())) {
-      return {NestIndex::Kind::number, kNoSymbol, number(line, word)};
+    NestSize its = size(line);
+    if (its.steps.size() > 1) {
+      return {NestIndex::Kind::part, kNoSymbol, 0, std::move(its)};
     }
-    const SymbolId symbol = find(word);
-    if (symbol == kNoSymbol || symbol == kFastWords) {
-      line.fail("the index '" + std::string(word) +
-                "' is no extent, block size, number, or variable of a loop around this line");
+    const SymbolId symbol = its.symbol();
+    if (symbol == kNoSymbol) {
+      return {NestIndex::Kind::number, kNoSymbol, its.steps.front().number};
+    }
+    if (symbol == kFastWords || kind(symbol) == NestSymbol::Kind::block) {
+      return {NestIndex::Kind::part, symbol, 0, std::move(its)};
     }
     return {kind(symbol) == NestSymbol::Kind::variable ? NestIndex::Kind::block
-            : kind(symbol) == NestSymbol::Kind::block  ? NestIndex::Kind::part
                                                        : NestIndex::Kind::extent,
             symbol};
   }

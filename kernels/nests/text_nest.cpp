@@ -11,6 +11,29 @@ namespace redblue {
 NestError::NestError(std::string_view file, Index line, const std::string& what)
     : std::invalid_argument(std::string(file) + ":" + std::to_string(line) + ": " + what) {}
 
+bool holds(Comparison comparison, Index a, Index b) {
+  switch (comparison) {
+    case Comparison::less:
+      return a < b;
+    case Comparison::at_most:
+      return a <= b;
+    case Comparison::equal:
+      return a == b;
+    case Comparison::unequal:
+      return a != b;
+    case Comparison::at_least:
+      return a >= b;
+    default:
+      return a > b;
+  }
+}
+
+Comparison opposite(Comparison comparison) {
+  constexpr std::array kOpposites = {Comparison::at_least, Comparison::more, Comparison::unequal,
+                                     Comparison::equal,    Comparison::less, Comparison::at_most};
+  return kOpposites[static_cast<std::size_t>(comparison)];
+}
+
 Index NestSize::value(const std::vector<Index>& values) const {
   std::array<Index, kDeepest + 1> stack;
   std::size_t top = 0;
@@ -21,6 +44,13 @@ Index NestSize::value(const std::vector<Index>& values) const {
     }
     if (op == Op::symbol) {
       stack[top++] = values[static_cast<std::size_t>(number)];
+      continue;
+    }
+    if (op == Op::choose) {
+      top -= 3;
+      stack[top - 1] = holds(static_cast<Comparison>(number), stack[top - 1], stack[top])
+                           ? stack[top + 1]
+                           : stack[top + 2];
       continue;
     }
     const Index b = stack[--top];
@@ -68,13 +98,16 @@ SymbolId NestSize::symbol() const {
 namespace {
 
 bool uses(const std::vector<NestIndex>& indices, SymbolId symbol) {
-  return std::ranges::find(indices, symbol, &NestIndex::symbol) != indices.end();
+  return std::ranges::any_of(indices, [&](const NestIndex& index) {
+    return index.symbol == symbol || index.size.uses(symbol);
+  });
 }
 
 }  // namespace
 
 bool uses_block(const NestStatement& statement, SymbolId block) {
-  return statement.size.uses(block) || (statement.from && statement.from->uses(block)) ||
+  return statement.size.uses(block) || statement.right.uses(block) ||
+         (statement.from && statement.from->uses(block)) ||
          std::ranges::any_of(statement.tiles,
                              [&](const TextTile& tile) { return uses(tile.indices, block); }) ||
          std::ranges::any_of(statement.body,
@@ -98,7 +131,8 @@ const NestStatement* find_loop(const std::vector<NestStatement>& in, SymbolId va
 bool uses(const std::vector<NestStatement>& in, SymbolId symbol) {
   return std::ranges::any_of(in, [&](const NestStatement& statement) {
     return statement.range == symbol || statement.size.uses(symbol) ||
-           (statement.from && statement.from->uses(symbol)) || uses(statement.body, symbol) ||
+           statement.right.uses(symbol) || (statement.from && statement.from->uses(symbol)) ||
+           uses(statement.body, symbol) ||
            std::ranges::any_of(statement.tiles,
                                [&](const TextTile& tile) { return uses(tile.indices, symbol); });
   });

@@ -34,12 +34,28 @@ struct NestSymbol {
   Kind kind;
 };
 
-// A size: a formula of symbols in postfix notation. Division rounds down.
+enum class Comparison : std::uint8_t { less, at_most, equal, unequal, at_least, more };
+bool holds(Comparison comparison, Index a, Index b);
+Comparison opposite(Comparison comparison);
+
+// A size: a formula of symbols in postfix notation. Division rounds down. `choose` takes the
+// comparison of the first two operands, then the third or the fourth.
 struct NestSize {
-  enum class Op : std::uint8_t { number, symbol, add, subtract, multiply, divide, ceil, min, max };
+  enum class Op : std::uint8_t {
+    number,
+    symbol,
+    add,
+    subtract,
+    multiply,
+    divide,
+    ceil,
+    min,
+    max,
+    choose
+  };
   struct Step {
     Op op;
-    Index number = 0;  // or the symbol
+    Index number = 0;  // or the symbol, or the comparison
 
     friend bool operator==(const Step&, const Step&) = default;
   };
@@ -50,19 +66,21 @@ struct NestSize {
   [[nodiscard]] bool uses(SymbolId symbol) const;
   // Returns the symbol if the size is a symbol alone.
   [[nodiscard]] SymbolId symbol() const;
+  friend bool operator==(const NestSize&, const NestSize&) = default;
 };
 
 struct NestIndex {
   enum class Kind : std::uint8_t {
     block,   // the current block of a loop variable
     extent,  // all of an extent
-    part,    // as many elements as a block size says
+    part,    // as many elements as a size says
     number,
     each  // a single element: the number of the current block of a loop variable
   };
   Kind kind;
   SymbolId symbol = kNoSymbol;
   Index number = 0;
+  NestSize size = {};  // of a part
 };
 
 struct NestMatrix {
@@ -80,28 +98,35 @@ struct TextTile {
 };
 
 struct NestCondition {
-  enum class Kind : std::uint8_t { none, first, last };
-  Kind kind = Kind::none;
+  bool first = true;  // the first pass of the loop, or the last one
   bool negated = false;
   SymbolId variable = kNoSymbol;
+
+  // `is`: whether it is this pass.
+  [[nodiscard]] bool holds(bool is) const { return is != negated; }
 };
 
 struct NestStatement {
-  enum class Kind : std::uint8_t { loop, phase, read, make, write, drop, flops };
+  enum class Kind : std::uint8_t { loop, phase, when, read, make, write, drop, flops };
   Kind kind;
   Index line;
   std::size_t number = 0;  // of all statements, in the order of the file
   // A loop: `variable` takes the blocks of `range`, an extent or another variable, of `size`.
+  // `whole`: it visits whole blocks of which the outer block meets a part.
   SymbolId variable = kNoSymbol, range = kNoSymbol, met_by = kNoSymbol;
+  bool whole = false;
   NestSize size = {};  // of a loop's blocks, or the flops
+  // The body of `when` runs if `size` and `right` compare so.
+  Comparison comparison = Comparison::less;
+  NestSize right = {};
   // The loop leaves out so many elements at the beginning of its range. Empty: none.
   std::optional<NestSize> from = std::nullopt;
   std::size_t phase = 0;
-  std::vector<NestStatement> body = {};  // of a loop or a phase
+  std::vector<NestStatement> body = {};  // of a loop, a phase or a `when`
   std::vector<TextTile> tiles = {};      // drop: names alone
-  // For each tile of a write: the matrix, and its indices if they are not the tile's.
+  // For each tile that is read or written: the matrix, and its indices.
   std::vector<TextTile> targets = {};
-  NestCondition condition = {};
+  std::vector<NestCondition> conditions = {};  // all must hold
 };
 
 // Whether the size of this statement, or of one inside it, uses the block size.

@@ -50,13 +50,12 @@ class Walker {
   }
 
  private:
-  // Where a loop is. `begun` and `ended`: what the block meets and no earlier block did, and no
-  // later block does.
+  // Where a loop is.
   struct Pass {
     Range block;
     Index number = 0;
     bool first = true, last = true;
-    Ranges begun, ended;
+    std::vector<Range> before, after;  // the other blocks
   };
 
   [[nodiscard]] Index extent_of(const NestIndex& index) const {
@@ -88,7 +87,18 @@ class Walker {
         case NestStatement::Kind::loop:
           run_loop(statement, outside);
           break;
+        case NestStatement::Kind::when:
+          if (holds(statement.comparison, statement.size.value(values_),
+                    statement.right.value(values_))) {
+            run(statement.body, outside);
+          }
+          break;
         case NestStatement::Kind::drop:
+          if (!std::ranges::all_of(statement.conditions, [&](const NestCondition& condition) {
+                return is_now(condition);
+              })) {
+            break;
+          }
           for (const TextTile& tile : statement.tiles) {
             alive_[tile.name].clear();
           }
@@ -114,7 +124,7 @@ class Walker {
     }
     const bool meets = loop.met_by != kNoSymbol && !mask_.full();
     Ranges visited =
-        meets ? common(met(loop.met_by, passes_[loop.met_by].block), {whole}) : Ranges{whole};
+        meets ? common(met_by(loop, passes_[loop.met_by].block), {whole}) : Ranges{whole};
     std::erase_if(visited, [](Range range) { return range.size() == 0; });
     const Pieces pieces(visited, loop.size.value(values_));
     std::vector<std::size_t> before;
@@ -124,13 +134,9 @@ class Walker {
     for (Index k = 0; k < pieces.size(); ++k) {
       Pass& pass = passes_[loop.variable];
       pass = {pieces[k], k, k == 0, k + 1 == pieces.size(), {}, {}};
-      if (!mask_.full() && is_met(loop.body, loop.variable)) {
-        pass.begun = pass.ended = met(loop.variable, pieces[k]);
-        for (Index other = 0; other < pieces.size(); ++other) {
-          Ranges& left = other < k ? pass.begun : pass.ended;
-          if (other != k) {
-            left = without(left, met(loop.variable, pieces[other]));
-          }
+      for (Index other = 0; other < pieces.size() && !mask_.full(); ++other) {
+        if (other != k && is_asked(loop.body, loop.variable)) {
+          (other < k ? pass.before : pass.after).push_back(pieces[other]);
         }
       }
       values_[loop.variable] = pieces[k].size();
@@ -143,24 +149,44 @@ class Walker {
   [[nodiscard]] Ranges met(SymbolId variable, Range rows) const {
     return nest_.root(variable) == kExtentN ? mask_.keys(rows) : transposed_.keys(rows);
   }
-  // Whether a condition on what blocks of this loop meet may be asked.
-  static bool is_met(const std::vector<NestStatement>& list, SymbolId variable) {
+  // What a block of the outer loop meets, in whole blocks if the loop visits these.
+  [[nodiscard]] Ranges met_by(const NestStatement& loop, Range rows) const {
+    const Ranges all = met(loop.met_by, rows);
+    return loop.whole ? in_blocks(all, values_[loop.range], loop.size.value(values_)) : all;
+  }
+  // Whether a condition names the variable.
+  static bool is_asked(const std::vector<NestStatement>& list, SymbolId variable) {
     return std::ranges::any_of(list, [&](const NestStatement& statement) {
-      return (statement.condition.variable == variable) || is_met(statement.body, variable);
+      return std::ranges::find(statement.conditions, variable, &NestCondition::variable) !=
+                 statement.conditions.end() ||
+             is_asked(statement.body, variable);
     });
+  }
+  // Whether a condition holds row by row for an index.
+  [[nodiscard]] bool is_by_rows(const NestIndex& index, const NestCondition& condition) const {
+    return !mask_.full() && index.kind == NestIndex::Kind::block &&
+           nest_.loop_of(index.symbol).met_by == condition.variable;
+  }
+  [[nodiscard]] bool is_now(const NestCondition& condition) const {
+    const Pass& pass = passes_[condition.variable];
+    return condition.holds(condition.first ? pass.first : pass.last);
   }
 
   // The rows of a dimension that a tile takes, under its statement's condition.
-  Ranges rows_of(const NestIndex& index, const NestIndex& extent, const NestCondition& condition,
-                 bool& asked) const {
+  Ranges rows_of(const NestIndex& index, const NestIndex& extent,
+                 const std::vector<NestCondition>& conditions) const {
     switch (index.kind) {
       case NestIndex::Kind::number:
         return {{0, index.number}};
       case NestIndex::Kind::extent:
         return {{0, values_[index.symbol]}};
       case NestIndex::Kind::part: {
-        const auto block = std::ranges::find(nest_.blocks, index.symbol, &NestBlock::symbol);
-        return {{0, std::min(values_[index.symbol], values_[block->of])}};
+        Index size = index.size.value(values_);
+        if (index.symbol != kNoSymbol && index.symbol != kFastWords) {
+          const auto block = std::ranges::find(nest_.blocks, index.symbol, &NestBlock::symbol);
+          size = std::min(size, values_[block->of]);
+        }
+        return {{0, size}};
       }
       case NestIndex::Kind::each: {
         const Pass& pass = passes_[index.symbol];
@@ -169,36 +195,38 @@ class Walker {
       }
       default: {
         const Ranges block{passes_[index.symbol].block};
-        if (mask_.full() || condition.kind == NestCondition::Kind::none ||
-            nest_.loop_of(index.symbol).met_by != condition.variable) {
-          return block;
+        for (const NestCondition& condition : conditions) {
+          if (is_by_rows(index, condition)) {
+            const Pass& outer = passes_[condition.variable];
+            Ranges alone = block;
+            for (const Range other : condition.first ? outer.before : outer.after) {
+              alone = without(alone, met_by(nest_.loop_of(index.symbol), other));
+            }
+            return condition.negated ? without(block, alone) : alone;
+          }
         }
-        asked = false;
-        const Pass& outer = passes_[condition.variable];
-        const Ranges& rows =
-            condition.kind == NestCondition::Kind::first ? outer.begun : outer.ended;
-        return condition.negated ? without(block, rows) : common(block, rows);
+        return block;
       }
     }
   }
 
   // The blocks of a matrix that make a tile: rectangles of its last two dimensions.
-  std::vector<std::pair<Range, Range>> blocks_of(const TextTile& tile, const NestMatrix* matrix,
-                                                 const NestCondition& condition) const {
-    bool asked = condition.kind != NestCondition::Kind::none;
+  std::vector<std::pair<Range, Range>> blocks_of(
+      const TextTile& tile, const NestMatrix* matrix,
+      const std::vector<NestCondition>& conditions) const {
+    for (const NestCondition& condition : conditions) {
+      const bool by_rows = std::ranges::any_of(
+          tile.indices, [&](const NestIndex& index) { return is_by_rows(index, condition); });
+      if (!by_rows && !is_now(condition)) {
+        return {};
+      }
+    }
     std::vector<Ranges> dims;
     std::vector<Index> extents;
     for (std::size_t k = 0; k < tile.indices.size(); ++k) {
       const NestIndex& extent = matrix == nullptr ? tile.indices[k] : matrix->extents[k];
-      dims.push_back(rows_of(tile.indices[k], extent, condition, asked));
+      dims.push_back(rows_of(tile.indices[k], extent, conditions));
       extents.push_back(matrix == nullptr ? 0 : extent_of(extent));
-    }
-    if (asked) {  // the condition holds for whole tiles
-      const Pass& pass = passes_[condition.variable];
-      const bool is = condition.kind == NestCondition::Kind::first ? pass.first : pass.last;
-      if (is == condition.negated) {
-        return {};
-      }
     }
     if (dims.size() == 1) {
       dims.push_back({{0, 1}});
@@ -235,15 +263,16 @@ class Walker {
     const Holds holds = tile.sum ? Holds::sums : Holds::operands;
     const std::string& name = nest_.tile_names[tile.name];
     if (statement.kind == NestStatement::Kind::read) {
-      const NestMatrix& matrix = nest_.matrices[tile.name];
-      for (const auto& [rows, cols] : blocks_of(tile, &matrix, statement.condition)) {
+      const TextTile& from = statement.targets[which];
+      const NestMatrix& matrix = nest_.matrices[from.name];
+      for (const auto& [rows, cols] : blocks_of(from, &matrix, statement.conditions)) {
         alive_[tile.name].push_back(
-            machine_.read(from_[tile.name]->block(rows, cols).holding(holds)));
+            machine_.read(from_[from.name]->block(rows, cols).holding(holds)));
       }
       return;
     }
     if (statement.kind == NestStatement::Kind::make) {
-      for (const auto& [rows, cols] : blocks_of(tile, nullptr, statement.condition)) {
+      for (const auto& [rows, cols] : blocks_of(tile, nullptr, statement.conditions)) {
         alive_[tile.name].push_back(machine_.initialize(name, rows.size(), cols.size(), 0, holds));
       }
       return;
@@ -260,7 +289,7 @@ class Walker {
     alive_[tile.name].clear();
     const TextTile& target = statement.targets[which];
     for (const auto& [rows, cols] :
-         blocks_of(target, &nest_.matrices[target.name], statement.condition)) {
+         blocks_of(target, &nest_.matrices[target.name], statement.conditions)) {
       const Tile zeros = machine_.initialize(name, rows.size(), cols.size(), 0, holds);
       machine_.write(zeros, to_[target.name]->block(rows, cols).holding(holds));
     }
