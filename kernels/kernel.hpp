@@ -254,6 +254,8 @@ struct Fitting {
   // For a kernel without windows: returns the rows of a result in one write.
   std::function<Index(const Signature& result, const Problem& problem, const Blocks& blocks)>
       written = nullptr;
+  // Whether a caller may give blocks of 0. A nest says which.
+  bool blocks_may_be_0 = false;
   // Blocks that a caller may set even if the fitted plan does not have them.
   std::vector<OptionalBlock> optional_blocks = {};
   // The blocks of inner levels, for a kernel that has them.

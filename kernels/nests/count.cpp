@@ -182,7 +182,7 @@ class NestCounter::Walk {
             living_ = less(living_, alive_[tile.name]);
             alive_[tile.name] = 0;
           }
-          continue;
+          break;
         case NestStatement::Kind::flops:
           phase.flops += Words(statement.size.value(values_)) * times.all();
           break;
@@ -408,10 +408,15 @@ class NestCounter::Walk {
                 std::vector<const NestStatement*>& found, bool& positioned) const {
     for (const NestStatement& statement : list) {
       if (statement.kind == NestStatement::Kind::loop) {
+        // So may what a loop over pieces of these blocks visits.
         positioned = positioned || positioned_[statement.variable] ||
-                     (statement.range == by && statement.met_by != kNoSymbol);
+                     (statement.met_by != kNoSymbol && statement.range == by);
         if (statement.met_by == by) {
           found.push_back(&statement);
+          // Of two such loops inside each other the passes of each block multiply.
+          std::vector<const NestStatement*> deeper;
+          find_met(statement.body, by, deeper, positioned);
+          positioned = positioned || !deeper.empty();
           // The size may depend on loops between the two.
           positioned =
               positioned || std::ranges::any_of(statement.size.steps, [&](const auto& step) {
@@ -499,7 +504,7 @@ class NestCounter::Walk {
       each_met(loop, block,
                [&](const PassClass& pass, Index passes) { classes.emplace_back(pass, passes); });
       for (const auto& [pass, passes] : classes) {
-        walk_body(loop, pass, {.base = times.all() * passes, .group = 1, .rest = 1});
+        walk_body(loop, pass, {times.base, times.group, times.rest * passes});
       }
       return;
     }
@@ -693,7 +698,10 @@ std::vector<PhaseCost> count(const TextNest& nest, const NestSizes& sizes) {
   NestCounter counter(nest, sizes.mask, sizes.sum_words);
   std::vector<PhaseCost> phases = counter.phases(values_of(nest, sizes));
   const PhaseCost& outside = phases.front();  // of all phases in the file
-  if (phases.size() > 1 && outside.reads + outside.writes + outside.flops == Words(0)) {
+  // Its peak counts if it exceeds that of each phase.
+  if (outside.reads + outside.writes + outside.flops == Words(0) &&
+      std::any_of(phases.begin() + 1, phases.end(),
+                  [&](const PhaseCost& phase) { return phase.peak >= outside.peak; })) {
     phases.erase(phases.begin());
   }
   return phases;

@@ -204,6 +204,7 @@ Kernel kernel_of(std::string_view name, const std::shared_ptr<const TextNest>& n
   kernel.fitting.fit = [nest](const Problem& problem, const Memory& memory, Objective objective) {
     return fitted(*nest, problem, memory, objective);
   };
+  kernel.fitting.blocks_may_be_0 = true;
   kernel.numerics.folds_partial_sums = !nest->two_step;
   kernel.numerics.recomputes = !nest->once;
   return with_masks(std::move(kernel));
