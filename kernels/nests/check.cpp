@@ -24,29 +24,13 @@ class Checker {
         written_(nest.matrices.size()),
         whole_(nest.matrices.size()),
         read_(nest.matrices.size()),
-        passes_(nest.symbols.size()) {
-    for (SymbolId symbol = 0; symbol < nest.symbols.size(); ++symbol) {
-      if (nest.symbols[symbol].kind == NestSymbol::Kind::variable &&
-          is_asked(nest.statements, symbol)) {
-        asked_.push_back(symbol);
-      }
-    }
-    find_compared(nest.statements);
-    if (asked_.size() + compared_.size() > kMostAsked) {
-      fail(nest.statements.front(), "more than 12 loops in conditions, and comparisons of 'when'");
-    }
-  }
+        passes_(nest.symbols.size()) {}
 
   void check() {
     for (const NestStatement& statement : nest_.statements) {
       check_shapes(statement);
     }
-    // Each combination of loops that take a single pass, and of comparisons that hold.
-    for (walk_ = 0; walk_ < std::size_t{1} << (asked_.size() + compared_.size()); ++walk_) {
-      std::ranges::fill(alive_, nullptr);
-      written_.assign(written_.size(), false);
-      walk(nest_.statements);
-    }
+    walk_each(nest_.statements);
     for (std::size_t k = 0; k < nest_.matrices.size(); ++k) {
       const NestMatrix& matrix = nest_.matrices[k];
       if (matrix.kind == NestMatrix::Kind::input && !read_[k]) {
@@ -64,6 +48,45 @@ class Checker {
  private:
   static constexpr std::size_t kMostAsked = 12;
 
+  // Walks each statement outside loops in each combination of loops that take a single pass and of
+  // comparisons that hold. What some combination wrote is written for the statements below.
+  void walk_each(const std::vector<NestStatement>& list) {
+    for (const NestStatement& statement : list) {
+      if (statement.kind == NestStatement::Kind::phase) {
+        walk_each(statement.body);
+        continue;
+      }
+      asked_.clear();
+      compared_.clear();
+      for (SymbolId symbol = 0; symbol < nest_.symbols.size(); ++symbol) {
+        if (is_asked(statement, symbol)) {
+          asked_.push_back(symbol);
+        }
+      }
+      find_compared(statement);
+      if (asked_.size() + compared_.size() > kMostAsked) {
+        fail(statement, "more than 12 conditions and comparisons in one loop: use two loops");
+      }
+      const std::vector<const NestStatement*> alive = alive_;
+      const std::vector<bool> written = written_;
+      std::vector<const NestStatement*> alive_after(alive.size());
+      std::vector<bool> written_after = written;
+      for (walk_ = 0; walk_ < std::size_t{1} << (asked_.size() + compared_.size()); ++walk_) {
+        alive_ = alive;
+        written_ = written;
+        walk_one(statement);
+        for (std::size_t k = 0; k < written_.size(); ++k) {
+          written_after[k] = written_after[k] || written_[k];
+        }
+        for (std::size_t tile = 0; tile < alive_.size(); ++tile) {
+          alive_after[tile] = alive_[tile] != nullptr ? alive_[tile] : alive_after[tile];
+        }
+      }
+      alive_ = alive_after;
+      written_ = written_after;
+    }
+  }
+
   [[noreturn]] void fail(const NestStatement& at, const std::string& what) const {
     throw NestError(nest_.file, at.line, what);
   }
@@ -71,12 +94,12 @@ class Checker {
     return nest_.symbols[symbol].name;
   }
 
-  static bool is_asked(const std::vector<NestStatement>& in, SymbolId variable) {
-    return std::ranges::any_of(in, [&](const NestStatement& statement) {
-      return std::ranges::find(statement.conditions, variable, &NestCondition::variable) !=
-                 statement.conditions.end() ||
-             is_asked(statement.body, variable);
-    });
+  static bool is_asked(const NestStatement& statement, SymbolId variable) {
+    return std::ranges::find(statement.conditions, variable, &NestCondition::variable) !=
+               statement.conditions.end() ||
+           std::ranges::any_of(statement.body, [&](const NestStatement& inner) {
+             return is_asked(inner, variable);
+           });
   }
 
   // Checks that tiles have the extents of their matrices.
@@ -161,40 +184,43 @@ class Checker {
 
   void walk(const std::vector<NestStatement>& body) {
     for (const NestStatement& statement : body) {
-      switch (statement.kind) {
-        case NestStatement::Kind::loop:
-          walk_loop(statement);
-          break;
-        case NestStatement::Kind::phase:
+      walk_one(statement);
+    }
+  }
+  void walk_one(const NestStatement& statement) {
+    switch (statement.kind) {
+      case NestStatement::Kind::loop:
+        walk_loop(statement);
+        break;
+      case NestStatement::Kind::phase:
+        walk(statement.body);
+        break;
+      case NestStatement::Kind::when:
+        if (is_taken(statement)) {
           walk(statement.body);
+        }
+        break;
+      case NestStatement::Kind::drop:
+        if (!holds(statement)) {
           break;
-        case NestStatement::Kind::when:
-          if (is_taken(statement)) {
-            walk(statement.body);
+        }
+        for (const TextTile& tile : statement.tiles) {
+          if (alive_[tile.name] == nullptr) {
+            fail(statement, nest_.tile_names[tile.name] + " is not in fast memory here");
           }
-          break;
-        case NestStatement::Kind::drop:
-          if (!holds(statement)) {
-            break;
+          if (std::ranges::find(outer_, tile.name) != outer_.end()) {
+            fail(statement, nest_.tile_names[tile.name] +
+                                " was made outside this loop: drop it after the loop");
           }
-          for (const TextTile& tile : statement.tiles) {
-            if (alive_[tile.name] == nullptr) {
-              fail(statement, nest_.tile_names[tile.name] + " is not in fast memory here");
-            }
-            if (std::ranges::find(outer_, tile.name) != outer_.end()) {
-              fail(statement, nest_.tile_names[tile.name] +
-                                  " was made outside this loop: drop it after the loop");
-            }
-            alive_[tile.name] = nullptr;
-          }
-          break;
-        case NestStatement::Kind::flops:
-          break;
-        default:
-          if (holds(statement)) {
-            move(statement);
-          }
-      }
+          alive_[tile.name] = nullptr;
+        }
+        break;
+      case NestStatement::Kind::flops:
+        break;
+      default:
+        if (holds(statement)) {
+          move(statement);
+        }
     }
   }
 
@@ -210,12 +236,12 @@ class Checker {
     NestSize left, right;
     Comparison comparison;
   };
-  void find_compared(const std::vector<NestStatement>& list) {
-    for (const NestStatement& statement : list) {
-      if (statement.kind == NestStatement::Kind::when && place_of(statement) == compared_.size()) {
-        compared_.push_back({statement.size, statement.right, statement.comparison});
-      }
-      find_compared(statement.body);
+  void find_compared(const NestStatement& statement) {
+    if (statement.kind == NestStatement::Kind::when && place_of(statement) == compared_.size()) {
+      compared_.push_back({statement.size, statement.right, statement.comparison});
+    }
+    for (const NestStatement& inner : statement.body) {
+      find_compared(inner);
     }
   }
   [[nodiscard]] std::size_t place_of(const NestStatement& when) const {

@@ -15,6 +15,7 @@ namespace redblue {
 
 std::vector<Index> values_of(const TextNest& nest, const NestSizes& sizes) {
   std::vector<Index> values = sizes.extents.values();
+  values[kMasked] = sizes.mask.full() ? 0 : 1;
   values.resize(nest.symbols.size(), 0);
   for (const NestBlock& block : nest.blocks) {
     const std::string& name = nest.symbols[block.symbol].name;
@@ -22,7 +23,7 @@ std::vector<Index> values_of(const TextNest& nest, const NestSizes& sizes) {
       throw NestError(nest.file, block.line, "the block " + name + " has no size");
     }
     const Index size = sizes.blocks.contains(name) ? sizes.blocks[name] : block.size->value(values);
-    if (size < (block.may_be_0 ? 0 : 1)) {
+    if (size < 0) {
       throw NestError(nest.file, block.line,
                       "the block " + name + " would have the size " + std::to_string(size));
     }
@@ -71,12 +72,16 @@ class NestCounter::Walk {
     return moved_[statement.number];
   }
 
+  // Whether a statement of the phase itself happened.
+  [[nodiscard]] bool entered(std::size_t phase) const { return entered_[phase]; }
+
   void count(const std::vector<Index>& values) {
     values_ = values;
     for (PhaseCost& phase : phases_) {
       phase.reads = phase.writes = phase.peak = phase.flops = 0;
     }
     moved_.assign(nest_.size, {});
+    entered_.assign(phases_.size(), false);
     std::ranges::fill(alive_, Words(0));
     living_ = 0;
     walk(nest_.statements, {});
@@ -190,6 +195,7 @@ class NestCounter::Walk {
           move(statement, phase, times.all());
       }
       phase.peak = std::max(phase.peak, living_);
+      entered_[statement.phase] = true;
     }
   }
 
@@ -257,7 +263,7 @@ class NestCounter::Walk {
           throw NestError(nest_.file, statement.line,
                           "a tile would have the size " + std::to_string(size));
         }
-        return index.symbol == kNoSymbol || index.symbol == kFastWords
+        return index.symbol == kNoSymbol || index.symbol < kExtents
                    ? size
                    : std::min(size, values_[extent_of_part_[index.symbol]]);
       }
@@ -632,6 +638,7 @@ class NestCounter::Walk {
   std::vector<bool> asked_, positioned_, rowwise_;
 
   std::vector<const NestStatement*> left_out_;  // loops
+  std::vector<bool> entered_;                   // by phase
   std::vector<Moved> moved_;                    // by statement
   Index steps_ = 0;
 
@@ -681,6 +688,9 @@ const std::vector<PhaseCost>& NestCounter::phases(const std::vector<Index>& valu
 void NestCounter::only_with(const std::vector<SymbolId>& blocks) {
   walk_->only_with(blocks);
 }
+bool NestCounter::entered(std::size_t phase) const {
+  return walk_->entered(phase);
+}
 Index NestCounter::steps() const {
   return walk_->steps();
 }
@@ -696,13 +706,18 @@ NestWords NestCounter::total(const std::vector<Index>& values) {
 
 std::vector<PhaseCost> count(const TextNest& nest, const NestSizes& sizes) {
   NestCounter counter(nest, sizes.mask, sizes.sum_words);
-  std::vector<PhaseCost> phases = counter.phases(values_of(nest, sizes));
-  const PhaseCost& outside = phases.front();  // of all phases in the file
-  // Its peak counts if it exceeds that of each phase.
-  if (outside.reads + outside.writes + outside.flops == Words(0) &&
-      std::any_of(phases.begin() + 1, phases.end(),
-                  [&](const PhaseCost& phase) { return phase.peak >= outside.peak; })) {
-    phases.erase(phases.begin());
+  std::vector<PhaseCost> all = counter.phases(values_of(nest, sizes));
+  // The words that live between phases count if they exceed the peak of each phase.
+  const auto has_more = [&](const PhaseCost& outside) {
+    return outside.reads + outside.writes + outside.flops > Words(0) ||
+           std::none_of(all.begin() + 1, all.end(),
+                        [&](const PhaseCost& phase) { return phase.peak >= outside.peak; });
+  };
+  std::vector<PhaseCost> phases;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    if (counter.entered(k) && (k > 0 || has_more(all[0]))) {
+      phases.push_back(all[k]);
+    }
   }
   return phases;
 }

@@ -48,6 +48,8 @@ class NestCounter {
   // From now on, total() leaves out loops in which none of these block sizes occurs: the others
   // differ by a constant number of words.
   void only_with(const std::vector<SymbolId>& blocks);
+  // Returns whether a statement of the phase itself happened in the last call.
+  [[nodiscard]] bool entered(std::size_t phase) const;
   // A measure of the time that all calls took: blocks whose position mattered, and classes.
   [[nodiscard]] Index steps() const;
   // What a statement did in the last call: the passes and the largest block of a loop, the words

@@ -27,6 +27,8 @@ class Search {
       if (!sizes.blocks.contains(name) && !block.size) {
         free_.push_back(block.symbol);
         with_all.blocks.add(name, 1);
+      } else if (block.size && !sizes.blocks.contains(name)) {
+        derived_.push_back(&block);
       }
     }
     values_ = values_of(nest, with_all);
@@ -53,6 +55,7 @@ class Search {
     for (auto block = free_.rbegin(); block != free_.rend(); ++block) {
       enlarge(*block);
     }
+    values_ = complete(values_);
     return values_;
   }
 
@@ -82,6 +85,7 @@ class Search {
       }
       values_ = of_size(good);
     }
+    values_ = complete(values_);
     return values_;
   }
 
@@ -92,7 +96,7 @@ class Search {
 
   // The sizes of a block are multiples of multiple_, unless the extent is smaller.
   [[nodiscard]] Index least(SymbolId block) const {
-    const bool may_be_0 = std::ranges::find(nest_.blocks, block, &NestBlock::symbol)->may_be_0;
+    const bool may_be_0 = !std::ranges::find(nest_.blocks, block, &NestBlock::symbol)->is_step;
     return may_be_0 ? 0 : std::min(multiple_, most_[block]);
   }
   [[nodiscard]] Index rounded(SymbolId block, Index size) const {
@@ -125,7 +129,7 @@ class Search {
   void join(const NestStatement& statement, std::vector<std::vector<SymbolId>>& groups) const {
     std::vector<SymbolId> together;
     for (const SymbolId block : free_) {
-      if (uses_block(statement, block)) {
+      if (depends(statement, block)) {
         together.push_back(block);
       }
     }
@@ -150,16 +154,40 @@ class Search {
   }
 
   [[nodiscard]] bool fits(const NestWords& words) const { return words.peak <= Words(M_); }
-  NestWords words(const Values& values) { return counter_.total(values); }
+  NestWords words(const Values& values) { return counter_.total(complete(values)); }
+  // Sets the blocks whose sizes are formulas of others.
+  [[nodiscard]] Values complete(Values values) const {
+    for (const NestBlock* block : derived_) {
+      values[block->symbol] = std::max<Index>(block->size->value(values), 0);
+    }
+    return values;
+  }
+  // Whether a statement depends on a block, by its own size or by those of others.
+  [[nodiscard]] bool depends(const NestStatement& statement, SymbolId block) const {
+    return uses_block(statement, block) ||
+           std::ranges::any_of(derived_, [&](const NestBlock* other) {
+             return other->size->uses(block) && depends(statement, other->symbol);
+           });
+  }
+  // The blocks of a group, and those that follow from them.
+  [[nodiscard]] std::vector<SymbolId> with_derived(std::vector<SymbolId> group) const {
+    for (const NestBlock* block : derived_) {
+      if (std::ranges::any_of(group, [&](SymbolId of) { return block->size->uses(of); })) {
+        group.push_back(block->symbol);
+      }
+    }
+    return group;
+  }
 
   // No mask makes a peak larger, and without one it takes no time.
   bool fits(const Values& values) {
-    return fits(without_mask_.total(values)) || fits(words(values));
+    return fits(without_mask_.total(complete(values))) || fits(words(values));
   }
 
   // A lower bound for the words of all blocks that are at most `values`. Pieces of a block are
   // fewest if the block is a multiple of them.
   Words bound(Values values) {
+    values = complete(std::move(values));
     align(nest_.statements, values);
     return counter_.total(values).words;
   }
@@ -188,8 +216,8 @@ class Search {
   };
 
   void search(const std::vector<SymbolId>& group) {
-    counter_.only_with(group);
-    without_mask_.only_with(group);
+    counter_.only_with(with_derived(group));
+    without_mask_.only_with(with_derived(group));
     Values low, high;
     double points = 1;
     for (const SymbolId block : group) {
@@ -201,7 +229,7 @@ class Search {
     if (!fits(best_)) {
       return;
     }
-    fewest_ = without_mask_.total(best_).words;
+    fewest_ = without_mask_.total(complete(best_)).words;
     if (!start_.empty()) {
       Values sizes;
       for (const SymbolId block : group) {
@@ -311,7 +339,8 @@ class Search {
 
   // Takes the largest size of a block with which the words do not rise and the peak fits.
   void enlarge(SymbolId block) {
-    counter_.only_with({block});
+    counter_.only_with(with_derived({block}));
+    without_mask_.only_with(with_derived({block}));
     const NestWords now = words(values_);
     if (!fits(now)) {
       return;
@@ -335,6 +364,7 @@ class Search {
   NestCounter counter_, without_mask_;
   Values start_;
   std::vector<SymbolId> free_;
+  std::vector<const NestBlock*> derived_;  // in the order of the file
   Values values_, most_, best_;
   Words fewest_;
 };

@@ -14,8 +14,8 @@
 namespace redblue {
 namespace {
 
-constexpr std::array<std::string_view, 8> kExtentNames = {"n",     "m",        "d",     "dv",
-                                                          "heads", "kv_heads", "group", "M"};
+constexpr std::array<std::string_view, 9> kExtentNames = {
+    "n", "m", "d", "dv", "heads", "kv_heads", "group", "M", "masked"};
 static_assert(kExtentNames.size() == kExtents);
 constexpr std::array<std::string_view, 15> kReserved = {
     "and", "as",   "block", "by", "each", "first",  "from", "in",
@@ -132,6 +132,11 @@ class Line {
   std::vector<std::string_view> words_;
   std::size_t next_ = 0;
 };
+
+// M and masked are numbers, and no extents of matrices.
+bool is_no_length(SymbolId symbol) {
+  return symbol == kFastWords || symbol == kMasked;
+}
 
 class Parser {
  public:
@@ -284,7 +289,7 @@ class Parser {
     line.expect("of");
     const std::string_view of = line.name("an extent");
     const SymbolId extent = find(of);
-    if (extent == kNoSymbol || kind(extent) != NestSymbol::Kind::extent || extent == kFastWords) {
+    if (extent == kNoSymbol || kind(extent) != NestSymbol::Kind::extent || is_no_length(extent)) {
       line.fail("'" + std::string(of) +
                 "' is no extent: expected n, m, d, dv, heads, kv_heads or group");
     }
@@ -295,7 +300,7 @@ class Parser {
         line.fail("the size of '" + std::string(name) + "' depends on itself");
       }
     }
-    nest_.blocks.push_back({symbol, extent, std::move(its), line.number(), true});
+    nest_.blocks.push_back({symbol, extent, std::move(its), line.number()});
   }
 
   void matrices(Line& line, bool temps) {
@@ -338,7 +343,7 @@ class Parser {
       return {NestIndex::Kind::number, kNoSymbol, number(line, word)};
     }
     const SymbolId symbol = find(word);
-    if (symbol == kNoSymbol || kind(symbol) != NestSymbol::Kind::extent || symbol == kFastWords) {
+    if (symbol == kNoSymbol || kind(symbol) != NestSymbol::Kind::extent || is_no_length(symbol)) {
       line.fail("'" + std::string(word) +
                 "' is no extent: expected n, m, d, dv, heads, kv_heads, group or a number");
     }
@@ -481,7 +486,7 @@ class Parser {
           std::string(word) + " of n'");
     }
     const SymbolId block = add(word, NestSymbol::Kind::block);
-    nest_.blocks.push_back({block, loop_range_, std::nullopt, line.number(), true});
+    nest_.blocks.push_back({block, loop_range_, std::nullopt, line.number()});
     return block;
   }
 
@@ -597,7 +602,7 @@ class Parser {
     line.expect("in");
     const std::string_view range = line.name("an extent, or the variable of an outer loop");
     statement.range = find(range);
-    if (statement.range == kNoSymbol || statement.range == kFastWords ||
+    if (statement.range == kNoSymbol || is_no_length(statement.range) ||
         kind(statement.range) == NestSymbol::Kind::block) {
       line.fail("'" + std::string(range) +
                 "' is no extent and no variable of a loop around this line");
@@ -610,7 +615,7 @@ class Parser {
     statement.size = size(line);
     loop_range_ = kNoSymbol;
     for (NestBlock& block : nest_.blocks) {
-      block.may_be_0 = block.may_be_0 && !statement.size.uses(block.symbol);
+      block.is_step = block.is_step || statement.size.uses(block.symbol);
     }
     if (line.accept("met")) {
       line.expect("by");
@@ -744,7 +749,7 @@ class Parser {
     if (symbol == kNoSymbol) {
       return {NestIndex::Kind::number, kNoSymbol, its.steps.front().number};
     }
-    if (symbol == kFastWords || kind(symbol) == NestSymbol::Kind::block) {
+    if (is_no_length(symbol) || kind(symbol) == NestSymbol::Kind::block) {
       return {NestIndex::Kind::part, symbol, 0, std::move(its)};
     }
     return {kind(symbol) == NestSymbol::Kind::variable ? NestIndex::Kind::block

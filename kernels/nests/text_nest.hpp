@@ -137,8 +137,7 @@ struct NestBlock {
   SymbolId of;                   // the extent that it cuts
   std::optional<NestSize> size;  // empty: redblue chooses it
   Index line;
-  // Whether it may be 0: a part of a matrix that stays, and no size of a loop's blocks.
-  bool may_be_0 = false;
+  bool is_step = false;  // of a loop
 };
 
 struct TextNest {
@@ -164,14 +163,14 @@ struct TextNest {
 };
 
 // The extents that every nest knows, with the same symbols in each. `group`: the query heads for
-// each head of keys.
+// each head of keys. `masked`: 1 under a mask, else 0.
 struct NestExtents {
   Index n = 1, m = 1, d = 1, dv = 1;
   Index heads = 1, kv_heads = 1, group = 1;
-  Index M = 1;
+  Index M = 1, masked = 0;
 
   [[nodiscard]] std::vector<Index> values() const {
-    return {n, m, d, dv, heads, kv_heads, group, M};
+    return {n, m, d, dv, heads, kv_heads, group, M, masked};
   }
 };
 enum NestExtentSymbol : SymbolId {
@@ -183,6 +182,7 @@ enum NestExtentSymbol : SymbolId {
   kExtentKvHeads,
   kExtentGroup,
   kFastWords,
+  kMasked,
   kExtents
 };
 

@@ -182,7 +182,7 @@ class Walker {
         return {{0, values_[index.symbol]}};
       case NestIndex::Kind::part: {
         Index size = index.size.value(values_);
-        if (index.symbol != kNoSymbol && index.symbol != kFastWords) {
+        if (index.symbol != kNoSymbol && index.symbol >= kExtents) {
           const auto block = std::ranges::find(nest_.blocks, index.symbol, &NestBlock::symbol);
           size = std::min(size, values_[block->of]);
         }

@@ -1,15 +1,25 @@
 #pragma once
-// Nests in files, as names of kernels: file:flash2.nest, or flash2.nest.
+// Nests as names of kernels: a file (file:mine.nest, or mine.nest), or a schedule of another
+// project that comes with redblue (nest:flash-attention-2-forward).
 
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "runtime/text/known_file.hpp"
 
 namespace redblue {
 
-// Returns whether a name of a kernel names a file.
-bool names_nest_file(std::string_view name);
-// Reads the file and loads its nest. Returns the name of the kernel: file:flash2.nest. Throws:
-// InputError for its content; std::system_error.
-std::string load_nest_file(const std::string& name);
+// Returns whether a name of a kernel names a nest.
+bool names_nest(std::string_view name);
+// Returns the name of a nest for the text of an option: nest:NAME as it is, or file:TEXT.
+std::string named_nest(const std::string& text);
+// Loads the nest. Returns the name of its kernel: file:mine.nest. Throws: InputError for its
+// content; std::system_error; UsageError for an unknown schedule.
+std::string load_nest_named(const std::string& name);
+
+// Returns the nests that come with redblue, as compiled into this program. Their names end in
+// .nest.
+const std::vector<KnownFile>& known_nests();
 
 }  // namespace redblue

@@ -225,9 +225,9 @@ void fill_blocks(const Filling& to) {
             fmt::format("{} '{}': expected NAME=SIZE or printed", given.from, given.text));
       }
       const std::string name = text.substr(0, equals), number = text.substr(equals + 1);
-      const bool none = (name == kStaying || name.ends_with(kApart) ||
-                         names_nest_file(to.request.kernel)) &&
-                        number == "0";
+      const bool none =
+          (name == kStaying || name.ends_with(kApart) || names_nest(to.request.kernel)) &&
+          number == "0";
       const Index size = none ? 0 : parse_size(number, given.from + " " + name);
       if (!request.blocks.emplace(name, size).second) {
         throw UsageError(fmt::format("{}: {} is named twice", given.from, name));
@@ -747,8 +747,8 @@ void fill(const Settings& settings, const KnownMachine& machine, Request& reques
 }
 
 void check_kernel(const std::string& name, bool auto_too) {
-  if (names_nest_file(name)) {
-    static_cast<void>(load_nest_file(name));
+  if (names_nest(name)) {
+    static_cast<void>(load_nest_named(name));
   }
   if (parse_kernel_name(name) || (auto_too && find_auto(name) != nullptr)) {
     return;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 
@@ -11,6 +13,7 @@
 #include <fmt/ranges.h>
 
 #include "runtime/run/mask_spec.hpp"
+#include "runtime/run/nest_file.hpp"
 #include "runtime/run/options.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/run/sparse_operands.hpp"
@@ -350,6 +353,50 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
   return made;
 }
 
+// Returns a kernel as a subject.
+Subject subject_of(const KernelName& name, MemoryBudget* memory, Sparsities* sparsities,
+                   const std::function<void()>& stop) {
+  const Kernel& kernel = *name.kernel;
+  Subject made = subject(name.text(), name.summary(),
+                         {.pass = kernel.pass,
+                          .shares = kernel.shares_keys && name.sharing == Sharing::none,
+                          .dense = !kernel.takes_sparse,
+                          .sparse = kernel.takes_sparse,
+                          .levels = kernel.has_levels()},
+                         memory, sparsities, stop);
+  made.least_M = [&kernel, name, sparsities](const Arguments& arguments) {
+    const Request request = request_of(name.text(), arguments, sparsities);
+    const Problem problem = problem_of(requested_kernel(request), request);
+    const Index least = kernel.least_M(problem, request.prefetch, request.multiple);
+    return kernel.needs_forward(problem.activation) && !given_forward(arguments)
+               ? std::max(least, least_M_of_forward(request, kernel, problem))
+               : least;
+  };
+  made.declined = [&kernel, name](const Arguments& arguments) -> std::string {
+    if ((name.sharing != Sharing::none || shares_keys(arguments)) &&
+        dv_of(arguments).value_or(arguments["d"]) != arguments["d"]) {
+      return "dv";
+    }
+    if (arguments["threads"] > 1 && kv_heads_of(arguments).value_or(arguments["heads"]) == 1 &&
+        !kernel.schedule.split) {
+      return "threads";
+    }
+    if (!kernel.takes(activation_of(arguments))) {
+      return std::string(kActivation);
+    }
+    const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
+    const bool leaves_forward =
+        find_operand(kernel.results(Sharing::none, activation_of(arguments)), "L") != nullptr;
+    if (!mask_text(arguments).empty() &&
+        (!kernel.takes(mask_of(arguments, shape)) || (on_disk(arguments) && leaves_forward))) {
+      return "mask";
+    }
+    const bool one_block = !kernel.streams_keys() || arguments.contains(kInner);
+    return prefetch_of(arguments) > 1 && one_block ? std::string(kPrefetch) : "";
+  };
+  return made;
+}
+
 }  // namespace
 
 std::vector<Index> inner_levels(const Value& inner) {
@@ -448,48 +495,26 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
   return run(request, {}, {.peak_gflops = timed});
 }
 
+const Subject* nest_subject(const std::string& name, MemoryBudget* memory, Sparsities* sparsities,
+                            const std::function<void()>& stop) {
+  static std::mutex mutex;
+  static std::deque<Subject> subjects;
+  if (!names_nest(name)) {
+    return nullptr;
+  }
+  const KernelName kernel{&find_kernel(load_nest_named(name))};
+  const std::scoped_lock lock(mutex);
+  const auto found = std::ranges::find(subjects, kernel.text(), &Subject::name);
+  return found != subjects.end()
+             ? &*found
+             : &subjects.emplace_back(subject_of(kernel, memory, sparsities, stop));
+}
+
 std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsities,
                                      const std::function<void()>& stop) {
   std::vector<Subject> subjects;
   for (const KernelName& name : all_kernel_names()) {
-    const Kernel& kernel = *name.kernel;
-    subjects.push_back(subject(name.text(), name.summary(),
-                               {.pass = kernel.pass,
-                                .shares = kernel.shares_keys && name.sharing == Sharing::none,
-                                .dense = !kernel.takes_sparse,
-                                .sparse = kernel.takes_sparse,
-                                .levels = kernel.has_levels()},
-                               memory, sparsities, stop));
-    subjects.back().least_M = [&kernel, name, sparsities](const Arguments& arguments) {
-      const Request request = request_of(name.text(), arguments, sparsities);
-      const Problem problem = problem_of(requested_kernel(request), request);
-      const Index least = kernel.least_M(problem, request.prefetch, request.multiple);
-      return kernel.needs_forward(problem.activation) && !given_forward(arguments)
-                 ? std::max(least, least_M_of_forward(request, kernel, problem))
-                 : least;
-    };
-    subjects.back().declined = [&kernel, name](const Arguments& arguments) -> std::string {
-      if ((name.sharing != Sharing::none || shares_keys(arguments)) &&
-          dv_of(arguments).value_or(arguments["d"]) != arguments["d"]) {
-        return "dv";
-      }
-      if (arguments["threads"] > 1 && kv_heads_of(arguments).value_or(arguments["heads"]) == 1 &&
-          !kernel.schedule.split) {
-        return "threads";
-      }
-      if (!kernel.takes(activation_of(arguments))) {
-        return std::string(kActivation);
-      }
-      const Shape shape{arguments["n"], arguments["m"], arguments["d"]};
-      const bool leaves_forward =
-          find_operand(kernel.results(Sharing::none, activation_of(arguments)), "L") != nullptr;
-      if (!mask_text(arguments).empty() &&
-          (!kernel.takes(mask_of(arguments, shape)) || (on_disk(arguments) && leaves_forward))) {
-        return "mask";
-      }
-      const bool one_block = !kernel.streams_keys() || arguments.contains(kInner);
-      return prefetch_of(arguments) > 1 && one_block ? std::string(kPrefetch) : "";
-    };
+    subjects.push_back(subject_of(name, memory, sparsities, stop));
   }
   for (const auto& [name, pass] : kAuto) {
     const auto any_of = [of = pass](const KernelList& known, const auto& holds) {

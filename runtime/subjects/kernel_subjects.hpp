@@ -23,6 +23,11 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory = nullptr,
                                      Sparsities* sparsities = nullptr,
                                      const std::function<void()>& stop = nullptr);
 
+// Returns a nest as a subject, by its name as a kernel; null for other names. Throws: as
+// load_nest_named().
+const Subject* nest_subject(const std::string& name, MemoryBudget* memory, Sparsities* sparsities,
+                            const std::function<void()>& stop);
+
 // run_subject() runs a subject, count_subject() applies its formula. Requires (both): complete
 // arguments of the kernel. `timed` adds the speed of multiply-adds to the report. If O and L are
 // given, the report's forward part does not count as work of the subject. `stop` is called

@@ -32,9 +32,10 @@ install(TARGETS ${targets} EXPORT redblue_targets
 install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
   FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE
   PATTERN "sparse" EXCLUDE PATTERN "parts" EXCLUDE PATTERN "gradients" EXCLUDE
-  PATTERN "linear" EXCLUDE PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE ${no_store})
+  PATTERN "linear" EXCLUDE PATTERN "nests" EXCLUDE PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE ${no_store})
 if(REDBLUE_BUILD_TOOLS)
   install(TARGETS redblue COMPONENT command)
+  install(DIRECTORY runtime/run/nests DESTINATION ${CMAKE_INSTALL_DATADIR}/redblue COMPONENT command)
   if(REDBLUE_WITH_MPI)
     install(TARGETS redblue_mpi COMPONENT mpi)
   endif()

@@ -1,8 +1,8 @@
-# Generates the source of a function that returns the name and text of each JSON file of a
-# directory. A header declares the function. The files are compiled in, so that the command works
+# Generates the source of a function that returns the name and text of each JSON file and each nest
+# of a directory. A header declares the function. The files are compiled in, so that the command works
 # wherever it is copied.
 function(add_known_files target directory header function)
-  file(GLOB files CONFIGURE_DEPENDS ${directory}/*.json)
+  file(GLOB files CONFIGURE_DEPENDS ${directory}/*.json ${directory}/*.nest)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
   set(texts "")
   foreach(file IN LISTS files)

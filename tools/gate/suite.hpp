@@ -12,6 +12,7 @@
 // the suite or recording.
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,5 +51,8 @@ std::filesystem::path directory_of(const std::string& file);
 
 // Returns the subject with this name. Throws: std::invalid_argument with the nearest names.
 const Subject& find_subject(const std::vector<Subject>& subjects, const std::string& name);
+// From now on, find_subject() asks `find` for names that no subject has. `find` returns null for
+// names that it does not know, too. To be called before other threads begin.
+void find_more_subjects(std::function<const Subject*(const std::string& name)> find);
 
 }  // namespace redblue

@@ -76,7 +76,7 @@ std::optional<std::string> ProblemOptions::kernel() const {
     throw UsageError(fmt::format("{} {}: {} is a kernel, too: give one of the two", nest->from,
                                  nest->text, *kernel));
   }
-  return nest ? "file:" + nest->text : kernel;
+  return nest ? std::optional(named_nest(nest->text)) : kernel;
 }
 
 void ProblemOptions::fill(Request& request) const {
@@ -84,8 +84,8 @@ void ProblemOptions::fill(Request& request) const {
   if (!kernel) {
     throw UsageError("kernel is required");
   }
-  if (names_nest_file(*kernel)) {
-    request.kernel = load_nest_file(*kernel);
+  if (names_nest(*kernel)) {
+    request.kernel = load_nest_named(*kernel);
   } else {
     check_kernel(*kernel, true);
     request.kernel = *kernel;

@@ -80,7 +80,7 @@ RequestedProblem problem_in(const Request& request) {
 // Adds the nests in files. Throws: UsageError if one is of another problem.
 void add_nests(const TextOption& files, Task& task) {
   for (const Given& given : files.all()) {
-    const Kernel& nest = find_kernel(load_nest_file("file:" + given.text));
+    const Kernel& nest = find_kernel(load_nest_named(named_nest(given.text)));
     if (nest.pass != task.pass) {
       throw UsageError(fmt::format("{} {}: its problem is {}, and this one is {}", given.from,
                                    given.text, to_string(nest.pass), to_string(task.pass)));
