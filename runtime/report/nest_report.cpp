@@ -1,5 +1,6 @@
 #include "runtime/report/nest_report.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -7,6 +8,7 @@
 
 #include "runtime/report/context.hpp"
 #include "runtime/report/word_width.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/theory/bounds.hpp"
 
 namespace redblue {
@@ -109,6 +111,57 @@ Description describe(const NestReport& report) {
   of.text("\n");
   of.table("loops", std::move(rows));
   return of;
+}
+
+namespace {
+
+// Returns NAME of a line "block NAME of EXTENT ...", or "" for other lines.
+std::string_view block_in(std::string_view line) {
+  constexpr std::string_view kBlock = "block ";
+  return line.starts_with(kBlock)
+             ? line.substr(kBlock.size(), line.find(' ', kBlock.size()) - kBlock.size())
+             : std::string_view();
+}
+
+// Returns the lines of a nest in which blocks have the sizes of a plan. A block without a size in
+// the plan keeps its own: it is 0, or a formula of the others.
+std::string with_blocks(std::string_view text, const Blocks& blocks, const std::string& kernel) {
+  std::string all;
+  std::vector<std::string_view> known;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view block = block_in(line);
+    all += line.substr(0, !block.empty() && blocks.contains(block) ? line.find(" =") : line.size());
+    if (!block.empty()) {
+      known.push_back(block);
+      all += blocks.contains(block) ? fmt::format(" = {}", blocks[block]) : "";
+    }
+    all += '\n';
+  }
+  for (const auto& [name, size] : blocks) {
+    if (std::ranges::find(known, name) == known.end()) {
+      throw UsageError(
+          fmt::format("{}: a nest as text has no block {}, which this plan has: give "
+                      "other sizes, or another kernel",
+                      kernel, name));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string nest_text(const Plan& plan) {
+  const std::string kernel = spelled(plan);
+  for (const KnownFile& known : kernel_nests()) {
+    if (known.name == kernel + ".nest") {
+      return with_blocks(known.text, plan.blocks, kernel);
+    }
+  }
+  throw UsageError(
+      fmt::format("{}: its loops have no text as a nest: leave out --format nest", kernel));
 }
 
 }  // namespace redblue

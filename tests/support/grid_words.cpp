@@ -91,6 +91,7 @@ PassWords pass_words(const GridTask& task) {
     case Pass::layer:
     case Pass::linear:
     case Pass::linear_gradient:
+    case Pass::own:
       break;
   }
   throw ShapeMismatch("there is no grid for " + std::string(to_string(task.pass)) +

@@ -1,12 +1,12 @@
 # Generates the source of a function that returns the name and text of each JSON file and each nest
-# of a directory. A header declares the function. The files are compiled in, so that the command works
+# of a directory and its subdirectories. A header declares the function. The files are compiled in, so that the command works
 # wherever it is copied.
 function(add_known_files target directory header function)
-  file(GLOB files CONFIGURE_DEPENDS ${directory}/*.json ${directory}/*.nest)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${directory}/*.json ${directory}/*.nest)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
   set(texts "")
   foreach(file IN LISTS files)
-    cmake_path(GET file FILENAME name)
+    cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${directory} OUTPUT_VARIABLE name)
     file(READ ${file} text)
     string(APPEND texts "      {\"${name}\", R\"json(${text})json\"},\n")
   endforeach()

@@ -9,6 +9,7 @@
 #include "runtime/report/as_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/device_figures.hpp"
+#include "runtime/run/nest_file.hpp"
 #include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
@@ -77,6 +78,24 @@ Description list_of(const std::optional<Shape>& shape) {
   return of;
 }
 
+// Returns the first line of a nest, which is a comment, without its mark.
+std::string first_comment(std::string_view text) {
+  return std::string(text.substr(2, text.find('\n') - 2));
+}
+
+Description nests_of_others() {
+  Description of;
+  of.fact("schema", kSchema);
+  of.table("nests", rows_of(known_nests(), [](const KnownFile& nest) -> Cells {
+             const std::string name(nest.name);
+             const std::string kernel = load_nest_named("nest:" + name.substr(0, name.find('.')));
+             return {{{"nest", "name"}, kernel},
+                     {"problem", to_string(find_kernel(kernel).pass)},
+                     {"summary", to_the_left(first_comment(nest.text))}};
+           }));
+  return of;
+}
+
 }  // namespace
 
 Action add_list(CLI::App& app) {
@@ -85,9 +104,10 @@ Action add_list(CLI::App& app) {
         : shape(command, {"n", "m", "d"}),
           devices(command, "--devices", "list the devices of --device instead of kernels"),
           as(command, "--as", "list the schedules of --as instead of kernels"),
+          nests(command, "--nests", "list the schedules of other projects for --nest nest:NAME"),
           format(command, "--format", "output format (default: table)", "table|json|csv") {}
     TableOptions shape;
-    Switch devices, as;
+    Switch devices, as, nests;
     TextOption format;
   };
   const auto options = std::make_shared<Options>(app);
@@ -95,17 +115,26 @@ Action add_list(CLI::App& app) {
     Request request;
     options->shape.fill(request);
     const Format format = parse_format(options->format);
-    const auto devices_from = options->devices.from(), as_from = options->as.from();
-    if (devices_from && as_from) {
-      throw UsageError(
-          fmt::format("{}: {} lists devices; give one of the two", *as_from, *devices_from));
+    std::optional<std::string> from;
+    for (const Switch* other : {&options->devices, &options->as, &options->nests}) {
+      if (from && other->get()) {
+        throw UsageError(
+            fmt::format("{}: {} lists others; give one of the two", *other->from(), *from));
+      }
+      from = from ? from : other->from();
     }
-    if (const auto from = devices_from ? devices_from : as_from) {
+    if (from) {
       if (const auto given = options->shape.settings().first_of({"n", "m", "d"})) {
         throw UsageError(fmt::format("{} {}: {} lists no kernels, whose least M it is for",
                                      given->from, given->text, *from));
       }
-      devices_from ? print(devices(), format) : print(known_schedules(), format);
+      if (options->devices.get()) {
+        print(devices(), format);
+      } else if (options->as.get()) {
+        print(known_schedules(), format);
+      } else {
+        print(nests_of_others(), format);
+      }
       return 0;
     }
     std::optional<Shape> shape;

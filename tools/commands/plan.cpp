@@ -198,7 +198,9 @@ struct PlanOptions {
         loops(command, "--loops", "print the loop nest of this kernel, with the words of each line",
               "KERNEL"),
         as(command, "compare with"),
-        format(command, "--format", "output format (default: table)", "table|json|csv") {}
+        format(command, "--format",
+               "output format; nest: the loops of --loops as a file for --nest (default: table)",
+               "table|json|csv|nest") {}
   OptionalArgument kernel;
   TaskOptions task;
   RanksToPlanOptions ranks;
@@ -213,7 +215,12 @@ struct PlanOptions {
 Action add_plan(CLI::App& app) {
   const auto options = std::make_shared<PlanOptions>(app);
   return [options] {
-    const Format format = parse_format(options->format);
+    const auto form = options->format.get();
+    const bool as_nest = form && form->text == "nest";
+    const Format format = as_nest ? Format::table : parse_format(options->format);
+    if (as_nest && !options->loops.get()) {
+      throw UsageError(fmt::format("{} nest: only with {}", form->from, options->loops.flag()));
+    }
     Request plan;
     options->objective.fill(plan);
     const auto kernel = options->kernel.get();
@@ -255,7 +262,12 @@ Action add_plan(CLI::App& app) {
         throw UsageError(fmt::format("{} '{}': {} asks about one M; give one of the two",
                                      cache->from, cache->text, options->loops.flag()));
       }
-      print(loops_of(options->loops, options->task, plan), format);
+      const NestReport report = loops_of(options->loops, options->task, plan);
+      if (as_nest) {
+        print(nest_text(report.plan));
+      } else {
+        print(report, format);
+      }
       return 0;
     }
     if (const std::vector<PlannedMemory> asked = memories_of(options->cache); !asked.empty()) {

@@ -30,6 +30,7 @@
 
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/kernel.hpp"
+#include "kernels/nests/nest_kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/run/arrays.hpp"
 #include "runtime/run/mask_spec.hpp"
@@ -386,6 +387,13 @@ py::array_t<bool> pairs_of(const std::string& spec, const std::string& n_text,
   return pairs;
 }
 
+// Loads a nest, and returns the name of its kernel. Throws: NestError.
+std::string load(const std::string& text) {
+  // Each text has a name of its own, so that none replaces another one.
+  const auto number = std::hash<std::string>()(text);
+  return std::string(load_nest("nest of text " + std::to_string(number), text, "nest").name);
+}
+
 }  // namespace
 }  // namespace redblue
 
@@ -403,4 +411,5 @@ PYBIND11_MODULE(_redblue, module) {
   module.def("commands", &redblue::commands);
   module.def("operands", &redblue::operands);
   module.def("pairs_of", &redblue::pairs_of);
+  module.def("load_nest", &redblue::load);
 }

@@ -197,6 +197,41 @@ def _is_rows(value):
     return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
 
 
+class Nest:
+    """Loops of a schedule as text (docs/nests.md). A nest goes wherever a kernel's name goes.
+
+    >>> nest = redblue.Nest("""
+    ... kernel stream
+    ... problem attention
+    ... matrix Q[n,d] K[m,d] V[m,d] -> O[n,d]
+    ... for I in n by Br
+    ...   read Q[I,d]
+    ...   new O[I,d]
+    ...   for J in m by Bc met by I
+    ...     read K[J,d] V[J,d]
+    ...     new s[I,J]
+    ...   write O[I,d]
+    ... """)
+    >>> redblue.count(nest, n=1000, d=64, M="16K", blocks={"Br": 64, "Bc": 32}).total.io
+    2176000
+    """
+
+    def __init__(self, text):
+        if not isinstance(text, str):
+            raise TypeError(f"a nest is a text, not {_kind(text)}")
+        self.text = text
+        try:
+            self._kernel = _redblue.load_nest(text)
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+    def __str__(self):
+        return self._kernel
+
+    def __repr__(self):
+        return f"Nest({self.text!r})"
+
+
 class Mask:
     """Which queries meet which keys: the text of --mask, put together by & and |.
 
@@ -348,7 +383,7 @@ def _text(name, value):
         value = os.fsdecode(value)
     if isinstance(value, numpy.ndarray) and value.ndim == 0:
         value = value[()]
-    if isinstance(value, (str, Mask, numbers.Number)) and not isinstance(value, bool):
+    if isinstance(value, (str, Mask, Nest, numbers.Number)) and not isinstance(value, bool):
         text = str(value)
         if "\0" in text:
             raise UsageError(f"{name} {text!r}: a text has no NUL")
@@ -570,7 +605,7 @@ def kernels(**options):
     return Kernels(list_(**options, format=None))  # noqa: F821
 
 
-__all__ = ["ConversionWarning", "Error", "FastMemoryTooSmall", "InputError", "Kernels", "Mask", "Record", "Result",
+__all__ = ["ConversionWarning", "Error", "FastMemoryTooSmall", "InputError", "Kernels", "Mask", "Nest", "Record", "Result",
            "UsageError", "kernels", *(_keyword_of("--" + name) for name in _commands)]
 
 

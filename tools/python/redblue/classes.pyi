@@ -12,7 +12,7 @@ __version__: str
 
 # A size in the form of the command line: 8192, "64K", "L2*0.25".
 Size = int | str
-Text = str | int | float | PathLike[str] | Mask | Collection[Any] | Mapping[str, Any]
+Text = str | int | float | PathLike[str] | Mask | Nest | Collection[Any] | Mapping[str, Any]
 Operand = numpy.typing.ArrayLike | str | PathLike[str]
 
 class Error(Exception): ...
@@ -37,6 +37,11 @@ class Result(Record):
     said: Sequence[str]
     exit_code: int
     def to_pandas(self, of: str | None = None) -> pandas.DataFrame: ...
+
+class Nest:
+    text: str
+    def __init__(self, text: str) -> None: ...
+
 
 class Mask:
     spec: str

@@ -1,0 +1,115 @@
+// Nests in files wherever a kernel's name goes. The words of FlashAttention-2's backward loops,
+// full mask, with T = ceil(m / Bc): v reads 2 n d and writes n; core reads 2 m d + (3 d + 2) n T -
+// n d and writes n d T + 2 m d.
+
+#include <filesystem>
+#include <string>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "tests/support/cli.hpp"
+
+namespace redblue {
+namespace {
+
+constexpr const char* kFlash2 = R"(kernel flash2
+problem gradients
+matrix Q[n,d] K[m,d] V[m,dv] dO[n,dv] O[n,dv] L[n] -> dQ[n,d] dK[m,d] dV[m,dv]
+temp v[n]
+phase v
+  for I in n by Bv
+    read dO[I,dv] O[I,dv]
+    new v[I]
+    write v[I]
+phase core
+  for J in m by Bc
+    read K[J,d] V[J,dv]
+    new dK[J,d] dV[J,dv]
+    for I in n by Br met by J
+      read Q[I,d] dO[I,dv] L[I] v[I]
+      new s[I,J] p[I,J]
+      new dQ[I,d] first J
+      read dQ[I,d] unless first J
+      flops 10 * I * J * d
+      write dQ[I,d]
+    write dK[J,d] dV[J,dv]
+)";
+
+class NestsOfFiles : public Cli {
+ protected:
+  NestsOfFiles() { directory_.write("flash2.nest", kFlash2); }
+};
+
+TEST_F(NestsOfFiles, AreCounted) {
+  for (const auto& [n, m, d, Bc] :
+       {std::tuple{1000, 1000, 64, 63}, std::tuple{37, 101, 5, 7}, std::tuple{1, 1, 1, 1}}) {
+    const Json count = json(fmt::format(
+        "count flash2.nest --n {} --m {} --d {} --M 64K --blocks Bc={},Br=3", n, m, d, Bc));
+    const int T = (m + Bc - 1) / Bc;
+    EXPECT_EQ(count["phases"][0]["reads"], 2 * n * d);
+    EXPECT_EQ(count["phases"][0]["writes"], n);
+    EXPECT_EQ(count["phases"][1]["reads"], 2 * m * d + (3 * d + 2) * n * T - n * d);
+    EXPECT_EQ(count["phases"][1]["writes"], n * d * T + 2 * m * d);
+    EXPECT_EQ(count["kernel"], "file:flash2.nest");
+  }
+}
+
+// The option --nest names the same file, and a planned nest of the same loops moves the words of
+// redblue's kernel with its blocks.
+TEST_F(NestsOfFiles, StandBesideKernels) {
+  const std::string sizes = "--n 200 --d 16 --M 4K";
+  EXPECT_EQ(json("count --nest flash2.nest " + sizes), json("count flash2.nest " + sizes));
+  const Json plan = json("plan --problem gradients " + sizes + " --nest flash2.nest");
+  bool found = plan["plan"]["kernel"] == "file:flash2.nest";
+  for (const Json& other : plan["runners_up"]) {
+    found = found || other["kernel"] == "file:flash2.nest";
+  }
+  EXPECT_TRUE(found);
+}
+
+// A run moves the words of the formulas on a machine, whatever the mask.
+TEST_F(NestsOfFiles, RunAsCounted) {
+  for (const std::string mask : {"full", "causal", "window:30,3", "prefix:40|window:3,0"}) {
+    const Json ran = json("run flash2.nest --n 200 --d 16 --M 4K --verify --mask '" + mask + "'");
+    EXPECT_EQ(ran["counts_equal_formulas"], true) << mask;
+  }
+}
+
+TEST_F(NestsOfFiles, AreHeldByAGate) {
+  directory_.write("suite.json",
+                   R"({"points": [{"kernel": "flash2.nest", "n": 100, "d": 8, "M": 2000}]})");
+  ASSERT_EQ(redblue("record suite.json -o b.json").code, 0);
+  EXPECT_EQ(redblue("check b.json").code, 0);
+  // One read more.
+  std::string more(kFlash2);
+  more.replace(more.find("    write v[I]"), 0, "    read L[I]\n");
+  directory_.write("flash2.nest", more);
+  const Outcome changed = redblue("check b.json");
+  EXPECT_EQ(changed.code, 1);
+  EXPECT_NE(changed.out.find("reads"), std::string::npos) << changed.out;
+}
+
+TEST_F(NestsOfFiles, SayWhatIsWrong) {
+  directory_.write("bad.nest",
+                   "kernel bad\nmatrix Q[n,d] -> O[n,d]\nfor I in n by B\n  read Q[I,m]\n");
+  const Outcome bad = redblue("count bad.nest --n 9 --d 3 --M 99");
+  EXPECT_EQ(bad.code, 2);
+  EXPECT_EQ(bad.err, "redblue: bad.nest:4: index 2 of Q: m, but Q has d there\n");
+  const Outcome missing = redblue("count nowhere.nest --n 9 --d 3 --M 99");
+  EXPECT_EQ(missing.code, 2);
+}
+
+// All nests that come with redblue can be counted.
+TEST_F(NestsOfFiles, OfOtherProjectsAreCounted) {
+  const Json known = json("list --nests");
+  ASSERT_GE(known["nests"].size(), 20U);
+  for (const Json& nest : known["nests"]) {
+    const std::string name = nest["name"].get<std::string>();
+    EXPECT_EQ(redblue("count " + name + " --n 300 --d 64 --M 1M").code, 0) << name;
+    EXPECT_EQ(redblue("count " + name + " --n 300 --d 64 --M 1M --mask causal").code, 0) << name;
+  }
+}
+
+}  // namespace
+}  // namespace redblue
