@@ -9,7 +9,7 @@
 namespace redblue {
 namespace {
 
-// Which pass of a loop is running: conditions tell no others apart.
+// The pass of a loop, as conditions distinguish passes.
 struct PassOf {
   bool first = true, last = true;
 };
@@ -49,7 +49,8 @@ class Checker {
   static constexpr std::size_t kMostAsked = 12;
 
   // Walks each statement outside loops in each combination of loops that take a single pass and of
-  // comparisons that hold. What some combination wrote is written for the statements below.
+  // comparisons that hold. A matrix that some combination wrote counts as written for the
+  // statements below.
   void walk_each(const std::vector<NestStatement>& list) {
     for (const NestStatement& statement : list) {
       if (statement.kind == NestStatement::Kind::phase) {

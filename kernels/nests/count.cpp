@@ -62,7 +62,7 @@ class NestCounter::Walk {
     leave_out(nest_.statements, blocks);
   }
   [[nodiscard]] Index steps() const { return steps_; }
-  // What a statement moved and made in all passes. `largest` is for each of its tiles.
+  // The words that a statement moved and made in all passes. `largest` is for each of its tiles.
   struct Moved {
     Words reads, writes, passes;
     Index block = 0;  // of a loop: the largest
@@ -88,9 +88,10 @@ class NestCounter::Walk {
   }
 
  private:
-  // How often something happens: `base` counts the passes of loops that are walked class by class,
-  // `group` the blocks of the class that is walked (one for a loop over what these meet), and
-  // `rest` the passes of the loops inside.
+  // The number of times that something happens: the product of three numbers. `base` counts passes
+  // of loops that are walked class by class. `group` is the number of blocks in the class that is
+  // walked, and 1 inside a loop over the rows that they meet. `rest` counts passes of the loops
+  // inside.
   struct Times {
     Words base = 1, group = 1, rest = 1;
 
@@ -123,8 +124,8 @@ class NestCounter::Walk {
     }
   }
 
-  // Finds the loops whose first or last pass matters, and those whose blocks must be known by their
-  // position, because an inner loop visits what they meet.
+  // Finds loops with a first or last pass that a condition names. Also finds loops with blocks that
+  // must be known by their position, because an inner loop visits the rows that they meet.
   void prepare(const std::vector<NestStatement>& list, const Around& around) {
     for (const NestStatement& statement : list) {
       if (statement.kind == NestStatement::Kind::loop) {
@@ -199,7 +200,7 @@ class NestCounter::Walk {
     }
   }
 
-  // Whether a statement without rows of its own happens in this pass.
+  // Returns whether a statement without conditions row by row happens in this pass.
   [[nodiscard]] bool is_now(const NestStatement& statement) const {
     return std::ranges::all_of(statement.conditions, [&](const NestCondition& condition) {
       const PassClass& pass = passes_[condition.variable];
@@ -400,7 +401,8 @@ class NestCounter::Walk {
     }
     return common(met_by(loop, at_[loop.met_by]), {whole});
   }
-  // Returns what a block of the outer loop meets: whole blocks, if the loop visits these.
+  // Returns the rows that a block of the outer loop meets, in whole blocks if the loop visits
+  // these.
   [[nodiscard]] Ranges met_by(const NestStatement& loop, Range rows) const {
     const Ranges met = met_of(loop.met_by, rows);
     return loop.whole ? in_blocks(met, values_[loop.range], loop.size.value(values_)) : met;
@@ -414,12 +416,12 @@ class NestCounter::Walk {
                 std::vector<const NestStatement*>& found, bool& positioned) const {
     for (const NestStatement& statement : list) {
       if (statement.kind == NestStatement::Kind::loop) {
-        // So may what a loop over pieces of these blocks visits.
+        // A loop over pieces of a block needs its position, too.
         positioned = positioned || positioned_[statement.variable] ||
                      (statement.met_by != kNoSymbol && statement.range == by);
         if (statement.met_by == by) {
           found.push_back(&statement);
-          // Of two such loops inside each other the passes of each block multiply.
+          // If two such loops are inside each other, the passes of each block multiply.
           std::vector<const NestStatement*> deeper;
           find_met(statement.body, by, deeper, positioned);
           positioned = positioned || !deeper.empty();
@@ -436,8 +438,8 @@ class NestCounter::Walk {
     }
   }
 
-  // A loop whose blocks other loops meet. Blocks of one class are walked together, with all that
-  // they meet, unless a loop inside needs the position of each.
+  // A loop with blocks that other loops meet. Blocks of one class are walked together, with all
+  // that they meet, unless a loop inside needs the position of each.
   void walk_positioned(const NestStatement& loop, Index block, const Times& times) {
     std::vector<const NestStatement*> inner;
     bool one_by_one = false;
@@ -574,8 +576,7 @@ class NestCounter::Walk {
     }
   }
 
-  // For a loop inside that visits what blocks meet: what each block meets and no earlier block
-  // does, and no later block.
+  // The rows that each block meets and no earlier block does, and the same for later blocks.
   struct Alone {
     std::vector<Ranges> begins, ends;
   };
@@ -633,8 +634,8 @@ class NestCounter::Walk {
   std::vector<PhaseCost>& phases_;
 
   std::vector<SymbolId> extent_of_part_;  // by block size
-  // By variable: whether its first or last pass matters; whether its blocks are walked by position;
-  // whether rows of its blocks are counted apart under a condition.
+  // By variable. asked_: a condition names its first or last pass. positioned_: its blocks are
+  // walked by position. rowwise_: a condition selects rows of its blocks.
   std::vector<bool> asked_, positioned_, rowwise_;
 
   std::vector<const NestStatement*> left_out_;  // loops

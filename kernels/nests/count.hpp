@@ -1,6 +1,6 @@
 #pragma once
-// The exact words of a nest: what each phase reads and writes, and the most words that live at
-// once. A loop is not run pass by pass. Its passes fall into a few classes, by the size of their
+// Counts a nest exactly: the words that each phase reads and writes, and the most words that live
+// at once. A loop is not run pass by pass. Its passes fall into a few classes, by the size of their
 // block and by whether they are the first or the last one. Each class is walked once and counts as
 // often as it occurs.
 
@@ -15,7 +15,7 @@
 
 namespace redblue {
 
-// What a count depends on, beside the nest.
+// The sizes that a count depends on.
 struct NestSizes {
   NestExtents extents;
   Blocks blocks;
@@ -27,7 +27,7 @@ struct NestSizes {
 // Throws: NestError if a block has no size, or is not positive.
 std::vector<Index> values_of(const TextNest& nest, const NestSizes& sizes);
 
-// Throws: NestError for a loop whose blocks are not positive.
+// Throws: NestError for a loop with a step below 1.
 std::vector<PhaseCost> count(const TextNest& nest, const NestSizes& sizes);
 // Returns the lines of the nest with the words of each.
 Nest lines(const TextNest& nest, const NestSizes& sizes);
@@ -45,15 +45,16 @@ class NestCounter {
 
   const std::vector<PhaseCost>& phases(const std::vector<Index>& values);
   NestWords total(const std::vector<Index>& values);
-  // From now on, total() leaves out loops in which none of these block sizes occurs: the others
-  // differ by a constant number of words.
+  // From now on, total() leaves out loops without these block sizes. Their words do not depend on
+  // the sizes.
   void only_with(const std::vector<SymbolId>& blocks);
   // Returns whether a statement of the phase itself happened in the last call.
   [[nodiscard]] bool entered(std::size_t phase) const;
-  // A measure of the time that all calls took: blocks whose position mattered, and classes.
+  // Returns a measure of the time that all calls took: the number of classes and of positioned
+  // blocks.
   [[nodiscard]] Index steps() const;
-  // What a statement did in the last call: the passes and the largest block of a loop, the words
-  // that it read and wrote, and the largest of each tile.
+  // The results of the last call for one statement: the passes and the largest block of a loop, the
+  // words that it read and wrote, and the largest of each tile.
   [[nodiscard]] std::pair<Index, Index> passes(const NestStatement& loop) const;
   [[nodiscard]] std::pair<Words, Words> moved(const NestStatement& statement) const;
   [[nodiscard]] std::vector<Words> largest(const NestStatement& statement) const;

@@ -104,7 +104,7 @@ class Search {
                ? most_[block]
                : std::max(size / multiple_ * multiple_, least(block));
   }
-  // The largest size, which may cut nothing: a multiple, or the extent itself.
+  // Returns the largest size. With it, the loop has one pass.
   [[nodiscard]] Index largest(SymbolId block) const {
     return most_[block] < multiple_ ? most_[block] : ceil_div(most_[block], multiple_) * multiple_;
   }
@@ -155,21 +155,21 @@ class Search {
 
   [[nodiscard]] bool fits(const NestWords& words) const { return words.peak <= Words(M_); }
   NestWords words(const Values& values) { return counter_.total(complete(values)); }
-  // Sets the blocks whose sizes are formulas of others.
+  // Sets blocks that are formulas of other blocks.
   [[nodiscard]] Values complete(Values values) const {
     for (const NestBlock* block : derived_) {
       values[block->symbol] = std::max<Index>(block->size->value(values), 0);
     }
     return values;
   }
-  // Whether a statement depends on a block, by its own size or by those of others.
+  // Returns whether a statement depends on a block, also through formulas of other blocks.
   [[nodiscard]] bool depends(const NestStatement& statement, SymbolId block) const {
     return uses_block(statement, block) ||
            std::ranges::any_of(derived_, [&](const NestBlock* other) {
              return other->size->uses(block) && depends(statement, other->symbol);
            });
   }
-  // The blocks of a group, and those that follow from them.
+  // Returns the blocks of a group, and the blocks with formulas of them.
   [[nodiscard]] std::vector<SymbolId> with_derived(std::vector<SymbolId> group) const {
     for (const NestBlock* block : derived_) {
       if (std::ranges::any_of(group, [&](SymbolId of) { return block->size->uses(of); })) {

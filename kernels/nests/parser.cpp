@@ -42,7 +42,7 @@ std::string shown(char c) {
              : std::string("byte 0x") + kDigits[byte / 16] + kDigits[byte % 16];
 }
 
-// The words of one line. An operator is a word of its own.
+// The words of one line. An operator is one word.
 class Line {
  public:
   Line(std::string_view file, Index number, std::string_view text) : file_(file), number_(number) {
@@ -264,7 +264,7 @@ class Parser {
     line.fail("no problem is called '" + text + "': expected " + names + "or none");
   }
 
-  // Returns what a name means here. A variable has a meaning inside its loop alone.
+  // Returns the symbol of a name at this line. A variable has a meaning inside its loop alone.
   [[nodiscard]] SymbolId find(std::string_view name) const {
     for (SymbolId symbol = 0; symbol < nest_.symbols.size(); ++symbol) {
       if (nest_.symbols[symbol].name == name &&

@@ -112,14 +112,14 @@ struct NestStatement {
   Index line;
   std::size_t number = 0;  // of all statements, in the order of the file
   // A loop: `variable` takes the blocks of `range`, an extent or another variable, of `size`.
-  // `whole`: it visits whole blocks of which the outer block meets a part.
+  // `whole`: it visits each whole block that the outer block meets in part.
   SymbolId variable = kNoSymbol, range = kNoSymbol, met_by = kNoSymbol;
   bool whole = false;
   NestSize size = {};  // of a loop's blocks, or the flops
   // The body of `when` runs if `size` and `right` compare so.
   Comparison comparison = Comparison::less;
   NestSize right = {};
-  // The loop leaves out so many elements at the beginning of its range. Empty: none.
+  // The number of elements that the loop leaves out at the beginning of its range. Empty: none.
   std::optional<NestSize> from = std::nullopt;
   std::size_t phase = 0;
   std::vector<NestStatement> body = {};  // of a loop, a phase or a `when`

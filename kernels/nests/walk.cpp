@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -45,8 +44,8 @@ class Walker {
   }
 
   void run() {
-    std::optional<Phase> outside;
-    run(nest_.statements, outside);
+    run(nest_.statements);
+    leave(0);
   }
 
  private:
@@ -69,34 +68,50 @@ class Walker {
     return ceil_div(values_[nest_.root(index.symbol)], loop.size.value(values_));
   }
 
-  // `outside` is the phase of statements outside all phases, while it is open.
-  void run(const std::vector<NestStatement>& list, std::optional<Phase>& outside) {
+  void leave(std::size_t depth) {
+    while (open_.size() > depth) {
+      open_.pop_back();
+    }
+  }
+  // Opens the phase of a statement, if it is not open. A phase without statements that happen is
+  // never opened.
+  void enter(std::size_t phase) {
+    if (phase == phase_ && !open_.empty()) {
+      return;
+    }
+    leave(0);
+    phase_ = phase;
+    const std::string& path = nest_.phases[phase];
+    for (std::size_t at = 0; at < path.size();) {
+      const std::size_t end = std::min(path.find('/', at), path.size());
+      open_.emplace_back(machine_, path.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+
+  void run(const std::vector<NestStatement>& list) {
     for (const NestStatement& statement : list) {
-      if (statement.kind == NestStatement::Kind::phase) {
-        outside.reset();
-        const std::string& path = nest_.phases[statement.phase];
-        const Phase phase(machine_, path.substr(path.rfind('/') + 1));
-        std::optional<Phase> inside;
-        run(statement.body, inside);
-        continue;
-      }
-      if (statement.phase == 0 && !outside && statement.kind != NestStatement::Kind::loop) {
-        outside.emplace(machine_, nest_.phases[0]);
+      const bool happens = statement.kind != NestStatement::Kind::loop &&
+                           statement.kind != NestStatement::Kind::phase &&
+                           statement.kind != NestStatement::Kind::when;
+      if (happens && (statement.kind != NestStatement::Kind::drop || is_now(statement))) {
+        enter(statement.phase);
       }
       switch (statement.kind) {
         case NestStatement::Kind::loop:
-          run_loop(statement, outside);
+          run_loop(statement);
+          break;
+        case NestStatement::Kind::phase:
+          run(statement.body);
           break;
         case NestStatement::Kind::when:
           if (holds(statement.comparison, statement.size.value(values_),
                     statement.right.value(values_))) {
-            run(statement.body, outside);
+            run(statement.body);
           }
           break;
         case NestStatement::Kind::drop:
-          if (!std::ranges::all_of(statement.conditions, [&](const NestCondition& condition) {
-                return is_now(condition);
-              })) {
+          if (!is_now(statement)) {
             break;
           }
           for (const TextTile& tile : statement.tiles) {
@@ -114,7 +129,7 @@ class Walker {
     }
   }
 
-  void run_loop(const NestStatement& loop, std::optional<Phase>& outside) {
+  void run_loop(const NestStatement& loop) {
     Range whole = nest_.symbols[loop.range].kind == NestSymbol::Kind::variable
                       ? passes_[loop.range].block
                       : Range{0, values_[loop.range]};
@@ -140,7 +155,7 @@ class Walker {
         }
       }
       values_[loop.variable] = pieces[k].size();
-      run(loop.body, outside);
+      run(loop.body);
       for (std::size_t tile = 0; tile < alive_.size(); ++tile) {
         alive_[tile].resize(before[tile]);
       }
@@ -149,7 +164,8 @@ class Walker {
   [[nodiscard]] Ranges met(SymbolId variable, Range rows) const {
     return nest_.root(variable) == kExtentN ? mask_.keys(rows) : transposed_.keys(rows);
   }
-  // What a block of the outer loop meets, in whole blocks if the loop visits these.
+  // Returns the rows that a block of the outer loop meets, in whole blocks if the loop visits
+  // these.
   [[nodiscard]] Ranges met_by(const NestStatement& loop, Range rows) const {
     const Ranges all = met(loop.met_by, rows);
     return loop.whole ? in_blocks(all, values_[loop.range], loop.size.value(values_)) : all;
@@ -166,6 +182,10 @@ class Walker {
   [[nodiscard]] bool is_by_rows(const NestIndex& index, const NestCondition& condition) const {
     return !mask_.full() && index.kind == NestIndex::Kind::block &&
            nest_.loop_of(index.symbol).met_by == condition.variable;
+  }
+  [[nodiscard]] bool is_now(const NestStatement& statement) const {
+    return std::ranges::all_of(statement.conditions,
+                               [&](const NestCondition& condition) { return is_now(condition); });
   }
   [[nodiscard]] bool is_now(const NestCondition& condition) const {
     const Pass& pass = passes_[condition.variable];
@@ -277,7 +297,7 @@ class Walker {
       }
       return;
     }
-    // Nothing was computed: the words that leave are zeros. They take the place of the tile.
+    // The words that leave are zeros, because no value was computed. They replace the tile.
     struct Kept {
       Index rows, cols;
       Holds holds;
@@ -304,6 +324,8 @@ class Walker {
   std::vector<Index> values_;
   std::vector<Pass> passes_;
   std::vector<std::vector<Tile>> alive_;
+  std::deque<Phase> open_;  // the phases around, outermost first
+  std::size_t phase_ = 0;
   std::deque<SlowMatrix> own_;
   std::vector<const SlowMatrix*> from_;  // by matrix
   std::vector<SlowMatrix*> to_;          // null for inputs of a caller

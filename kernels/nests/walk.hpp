@@ -12,14 +12,14 @@ namespace redblue {
 class Machine;
 class SlowMatrix;
 
-// The matrices of a caller, by name. A matrix of three dimensions has those of the first two as
-// rows.
+// The matrices of a caller, by name. A matrix of three dimensions has the product of the first two
+// as its number of rows.
 struct NestOperands {
   std::function<const SlowMatrix*(const std::string& name)> in = nullptr;
   std::function<SlowMatrix*(const std::string& name)> out = nullptr;
 };
 
-// Moves the matrices of `io` that the nest names, and zeros of its own for the others. Throws: the
+// Moves the matrices of `io`. For matrices that `io` does not have, it moves zeros. Throws: the
 // errors of the machine.
 void walk(Machine& machine, const TextNest& nest, const NestSizes& sizes, const NestOperands& io);
 

@@ -12,7 +12,7 @@ namespace redblue {
 
 // Returns whether a name of a kernel names a nest.
 bool names_nest(std::string_view name);
-// Returns the name of a nest for the text of an option: nest:NAME as it is, or file:TEXT.
+// Returns the name of a nest for the text of an option: nest:NAME, or file:TEXT for other texts.
 std::string named_nest(const std::string& text);
 // Loads the nest. Returns the name of its kernel: file:mine.nest. Throws: InputError for its
 // content; std::system_error; UsageError for an unknown schedule.

@@ -159,6 +159,7 @@ TEST_F(Schemas, OfDevices) {
   expect_keep("bounds",
               {"bounds --n 30 --d 5 --device zen3", "bounds --n 30 --d 5 --device ./two.json"});
   expect_keep("list", {"list --devices"});
+  expect_keep("nests", {"list --nests"});
 }
 
 TEST_F(Schemas, OfRunsAndCounts) {

@@ -89,7 +89,7 @@ void add_nests(const TextOption& files, Task& task) {
   }
 }
 
-// Plans and bounds also know problems whose queries are the keys. No kernel computes one.
+// Plans and bounds also know problems with queries that are the keys. No kernel computes one.
 Option sharing_of_tasks() {
   Option sharing = option("sharing");
   sharing.type = "none|kv|self";
