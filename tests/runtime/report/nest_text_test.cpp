@@ -59,38 +59,48 @@ Case random_case(const Kernel& kernel, std::mt19937_64& random, const std::strin
   return {problem, least + size(4 * least)};
 }
 
-void expect_round_trips(const std::string& mask, const std::set<std::string>& but) {
-  std::mt19937_64 random(seed_of_case(0));
+bool takes(const Kernel& kernel, const std::string& mask) {
+  return mask == "full" || (kernel.takes_causal ? mask == "causal" : kernel.takes_masks);
+}
+
+// Returns the kernels with a nest that gives other words under this mask.
+std::set<std::string> different(const std::string& mask) {
+  std::set<std::string> found;
   for (const KnownFile& file : kernel_nests()) {
     const Kernel& kernel = find_kernel(name_of(file));
-    if (but.contains(name_of(file)) || (!kernel.takes(Mask::causal(2, 2)) && mask != "full") ||
-        (kernel.takes_causal && mask != "full" && mask != "causal")) {
-      continue;
-    }
-    for (Index k = 0; k < cases(60); ++k) {
+    std::mt19937_64 random(seed_of_case(0));
+    for (Index k = 0; takes(kernel, mask) && k < cases(60); ++k) {
       const auto [problem, M] = random_case(kernel, random, mask);
       const Plan plan = kernel.plan(problem, M);
-      ASSERT_EQ(text_of(read_back(plan)), text_of(plan.phases)) << to_string(plan) << "\n"
-                                                                << nest_text(plan);
+      if (text_of(read_back(plan)) != text_of(plan.phases)) {
+        found.insert(name_of(file));
+        break;
+      }
     }
   }
+  return found;
 }
 
 TEST(NestText, GivesTheWordsOfEachKernel) {
-  expect_round_trips("full", {});
-}
-TEST(NestText, GivesTheWordsUnderACausalMask) {
-  expect_round_trips("causal", {});
-}
-TEST(NestText, GivesTheWordsUnderAWindow) {
-  expect_round_trips("window", {});
-}
-TEST(NestText, GivesTheWordsUnderAPrefix) {
-  expect_round_trips("prefix", {});
+  EXPECT_EQ(different("full"), std::set<std::string>());
 }
 
-// A few kernels have plans that a nest cannot describe: groups of keys, and keys that roll.
-TEST(NestText, IsThereForAlmostAllDenseKernels) {
+// Under a mask, resident keys roll with the blocks of queries, and tiles meet rows that other tiles
+// of the same rows have met. A nest cannot say this.
+const std::set<std::string> kOfRollingKeys = {"attention/rows-resident", "forward/rows-resident",
+                                              "backward/rows-resident"};
+
+TEST(NestText, GivesTheWordsUnderACausalMask) {
+  EXPECT_EQ(different("causal"), kOfRollingKeys);
+}
+TEST(NestText, GivesTheWordsUnderAWindow) {
+  EXPECT_EQ(different("window"), kOfRollingKeys);
+}
+TEST(NestText, GivesTheWordsUnderAPrefix) {
+  EXPECT_EQ(different("prefix"), kOfRollingKeys);
+}
+
+TEST(NestText, IsThereForEachDenseKernel) {
   std::set<std::string> without;
   for (const Kernel& kernel : kernels()) {
     without.emplace(kernel.name);

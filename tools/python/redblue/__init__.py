@@ -198,7 +198,7 @@ def _is_rows(value):
 
 
 class Nest:
-    """Loops of a schedule as text (docs/nests.md). A nest goes wherever a kernel's name goes.
+    '''Loops of a schedule as text (docs/nests.md). A nest goes wherever a kernel's name goes.
 
     >>> nest = redblue.Nest("""
     ... kernel stream
@@ -214,7 +214,7 @@ class Nest:
     ... """)
     >>> redblue.count(nest, n=1000, d=64, M="16K", blocks={"Br": 64, "Bc": 32}).total.io
     2176000
-    """
+    '''
 
     def __init__(self, text):
         if not isinstance(text, str):
