@@ -5,7 +5,6 @@
 
 #include "kernels/nests/nest_kernel.hpp"
 #include "runtime/run/options.hpp"
-#include "runtime/system/input_error.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/text/nearest.hpp"
 
@@ -19,7 +18,7 @@ std::string load(const std::string& name, std::string_view text, std::string_vie
   try {
     return std::string(load_nest(name, text, file).name);
   } catch (const NestError& error) {
-    throw InputError(error.what());
+    throw UsageError(error.what());
   }
 }
 
@@ -32,7 +31,7 @@ std::string load_known(const std::string& name) {
       return load(name, known.text, known.name);
     }
   }
-  throw UsageError(fmt::format("no schedule is called '{}': did you mean {}{}? (redblue list --as)",
+  throw UsageError(fmt::format("no schedule is called '{}': did you mean {}{}? (redblue list --nests)",
                                name, kNest,
                                fmt::join(nearest(name.substr(kNest.size()), names), " or nest:")));
 }

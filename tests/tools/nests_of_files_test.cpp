@@ -71,7 +71,7 @@ TEST_F(NestsOfFiles, StandBesideKernels) {
 // A run moves the words of the formulas on a machine, whatever the mask.
 TEST_F(NestsOfFiles, RunAsCounted) {
   for (const std::string mask : {"full", "causal", "window:30,3", "prefix:40|window:3,0"}) {
-    const Json ran = json("run flash2.nest --n 200 --d 16 --M 4K --verify --mask '" + mask + "'");
+    const Json ran = json("run flash2.nest --n 200 --d 16 --M 4K --verify --mask " + mask);
     EXPECT_EQ(ran["counts_equal_formulas"], true) << mask;
   }
 }
@@ -86,7 +86,7 @@ TEST_F(NestsOfFiles, AreHeldByAGate) {
   more.replace(more.find("    write v[I]"), 0, "    read L[I]\n");
   directory_.write("flash2.nest", more);
   const Outcome changed = redblue("check b.json");
-  EXPECT_EQ(changed.code, 1);
+  EXPECT_EQ(changed.code, 3);
   EXPECT_NE(changed.out.find("reads"), std::string::npos) << changed.out;
 }
 
@@ -97,7 +97,8 @@ TEST_F(NestsOfFiles, SayWhatIsWrong) {
   EXPECT_EQ(bad.code, 2);
   EXPECT_EQ(bad.err, "redblue: bad.nest:4: index 2 of Q: m, but Q has d there\n");
   const Outcome missing = redblue("count nowhere.nest --n 9 --d 3 --M 99");
-  EXPECT_EQ(missing.code, 2);
+  EXPECT_EQ(missing.code, 1);
+  EXPECT_NE(missing.err.find("nowhere.nest"), std::string::npos);
 }
 
 // All nests that come with redblue can be counted.
