@@ -30,6 +30,8 @@ class Checker {
     for (const NestStatement& statement : nest_.statements) {
       check_shapes(statement);
     }
+    find_shared(nest_.statements);
+    states_.assign(std::size_t{1} << shared_.size(), alive_);
     walk_each(nest_.statements);
     for (std::size_t k = 0; k < nest_.matrices.size(); ++k) {
       const NestMatrix& matrix = nest_.matrices[k];
@@ -47,6 +49,7 @@ class Checker {
 
  private:
   static constexpr std::size_t kMostAsked = 12;
+  static constexpr std::size_t kMostShared = 6;  // more comparisons are not told apart
 
   // Walks each statement outside loops in each combination of loops that take a single pass and of
   // comparisons that hold. A matrix that some combination wrote counts as written for the
@@ -58,33 +61,57 @@ class Checker {
         continue;
       }
       asked_.clear();
-      compared_.clear();
+      compared_ = shared_;
       for (SymbolId symbol = 0; symbol < nest_.symbols.size(); ++symbol) {
         if (is_asked(statement, symbol)) {
           asked_.push_back(symbol);
         }
       }
       find_compared(statement);
-      if (asked_.size() + compared_.size() > kMostAsked) {
+      const std::size_t own = asked_.size() + compared_.size() - shared_.size();
+      if (own > kMostAsked) {
         fail(statement, "more than 12 conditions and comparisons in one loop: use two loops");
       }
-      const std::vector<const NestStatement*> alive = alive_;
       const std::vector<bool> written = written_;
-      std::vector<const NestStatement*> alive_after(alive.size());
       std::vector<bool> written_after = written;
-      for (walk_ = 0; walk_ < std::size_t{1} << (asked_.size() + compared_.size()); ++walk_) {
-        alive_ = alive;
-        written_ = written;
-        walk_one(statement);
-        for (std::size_t k = 0; k < written_.size(); ++k) {
-          written_after[k] = written_after[k] || written_[k];
+      for (shared_walk_ = 0; shared_walk_ < states_.size(); ++shared_walk_) {
+        const std::vector<const NestStatement*> alive = states_[shared_walk_];
+        std::vector<const NestStatement*> alive_after(alive.size());
+        for (walk_ = 0; walk_ < std::size_t{1} << own; ++walk_) {
+          alive_ = alive;
+          written_ = written;
+          walk_one(statement);
+          for (std::size_t k = 0; k < written_.size(); ++k) {
+            written_after[k] = written_after[k] || written_[k];
+          }
+          for (std::size_t tile = 0; tile < alive_.size(); ++tile) {
+            alive_after[tile] = alive_[tile] != nullptr ? alive_[tile] : alive_after[tile];
+          }
         }
-        for (std::size_t tile = 0; tile < alive_.size(); ++tile) {
-          alive_after[tile] = alive_[tile] != nullptr ? alive_[tile] : alive_after[tile];
-        }
+        states_[shared_walk_] = std::move(alive_after);
       }
-      alive_ = alive_after;
       written_ = written_after;
+    }
+  }
+  // Whether a statement in the body, outside loops, makes or ends a tile.
+  static bool has_tiles(const NestStatement& statement) {
+    using Kind = NestStatement::Kind;
+    return std::ranges::any_of(statement.body, [](const NestStatement& inner) {
+      return inner.kind == Kind::read || inner.kind == Kind::make || inner.kind == Kind::drop ||
+             (inner.kind != Kind::loop && has_tiles(inner));
+    });
+  }
+  // Finds comparisons outside loops that decide which tiles live in the statements below.
+  void find_shared(const std::vector<NestStatement>& list) {
+    using Kind = NestStatement::Kind;
+    for (const NestStatement& statement : list) {
+      if (statement.kind == Kind::when && has_tiles(statement) && shared_.size() < kMostShared) {
+        add_compared(statement);
+        shared_ = compared_;
+      }
+      if (statement.kind == Kind::when || statement.kind == Kind::phase) {
+        find_shared(statement.body);
+      }
     }
   }
 
@@ -119,9 +146,10 @@ class Checker {
         fail(statement, matrix.name + " is an input: write to a result or a temp");
       }
       check_shape(statement, target, matrix);
-      if (std::ranges::equal(
-              target.indices, matrix.extents,
-              [&](const NestIndex& index, const NestIndex& of) { return covers(index, of); })) {
+      if (std::ranges::equal(target.indices, matrix.extents,
+                             [&](const NestIndex& index, const NestIndex& of) {
+                               return covers(index, of) && !leaves_rows(index, of);
+                             })) {
         whole_[target.name] = true;
       }
     }
@@ -137,6 +165,14 @@ class Checker {
       return true;  // a size may be all of it
     }
     return index.kind != NestIndex::Kind::number && nest_.root(index.symbol) == extent.symbol;
+  }
+  // Whether an index takes one row of each block, and a block has several.
+  [[nodiscard]] bool leaves_rows(const NestIndex& index, const NestIndex& extent) const {
+    if (index.kind != NestIndex::Kind::each || extent.kind == NestIndex::Kind::each) {
+      return false;
+    }
+    const std::vector<NestSize::Step>& size = nest_.loop_of(index.symbol).size.steps;
+    return size.size() != 1 || size[0].op != NestSize::Op::number || size[0].number != 1;
   }
   // Whether two loops cut the same extent into the same blocks.
   [[nodiscard]] bool same_blocks(SymbolId a, SymbolId b) const {
@@ -238,11 +274,16 @@ class Checker {
     Comparison comparison;
   };
   void find_compared(const NestStatement& statement) {
-    if (statement.kind == NestStatement::Kind::when && place_of(statement) == compared_.size()) {
-      compared_.push_back({statement.size, statement.right, statement.comparison});
+    if (statement.kind == NestStatement::Kind::when) {
+      add_compared(statement);
     }
     for (const NestStatement& inner : statement.body) {
       find_compared(inner);
+    }
+  }
+  void add_compared(const NestStatement& when) {
+    if (place_of(when) == compared_.size()) {
+      compared_.push_back({when.size, when.right, when.comparison});
     }
   }
   [[nodiscard]] std::size_t place_of(const NestStatement& when) const {
@@ -254,7 +295,9 @@ class Checker {
   }
   [[nodiscard]] bool is_taken(const NestStatement& when) const {
     const std::size_t place = place_of(when);
-    const bool is = (walk_ >> (asked_.size() + place) & 1) != 0;
+    const bool is =
+        (place < shared_.size() ? shared_walk_ >> place & 1
+                                : walk_ >> (asked_.size() + place - shared_.size()) & 1) != 0;
     return is == (compared_[place].comparison == when.comparison);
   }
 
@@ -342,12 +385,15 @@ class Checker {
   }
 
   const TextNest& nest_;
-  std::vector<SymbolId> asked_;  // the variables in conditions
-  std::vector<Compared> compared_;
+  std::vector<SymbolId> asked_;     // the variables in conditions
+  std::vector<Compared> shared_;    // of statements outside loops
+  std::vector<Compared> compared_;  // these first
   // A bit for each variable: whether it takes a single pass. Then one for each comparison.
   std::size_t walk_ = 0;
-  std::vector<const NestStatement*> alive_;  // the statements that made the tiles
-  std::vector<std::size_t> outer_;           // tiles made outside the loops around
+  std::size_t shared_walk_ = 0;                            // a bit for each shared comparison
+  std::vector<std::vector<const NestStatement*>> states_;  // what lives then
+  std::vector<const NestStatement*> alive_;                // the statements that made the tiles
+  std::vector<std::size_t> outer_;                         // tiles made outside the loops around
   std::vector<bool> written_, whole_, read_;
   std::vector<PassOf> passes_;
 };

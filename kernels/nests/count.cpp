@@ -72,7 +72,7 @@ class NestCounter::Walk {
     return moved_[statement.number];
   }
 
-  // Whether a statement of the phase itself happened.
+  // Whether the phase began.
   [[nodiscard]] bool entered(std::size_t phase) const { return entered_[phase]; }
 
   void count(const std::vector<Index>& values) {
@@ -84,7 +84,9 @@ class NestCounter::Walk {
     entered_.assign(phases_.size(), false);
     std::ranges::fill(alive_, Words(0));
     living_ = 0;
+    phase_ = phases_.size();
     walk(nest_.statements, {});
+    leave();
   }
 
  private:
@@ -184,23 +186,46 @@ class NestCounter::Walk {
           if (!is_now(statement)) {
             continue;
           }
+          enter(statement.phase);
           for (const TextTile& tile : statement.tiles) {
             living_ = less(living_, alive_[tile.name]);
             alive_[tile.name] = 0;
           }
           break;
         case NestStatement::Kind::flops:
+          enter(statement.phase);
           phase.flops += Words(statement.size.value(values_)) * times.all();
           break;
         default:
+          enter(statement.phase);
           move(statement, phase, times.all());
       }
       phase.peak = std::max(phase.peak, living_);
-      entered_[statement.phase] = true;
     }
   }
 
-  // Returns whether a statement without conditions row by row happens in this pass.
+  // Words that live when a phase begins or goes on count towards its peak, as on a machine. It does
+  // so at the first statement that happens in it.
+  void enter(std::size_t phase) {
+    if (phase == phase_) {
+      return;
+    }
+    leave();
+    phase_ = phase;
+    entered_[phase] = true;
+    raise(phase);
+    leave();
+  }
+  void leave() {
+    for (std::size_t outer = 0; outer < phases_.size() && phase_ < phases_.size(); ++outer) {
+      if (phases_[phase_].path.starts_with(phases_[outer].path + "/")) {
+        raise(outer);
+      }
+    }
+  }
+  void raise(std::size_t phase) { phases_[phase].peak = std::max(phases_[phase].peak, living_); }
+
+  // Whether a statement without rows of its own happens in this pass.
   [[nodiscard]] bool is_now(const NestStatement& statement) const {
     return std::ranges::all_of(statement.conditions, [&](const NestCondition& condition) {
       const PassClass& pass = passes_[condition.variable];
@@ -405,16 +430,31 @@ class NestCounter::Walk {
   // these.
   [[nodiscard]] Ranges met_by(const NestStatement& loop, Range rows) const {
     const Ranges met = met_of(loop.met_by, rows);
-    return loop.whole ? in_blocks(met, values_[loop.range], loop.size.value(values_)) : met;
+    const Index block = loop.whole ? loop.size.value(values_) : 0;
+    return block > 0 ? in_blocks(met, values_[loop.range], block) : met;
   }
   [[nodiscard]] Ranges met_of(SymbolId variable, Range rows) const {
     return nest_.root(variable) == kExtentN ? mask_.keys(rows) : transposed_.keys(rows);
   }
 
+  [[nodiscard]] bool uses_variable(const NestSize& size) const {
+    return std::ranges::any_of(size.steps, [&](const NestSize::Step& step) {
+      return step.op == NestSize::Op::symbol &&
+             nest_.symbols[static_cast<SymbolId>(step.number)].kind == NestSymbol::Kind::variable;
+    });
+  }
   // The loop inside the body that visits what blocks of this loop meet.
   void find_met(const std::vector<NestStatement>& list, SymbolId by,
                 std::vector<const NestStatement*>& found, bool& positioned) const {
     for (const NestStatement& statement : list) {
+      if (statement.kind == NestStatement::Kind::when) {
+        const bool varies = uses_variable(statement.size) || uses_variable(statement.right);
+        if (!varies && !holds(statement.comparison, statement.size.value(values_),
+                              statement.right.value(values_))) {
+          continue;
+        }
+        positioned = positioned || varies;
+      }
       if (statement.kind == NestStatement::Kind::loop) {
         // A loop over pieces of a block needs its position, too.
         positioned = positioned || positioned_[statement.variable] ||
@@ -425,13 +465,9 @@ class NestCounter::Walk {
           std::vector<const NestStatement*> deeper;
           find_met(statement.body, by, deeper, positioned);
           positioned = positioned || !deeper.empty();
-          // The size may depend on loops between the two.
-          positioned =
-              positioned || std::ranges::any_of(statement.size.steps, [&](const auto& step) {
-                return step.op == NestSize::Op::symbol &&
-                       nest_.symbols[static_cast<SymbolId>(step.number)].kind ==
-                           NestSymbol::Kind::variable;
-              });
+          // The sizes may depend on loops between the two.
+          positioned = positioned || uses_variable(statement.size) ||
+                       (statement.from && uses_variable(*statement.from));
         }
       }
       find_met(statement.body, by, found, positioned);
@@ -490,8 +526,11 @@ class NestCounter::Walk {
       group.met.resize(inner.size());
       values_[loop.variable] = pass.size;
       for (std::size_t i = 0; i < inner.size(); ++i) {
-        each_met(*inner[i], inner[i]->size.value(values_),
-                 [&](const PassClass& of, Index passes) { group.met[i][of] += passes; });
+        const Index size = inner[i]->size.value(values_);
+        if (size > 0) {  // else the walk will refuse it
+          each_met(*inner[i], size,
+                   [&](const PassClass& of, Index passes) { group.met[i][of] += passes; });
+        }
       }
     }
     for (const auto& [pass, group] : groups) {
@@ -640,6 +679,7 @@ class NestCounter::Walk {
 
   std::vector<const NestStatement*> left_out_;  // loops
   std::vector<bool> entered_;                   // by phase
+  std::size_t phase_ = 0;                       // the innermost one
   std::vector<Moved> moved_;                    // by statement
   Index steps_ = 0;
 
@@ -708,15 +748,23 @@ NestWords NestCounter::total(const std::vector<Index>& values) {
 std::vector<PhaseCost> count(const TextNest& nest, const NestSizes& sizes) {
   NestCounter counter(nest, sizes.mask, sizes.sum_words);
   std::vector<PhaseCost> all = counter.phases(values_of(nest, sizes));
-  // The words that live between phases count if they exceed the peak of each phase.
-  const auto has_more = [&](const PhaseCost& outside) {
-    return outside.reads + outside.writes + outside.flops > Words(0) ||
-           std::none_of(all.begin() + 1, all.end(),
-                        [&](const PhaseCost& phase) { return phase.peak >= outside.peak; });
+  // As on a machine, a phase around others that moves nothing itself is none. Its words count if no
+  // other phase has such a peak.
+  const auto is_own = [&](std::size_t k) {
+    const PhaseCost& phase = all[k];
+    bool has_inner = false;
+    for (std::size_t inner = 0; inner < all.size(); ++inner) {
+      has_inner |= counter.entered(inner) && all[inner].path.starts_with(phase.path + "/");
+    }
+    return phase.reads + phase.writes + phase.flops > Words(0) || (k > 0 && !has_inner);
   };
+  Words peak;
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    peak = counter.entered(k) && is_own(k) ? std::max(peak, all[k].peak) : peak;
+  }
   std::vector<PhaseCost> phases;
   for (std::size_t k = 0; k < all.size(); ++k) {
-    if (counter.entered(k) && (k > 0 || has_more(all[0]))) {
+    if (counter.entered(k) && (is_own(k) || all[k].peak > peak)) {
       phases.push_back(all[k]);
     }
   }

@@ -48,7 +48,7 @@ class NestCounter {
   // From now on, total() leaves out loops without these block sizes. Their words do not depend on
   // the sizes.
   void only_with(const std::vector<SymbolId>& blocks);
-  // Returns whether a statement of the phase itself happened in the last call.
+  // Returns whether the phase began in the last call.
   [[nodiscard]] bool entered(std::size_t phase) const;
   // Returns a measure of the time that all calls took: the number of classes and of positioned
   // blocks.

@@ -40,16 +40,13 @@ class Search {
     for (const SymbolId block : free_) {
       values_[block] = least(block);
     }
+    stays_ = stays(nest.statements);
   }
 
   // `start`: blocks to begin with, if any are known.
   const std::vector<Index>& run(std::vector<Index> start) {
     start_ = std::move(start);
-    std::vector<std::vector<SymbolId>> groups;
-    for (const NestStatement& statement : nest_.statements) {
-      join(statement, groups);
-    }
-    for (const std::vector<SymbolId>& group : groups) {
+    for (const std::vector<SymbolId>& group : groups()) {
       search(group);
     }
     for (auto block = free_.rbegin(); block != free_.rend(); ++block) {
@@ -62,11 +59,7 @@ class Search {
   // Takes the same size for all blocks of a group, as far as their extents allow, and the largest
   // that fits.
   const std::vector<Index>& run_evenly() {
-    std::vector<std::vector<SymbolId>> groups;
-    for (const NestStatement& statement : nest_.statements) {
-      join(statement, groups);
-    }
-    for (const std::vector<SymbolId>& group : groups) {
+    for (const std::vector<SymbolId>& group : groups()) {
       Index most = 0;
       for (const SymbolId block : group) {
         most = std::max(most, most_[block]);
@@ -90,23 +83,22 @@ class Search {
   }
 
  private:
-  static constexpr Index kFewPoints = 20'000;   // a search of all blocks counts so many
+  static constexpr std::size_t kMostStaying = 4;
+  static constexpr double kFewPoints = 20'000;  // a search of all blocks counts so many
   static constexpr Index kMostSteps = 400'000;  // of NestCounter, in a search by boxes
   using Values = std::vector<Index>;
 
-  // The sizes of a block are multiples of multiple_, unless the extent is smaller.
+  // The sizes of a block are multiples of multiple_. complete() cuts them at the extent.
   [[nodiscard]] Index least(SymbolId block) const {
     const bool may_be_0 = !std::ranges::find(nest_.blocks, block, &NestBlock::symbol)->is_step;
-    return may_be_0 ? 0 : std::min(multiple_, most_[block]);
+    return may_be_0 ? 0 : multiple_;
   }
   [[nodiscard]] Index rounded(SymbolId block, Index size) const {
-    return size >= most_[block] && most_[block] < multiple_
-               ? most_[block]
-               : std::max(size / multiple_ * multiple_, least(block));
+    return std::max(size / multiple_ * multiple_, least(block));
   }
   // Returns the largest size. With it, the loop has one pass.
   [[nodiscard]] Index largest(SymbolId block) const {
-    return most_[block] < multiple_ ? most_[block] : ceil_div(most_[block], multiple_) * multiple_;
+    return ceil_div(most_[block], multiple_) * multiple_;
   }
 
   // A block may cut several extents. It is at most as large as the largest one.
@@ -125,7 +117,33 @@ class Search {
   }
 
   // Blocks of different groups are in no loop nest together. Their words add up, so each group is
-  // searched alone.
+  // searched alone. If a tile outside all loops depends on a block, it may live in all of them.
+  [[nodiscard]] std::vector<std::vector<SymbolId>> groups() const {
+    std::vector<std::vector<SymbolId>> groups;
+    for (const NestStatement& statement : nest_.statements) {
+      join(statement, groups);
+    }
+    if (stays_) {
+      groups = {free_};
+    }
+    return groups;
+  }
+  [[nodiscard]] bool stays(const std::vector<NestStatement>& list) const {
+    return std::ranges::any_of(list, [&](const NestStatement& statement) {
+      using Kind = NestStatement::Kind;
+      const bool is_tile = statement.kind == Kind::read || statement.kind == Kind::make;
+      return statement.kind == Kind::phase || statement.kind == Kind::when
+                 ? stays(statement.body)
+                 : is_tile && std::ranges::any_of(
+                                  free_, [&](SymbolId block) { return depends(statement, block); });
+    });
+  }
+  void only_with(const std::vector<SymbolId>& group) {
+    if (!stays_) {
+      counter_.only_with(with_derived(group));
+      without_mask_.only_with(with_derived(group));
+    }
+  }
   void join(const NestStatement& statement, std::vector<std::vector<SymbolId>>& groups) const {
     std::vector<SymbolId> together;
     for (const SymbolId block : free_) {
@@ -155,8 +173,11 @@ class Search {
 
   [[nodiscard]] bool fits(const NestWords& words) const { return words.peak <= Words(M_); }
   NestWords words(const Values& values) { return counter_.total(complete(values)); }
-  // Sets blocks that are formulas of other blocks.
+  // Cuts blocks at their extents, and sets those whose sizes are formulas of others.
   [[nodiscard]] Values complete(Values values) const {
+    for (const SymbolId block : free_) {
+      values[block] = std::min(values[block], most_[block]);
+    }
     for (const NestBlock* block : derived_) {
       values[block->symbol] = std::max<Index>(block->size->value(values), 0);
     }
@@ -216,20 +237,17 @@ class Search {
   };
 
   void search(const std::vector<SymbolId>& group) {
-    counter_.only_with(with_derived(group));
-    without_mask_.only_with(with_derived(group));
+    only_with(group);
     Values low, high;
-    double points = 1;
-    for (const SymbolId block : group) {
-      low.push_back(least(block));
-      high.push_back(largest(block));
-      points *= static_cast<double>((high.back() - low.back()) / multiple_ + 1);
+    std::vector<std::size_t> may_stay;  // blocks that may be 0
+    for (std::size_t k = 0; k < group.size(); ++k) {
+      low.push_back(least(group[k]));
+      high.push_back(largest(group[k]));
+      if (low.back() == 0 && may_stay.size() < kMostStaying) {
+        may_stay.push_back(k);
+      }
     }
-    best_ = with(group, low);
-    if (!fits(best_)) {
-      return;
-    }
-    fewest_ = without_mask_.total(complete(best_)).words;
+    best_.clear();
     if (!start_.empty()) {
       Values sizes;
       for (const SymbolId block : group) {
@@ -237,14 +255,36 @@ class Search {
       }
       offer(group, sizes);
     }
-    if (points <= static_cast<double>(kFewPoints)) {
-      search_all(group, low, high, 0, low);
+    // A loop over the rest of a matrix has no pass if all of it stays, and small tiles if most of
+    // it does. Then the peak falls.
+    if (points(low, high) <= kFewPoints) {
+      if (!may_stay.empty() || offer(group, low)) {
+        search_all(group, low, high, 0, low);
+      }
     } else {
-      search_boxes(group, {bound(with(group, high)), low, high});
+      for (std::size_t all = 0; all < std::size_t{1} << may_stay.size(); ++all) {
+        Values least = low;
+        for (std::size_t k = 0; k < may_stay.size(); ++k) {
+          if ((all >> k & 1) != 0) {
+            least[may_stay[k]] = high[may_stay[k]];
+          }
+        }
+        if (offer(group, least)) {
+          search_boxes(group, {bound(with(group, high)), least, high});
+        }
+      }
     }
-    values_ = best_;
+    if (!best_.empty()) {
+      values_ = best_;
+    }
   }
-
+  [[nodiscard]] double points(const Values& low, const Values& high) const {
+    double points = 1;
+    for (std::size_t k = 0; k < low.size(); ++k) {
+      points *= static_cast<double>((high[k] - low[k]) / multiple_ + 1);
+    }
+    return points;
+  }
   [[nodiscard]] Values with(const std::vector<SymbolId>& group, const Values& sizes) const {
     Values values = values_;
     for (std::size_t k = 0; k < group.size(); ++k) {
@@ -270,7 +310,7 @@ class Search {
     if (!fits(its)) {
       return false;
     }
-    if (its.words < fewest_) {
+    if (best_.empty() || its.words < fewest_) {
       fewest_ = its.words;
       best_ = std::move(values);
     }
@@ -339,8 +379,7 @@ class Search {
 
   // Takes the largest size of a block with which the words do not rise and the peak fits.
   void enlarge(SymbolId block) {
-    counter_.only_with(with_derived({block}));
-    without_mask_.only_with(with_derived({block}));
+    only_with({block});
     const NestWords now = words(values_);
     if (!fits(now)) {
       return;
@@ -364,6 +403,7 @@ class Search {
   NestCounter counter_, without_mask_;
   Values start_;
   std::vector<SymbolId> free_;
+  bool stays_ = false;                     // a tile that depends on a block, outside all loops
   std::vector<const NestBlock*> derived_;  // in the order of the file
   Values values_, most_, best_;
   Words fewest_;

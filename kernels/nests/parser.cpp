@@ -504,6 +504,7 @@ class Parser {
 
   std::vector<NestStatement> statements(std::span<Line> lines, std::size_t indent) {
     std::vector<NestStatement> list;
+    bool follows_otherwise = false;
     for (std::size_t at = 0; at < lines.size();) {
       Line& line = lines[at];
       if (line.indent() != indent) {
@@ -515,9 +516,15 @@ class Parser {
       while (end < lines.size() && lines[end].indent() > indent) {
         ++end;
       }
-      if (statement.kind == NestStatement::Kind::when && statement.size.steps.empty()) {
+      const bool is_otherwise =
+          statement.kind == NestStatement::Kind::when && statement.size.steps.empty();
+      if (is_otherwise && follows_otherwise) {
+        line.fail("'otherwise' has no 'when' above it");
+      }
+      if (is_otherwise) {
         otherwise(line, list, statement);
       }
+      follows_otherwise = is_otherwise;
       const bool has_body = statement.kind == NestStatement::Kind::loop ||
                             statement.kind == NestStatement::Kind::phase ||
                             statement.kind == NestStatement::Kind::when;

@@ -64,8 +64,16 @@ class Walker {
     if (index.kind == NestIndex::Kind::extent) {
       return values_[index.symbol];
     }
-    const NestStatement& loop = nest_.loop_of(index.symbol);  // of "each"
-    return ceil_div(values_[nest_.root(index.symbol)], loop.size.value(values_));
+    // Slices of "each": a loop over what a block meets may have more passes than blocks.
+    const NestStatement& loop = nest_.loop_of(index.symbol);
+    const bool is_fixed = std::ranges::none_of(loop.size.steps, [&](const NestSize::Step& step) {
+      return step.op == NestSize::Op::symbol &&
+             nest_.symbols[static_cast<SymbolId>(step.number)].kind == NestSymbol::Kind::variable;
+    });
+    const bool in_pieces = loop.met_by != kNoSymbol && !loop.whole && !mask_.full();
+    const Index extent = values_[nest_.root(index.symbol)];
+    const Index block = is_fixed && !in_pieces ? loop.size.value(values_) : 1;
+    return ceil_div(extent, std::max<Index>(block, 1));
   }
 
   void leave(std::size_t depth) {

@@ -71,6 +71,7 @@ void journal(std::string_view input);
 void layout(std::string_view input);
 void mask(std::string_view input);
 void mtx(std::string_view input);
+void nest(std::string_view input);
 void npy(std::string_view input);
 void npz(std::string_view input);
 void offsets(std::string_view input);
@@ -97,6 +98,7 @@ inline constexpr Target kTargets[] = {{"calibration", calibration},
                                       {"layout", layout},
                                       {"mask", mask},
                                       {"mtx", mtx},
+                                      {"nest", nest},
                                       {"npy", npy},
                                       {"npz", npz},
                                       {"offsets", offsets},
