@@ -37,7 +37,7 @@ class Checker {
       const NestMatrix& matrix = nest_.matrices[k];
       if (matrix.kind == NestMatrix::Kind::input && !read_[k]) {
         throw NestError(nest_.file, matrix.line,
-                        "the input " + matrix.name + " is never read: leave it out");
+                        "the input " + matrix.name + " is never read: read it, or leave it out");
       }
       if (matrix.kind == NestMatrix::Kind::result && !whole_[k]) {
         throw NestError(nest_.file, matrix.line,
@@ -146,13 +146,33 @@ class Checker {
         fail(statement, matrix.name + " is an input: write to a result or a temp");
       }
       check_shape(statement, target, matrix);
-      if (std::ranges::equal(target.indices, matrix.extents,
+      if (!leaves_out(statement, target) &&
+          std::ranges::equal(target.indices, matrix.extents,
                              [&](const NestIndex& index, const NestIndex& of) {
                                return covers(index, of) && !leaves_rows(index, of);
                              })) {
         whole_[target.name] = true;
       }
     }
+  }
+  // Whether a condition keeps some blocks of a tile from being written: it names the loop of an
+  // index.
+  [[nodiscard]] bool leaves_out(const NestStatement& statement, const TextTile& tile) const {
+    return std::ranges::any_of(statement.conditions, [&](const NestCondition& condition) {
+      return std::ranges::any_of(tile.indices, [&](const NestIndex& index) {
+        if (index.kind != NestIndex::Kind::block) {
+          return false;
+        }
+        for (SymbolId symbol = index.symbol;
+             nest_.symbols[symbol].kind == NestSymbol::Kind::variable;
+             symbol = nest_.loop_of(symbol).range) {
+          if (symbol == condition.variable) {
+            return true;
+          }
+        }
+        return false;
+      });
+    });
   }
   [[nodiscard]] bool covers(const NestIndex& index, const NestIndex& extent) const {
     if (extent.kind == NestIndex::Kind::each) {

@@ -409,10 +409,15 @@ class Search {
   Words fewest_;
 };
 
-Blocks named(const TextNest& nest, const std::vector<Index>& values) {
+// Returns the sizes by name, without blocks that are formulas of other blocks: they follow from
+// them.
+Blocks named(const TextNest& nest, const NestSizes& sizes, const std::vector<Index>& values) {
   Blocks blocks;
   for (const NestBlock& block : nest.blocks) {
-    blocks.add(nest.symbols[block.symbol].name, values[block.symbol]);
+    const std::string& name = nest.symbols[block.symbol].name;
+    if (!follows(nest, block) || sizes.blocks.contains(name)) {
+      blocks.add(name, values[block.symbol]);
+    }
   }
   return blocks;
 }
@@ -426,11 +431,11 @@ Blocks fit(const TextNest& nest, const NestSizes& sizes, Index multiple) {
   if (!sizes.mask.full()) {
     values = Search(nest, sizes, multiple).run(std::move(values));
   }
-  return named(nest, values);
+  return named(nest, sizes, values);
 }
 
 Blocks fit_evenly(const TextNest& nest, const NestSizes& sizes, Index multiple) {
-  return named(nest, Search(nest, sizes, multiple).run_evenly());
+  return named(nest, sizes, Search(nest, sizes, multiple).run_evenly());
 }
 
 }  // namespace redblue

@@ -205,6 +205,11 @@ Kernel kernel_of(std::string_view name, const std::shared_ptr<const TextNest>& n
     return fitted(*nest, problem, memory, objective);
   };
   kernel.fitting.blocks_may_be_0 = true;
+  for (const NestBlock& block : nest->blocks) {
+    if (follows(*nest, block)) {
+      kernel.fitting.optional_blocks.push_back({nest->symbols[block.symbol].name});
+    }
+  }
   kernel.numerics.folds_partial_sums = !nest->two_step;
   kernel.numerics.recomputes = !nest->once;
   return with_masks(std::move(kernel));

@@ -161,4 +161,10 @@ bool TextNest::of_all_heads() const {
   return uses_extent(kExtentHeads) || uses_extent(kExtentKvHeads);
 }
 
+bool follows(const TextNest& nest, const NestBlock& block) {
+  return block.size && std::ranges::any_of(nest.blocks, [&](const NestBlock& other) {
+           return block.size->uses(other.symbol);
+         });
+}
+
 }  // namespace redblue

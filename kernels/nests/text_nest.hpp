@@ -140,6 +140,10 @@ struct NestBlock {
   bool is_step = false;  // of a loop
 };
 
+struct TextNest;
+// Returns whether the size of a block is a formula of other blocks.
+bool follows(const TextNest& nest, const NestBlock& block);
+
 struct TextNest {
   std::string file;  // for messages
   std::string name;

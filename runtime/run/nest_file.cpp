@@ -31,9 +31,9 @@ std::string load_known(const std::string& name) {
       return load(name, known.text, known.name);
     }
   }
-  throw UsageError(fmt::format("no schedule is called '{}': did you mean {}{}? (redblue list --nests)",
-                               name, kNest,
-                               fmt::join(nearest(name.substr(kNest.size()), names), " or nest:")));
+  throw UsageError(
+      fmt::format("no schedule is called '{}': did you mean {}{}? (redblue list --nests)", name,
+                  kNest, fmt::join(nearest(name.substr(kNest.size()), names), " or nest:")));
 }
 
 }  // namespace

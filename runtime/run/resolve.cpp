@@ -13,6 +13,7 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
+#include "kernels/nests/nest_kernel.hpp"
 #include "runtime/patterns/pattern_files.hpp"
 #include "runtime/ranks/plan_on_grid.hpp"
 #include "runtime/run/buffers.hpp"
@@ -1255,6 +1256,22 @@ Index least_M_of_forward(const Request& request, const Kernel& kernel, const Pro
   return least_memory(pass.task, pass.goal).M;
 }
 
+namespace {
+
+// Throws: UsageError for a nest that moves fewer words than any algorithm for its problem can.
+void refuse_below(const Bound& bound, const Plan& plan, Index heads) {
+  const PhaseCost all = total(plan.phases);
+  const Words words = (all.reads + all.writes) * heads;
+  if (nest_of(find_kernel(plan.kernel)) != nullptr && words < Words(bound.words)) {
+    throw UsageError(fmt::format(
+        "{} moves {} words, fewer than the lower bound of {}: its loops leave out a part of the "
+        "problem {}",
+        plan.kernel, words.value(), bound.words, to_string(plan.pass)));
+  }
+}
+
+}  // namespace
+
 Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_forward) {
   const Request request = as_asked.on_ranks ? in_sets(as_asked, asked.kv_heads()) : as_asked;
   Report report;
@@ -1269,6 +1286,7 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
     Task task = task_of(kernel, plans.densified ? plans.plan.problem : asked.problem, request.M);
     task.heads = team.heads;
     report.bound = largest(lower_bounds(task), schedule_of(plans.plan));
+    refuse_below(*report.bound, plans.plan, team.heads);
     for (const Index M : request.inner) {
       task.memory.M = M;
       report.level_bounds.push_back(largest(lower_bounds(task), schedule_of(plans.plan)));

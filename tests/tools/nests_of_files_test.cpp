@@ -1,6 +1,6 @@
-// Tests nests in files, wherever the name of a kernel goes. FlashAttention-2's backward loops move these
-// words without a mask, with T = ceil(m / Bc). v reads 2 n d and writes n. core reads
-// 2 m d + (3 d + 2) n T - n d and writes n d T + 2 m d.
+// Tests nests in files, wherever the name of a kernel goes. FlashAttention-2's backward loops move
+// these words without a mask, with T = ceil(m / Bc). v reads 2 n d and writes n. core reads 2 m d +
+// (3 d + 2) n T - n d and writes n d T + 2 m d.
 
 #include <filesystem>
 #include <string>
