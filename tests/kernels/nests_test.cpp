@@ -563,6 +563,43 @@ TEST(TextNests, CountSeveralLoopsMetByOneBlock) {
   }
 }
 
+// The smallest nests that random ones found: sizes that depend on a loop between two others, cases
+// that do not happen, phases around others, and slices of loops over what a block meets.
+TEST(TextNests, CountAsOnceTheyDidNot) {
+  const std::string head = "kernel few\nmatrix Q[n,d] -> y[n]\ntemp t[each P,n]\n";
+  const std::string tail = "read Q[n,d]\nnew y[n]\nwrite y[n]\n";
+  const std::string slices = "for P in m by 2\n new c[n]\n write c[n] as t[each P,n]\n drop c\n";
+  for (const std::string lines :
+       {"for J in n by 1\n for I in d by 1\n  for X in m from I by 1 met by J\n"
+        "   new s[X] first J\n   flops X\n",
+        "for R in n by 2\n for C in m from if(R >= 2, 1, 0) by 1 met by R\n  flops C\n",
+        "for J in m by 2\n when n < 2\n  for I in n by 0 met by J whole\n   flops 1\n",
+        "for J in m by 2\n when J < 2\n  for I in n by 2 - J met by J\n   flops 1\n",
+        "new s[n,m]\nphase a\n flops 1\n phase b\n  new r[n]\n",
+        "phase a\n new s[n]\n phase b\n  flops 1\nphase a\n drop s\n"}) {
+    for (const bool first : {false, true}) {
+      NestCase of{head + (first ? slices : "") + lines + (first ? "" : slices) + tail, {}};
+      EXPECT_NO_THROW(parse_nest(of.text, "few.nest"));
+      of.sizes.extents = {.n = 6, .m = 6, .d = 2, .dv = 2};
+      EXPECT_EQ(difference(of) + difference_of_walk(of), "") << of.text;
+      of.sizes.mask = Mask::causal(6, 6);
+      of.sizes.extents.masked = 1;
+      of.live = PairTable(6, 6, [](Index i, Index j) { return j <= i; });
+      EXPECT_EQ(difference(of) + difference_of_walk(of), "") << of.text << " under a mask";
+    }
+  }
+  NestCase pieces{head +
+                      "for I in n by 2\n for P in m by 2 met by I\n  new c[n]\n"
+                      "  write c[n] as t[each P,n]\n" +
+                      tail,
+                  {}};
+  EXPECT_NO_THROW(parse_nest(pieces.text, "few.nest"));
+  pieces.sizes.extents = {.n = 2, .m = 5, .d = 2, .dv = 2, .masked = 1};
+  pieces.sizes.mask = Mask::window(2, 5, 0, 0) | Mask::prefix(2, 5, 1);
+  pieces.live = PairTable(2, 5, [](Index i, Index j) { return j == i + 3 || j < 1; });
+  EXPECT_EQ(difference(pieces) + difference_of_walk(pieces), "");
+}
+
 // Each condition in loops of the usual forms, under random masks: queries outside or keys outside,
 // all that a block meets or pieces of blocks, and three loops inside each other.
 TEST(TextNests, CountEachConditionUnderMasks) {
@@ -663,6 +700,28 @@ TEST(TextNests, TakeTheBlocksThatMoveTheFewestWords) {
   }
   std::cout << all << " nests (" << two << " with two blocks, " << refused << " refused), "
             << combinations << " combinations of blocks, " << differences << " differences\n";
+}
+
+// Parts that stay in fast memory across loops, or leave a loop without a pass, and an extent that
+// is smaller than the multiple.
+TEST(TextNests, TakeTheBestPartsThatStay) {
+  const std::string head = "kernel few\nmatrix K[m,d] Q[n,d] -> y[n]\nblock kept of m\n";
+  const std::string tail = "read Q[n,d]\nnew y[n]\nwrite y[n]\n";
+  for (const std::string lines :
+       {"read K[kept,d] as A\nfor J in m from kept by 2\n read K[J,d]\n"
+        "for I in n by B\n read Q[I,d]\n new s[I,8]\n",
+        "for J in m from kept by 3\n read K[J,d]\n new s[J] t[J,d]\nread K[kept,d]\n",
+        "for I in n by B\n read K[kept,d] as A\n for J in m from kept by C\n  read K[J,d]\n",
+        "for I in n by B\n for J in I by max(1, B / 2)\n  read K[1,d]\nread K[m,d] as A\n"}) {
+    for (const Index M : {20, 30, 40, 60, 100}) {
+      for (const Index multiple : {1, 2, 5, 9}) {
+        NestCase of{head + lines + tail, {}, {}, multiple};
+        of.sizes.extents = {.n = 6, .m = 7, .d = 2, .dv = 2, .M = M};
+        EXPECT_NO_THROW(parse_nest(of.text, "few.nest"));
+        EXPECT_EQ(difference_of_fit(of), "") << shown(of);
+      }
+    }
+  }
 }
 
 // ------------------------------------------------------------------------------ known figures
