@@ -123,8 +123,9 @@ std::string_view block_in(std::string_view line) {
              : std::string_view();
 }
 
-// Returns the lines of a nest in which blocks have the sizes of a plan. A block without a size in
-// the plan keeps its own: it is 0, or a formula of the others.
+// Returns the lines of a nest in which blocks have the sizes of a plan. A block that the plan does
+// not have keeps its size: 0, or a formula of the others. Without a size, no loop of this plan uses
+// it.
 std::string with_blocks(std::string_view text, const Blocks& blocks, const std::string& kernel) {
   std::string all;
   std::vector<std::string_view> known;
@@ -136,7 +137,9 @@ std::string with_blocks(std::string_view text, const Blocks& blocks, const std::
     all += line.substr(0, !block.empty() && blocks.contains(block) ? line.find(" =") : line.size());
     if (!block.empty()) {
       known.push_back(block);
-      all += blocks.contains(block) ? fmt::format(" = {}", blocks[block]) : "";
+      all += blocks.contains(block)                      ? fmt::format(" = {}", blocks[block])
+             : line.find(" =") == std::string_view::npos ? " = 1"
+                                                         : "";
     }
     all += '\n';
   }
