@@ -114,9 +114,9 @@ const std::vector<Room>& rooms() {
       return sees;
     };
     const Strings gate = with(ground, {"runtime/text"});
-    const Strings run =
-        with(gate, {"kernels/nests", "memsim/store", "kernels/arithmetic", "runtime/theory", "runtime/observe",
-                    "runtime/trace", "runtime/patterns", "memsim/ranks", "runtime/ranks"});
+    const Strings run = with(gate, {"kernels/nests", "memsim/store", "kernels/arithmetic",
+                                    "runtime/theory", "runtime/observe", "runtime/trace",
+                                    "runtime/patterns", "memsim/ranks", "runtime/ranks"});
     const Strings report = with(run, {"runtime/run", "runtime/replay"});
     const Strings subjects = with(report, {"runtime/gate", "runtime/report", "runtime/sweep"});
     const Strings command =

@@ -88,8 +88,9 @@ TEST(NestText, GivesTheWordsOfEachKernel) {
 // Under a mask some nests give other words or peaks. rows-resident: resident keys roll with the
 // blocks of queries. flash: the kernel also returns dQ, dK and dV, which `problem backward` does
 // not have. rows-q, tiles: the kernel moves the scores of live pairs, and the file moves whole
-// blocks. score-rows: the room for a row of scores is for the keys that the row meets. rows-xg: the
-// formula's peak has the largest block and the longest range of keys, also if no block has both.
+// blocks. score-rows: the room for a row of scores is for the keys that the row meets. columns,
+// rows, rows-onepass, rows-xg: in a few cases the formula's peak has the largest block and the
+// longest range of keys, although no block has both.
 const std::set<std::string> kDifferent = {
     "attention/rows-resident", "backward/flash",        "backward/rows-q",
     "backward/rows-q-onepass", "backward/score-rows",   "backward/rows-resident",
