@@ -299,7 +299,7 @@ TEST(Planner, BalancedIsFastWithinFivePercent) {
     }
     faster += found.front().plan.blocks == fewest.front().plan.blocks ? 0 : 1;
   }
-  EXPECT_GT(faster, 100);
+  EXPECT_GT(faster, kSanitized ? 20 : 100);
 }
 
 // A kernel that is far faster than the others comes first. Several workers share its time, but not
