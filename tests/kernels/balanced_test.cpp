@@ -51,7 +51,7 @@ void for_each_case(int trials, const Check& check) {
   }
 }
 
-constexpr int kTrials = kSanitized ? 2 : 12;
+constexpr int kTrials = 12;
 
 // The words are at most 1.05 times the fewest. If the blocks of least time satisfy this, they are
 // chosen.
