@@ -385,7 +385,8 @@ class Planted {
 
 std::vector<PlantedCase> planted_cases() {
   const Index n = kSanitized ? 256 : 4096;
-  const Shape large{n, n, 64}, small{n / 4, n / 4, 64};
+  const Index fewer = kSanitized ? n : n / 4;  // at least two blocks of keys in rescaled()
+  const Shape large{n, n, 64}, small{fewer, fewer, 64};
   std::vector<PlantedCase> all;
   for (const Activation activation : kActivations) {
     const bool softmax = activation == Activation::softmax;
