@@ -274,7 +274,9 @@ class Checker {
         break;
       case NestStatement::Kind::flops:
         break;
-      default:
+      case NestStatement::Kind::read:
+      case NestStatement::Kind::make:
+      case NestStatement::Kind::write:
         if (holds(statement)) {
           move(statement);
         }

@@ -196,7 +196,9 @@ class NestCounter::Walk {
           enter(statement.phase);
           phase.flops += Words(statement.size.value(values_)) * times.all();
           break;
-        default:
+        case NestStatement::Kind::read:
+        case NestStatement::Kind::make:
+        case NestStatement::Kind::write:
           enter(statement.phase);
           move(statement, phase, times.all());
       }
@@ -293,9 +295,11 @@ class NestCounter::Walk {
                    ? size
                    : std::min(size, values_[extent_of_part_[index.symbol]]);
       }
-      default:
-        return 1;
+      case NestIndex::Kind::block:
+      case NestIndex::Kind::each:
+        break;
     }
+    return 1;
   }
   // Whether a condition holds row by row for a tile: its loop visits what blocks of the condition's
   // loop meet.
@@ -806,7 +810,9 @@ class Lines {
             write(statement.body, depth + 1);
           }
           continue;
-        default:
+        case NestStatement::Kind::read:
+        case NestStatement::Kind::make:
+        case NestStatement::Kind::write:
           step(statement, std::move(line), stays);
       }
     }

@@ -23,9 +23,10 @@ bool holds(Comparison comparison, Index a, Index b) {
       return a != b;
     case Comparison::at_least:
       return a >= b;
-    default:
-      return a > b;
+    case Comparison::more:
+      break;
   }
+  return a > b;
 }
 
 Comparison opposite(Comparison comparison) {
@@ -74,8 +75,13 @@ Index NestSize::value(const std::vector<Index>& values) const {
       case Op::min:
         a = std::min(a, b);
         break;
-      default:
+      case Op::max:
         a = std::max(a, b);
+        break;
+      case Op::number:
+      case Op::symbol:
+      case Op::choose:
+        break;  // done above
     }
     if (!fits) {
       throw CountOverflow("a size in the nest exceeds 63 bits");

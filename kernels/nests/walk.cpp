@@ -129,7 +129,9 @@ class Walker {
         case NestStatement::Kind::flops:
           machine_.computed({.flops = statement.size.value(values_)});
           break;
-        default:
+        case NestStatement::Kind::read:
+        case NestStatement::Kind::make:
+        case NestStatement::Kind::write:
           for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
             move(statement, k);
           }
@@ -221,21 +223,21 @@ class Walker {
         const Index at = extent.kind == NestIndex::Kind::each ? pass.number : pass.block.begin;
         return {{at, at + 1}};
       }
-      default: {
-        const Ranges block{passes_[index.symbol].block};
-        for (const NestCondition& condition : conditions) {
-          if (is_by_rows(index, condition)) {
-            const Pass& outer = passes_[condition.variable];
-            Ranges alone = block;
-            for (const Range other : condition.first ? outer.before : outer.after) {
-              alone = without(alone, met_by(nest_.loop_of(index.symbol), other));
-            }
-            return condition.negated ? without(block, alone) : alone;
-          }
+      case NestIndex::Kind::block:
+        break;
+    }
+    const Ranges block{passes_[index.symbol].block};
+    for (const NestCondition& condition : conditions) {
+      if (is_by_rows(index, condition)) {
+        const Pass& outer = passes_[condition.variable];
+        Ranges alone = block;
+        for (const Range other : condition.first ? outer.before : outer.after) {
+          alone = without(alone, met_by(nest_.loop_of(index.symbol), other));
         }
-        return block;
+        return condition.negated ? without(block, alone) : alone;
       }
     }
+    return block;
   }
 
   // The blocks of a matrix that make a tile: rectangles of its last two dimensions.
