@@ -8,11 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "memsim/errors.hpp"
+#include "tests/support/words.hpp"
 
 namespace redblue {
 namespace {
-
-using Buffer = std::vector<float>;
 
 TEST(HostAccess, PutsAndGetsRowRanges) {
   SlowMatrix A("A", 4, 2);
