@@ -118,7 +118,7 @@ TEST_F(CountAs, IsRefusedWhereItHasNoMeaning) {
   refused("--as all --n 90 --d 8 --M 1K,4K", "--as all: tiles are of one level");
   refused("--as all --ranks 2" + size, "--as all: tiles are of one level");
   refused(size, "kernel is required");
-  expect_refused(process("list --as --devices"), 2, "--as: --devices lists devices");
+  expect_refused(process("list --as --devices"), 2, "--as: --devices lists others");
 }
 
 TEST_F(CountAs, AreListedWithTheirSources) {
