@@ -206,8 +206,8 @@ class NestCounter::Walk {
     }
   }
 
-  // Words that live when a phase begins or goes on count towards its peak, as on a machine. It does
-  // so at the first statement that happens in it.
+  // Words that live when a phase begins or continues count towards its peak, as on a machine. It
+  // does so at the first statement that happens in it.
   void enter(std::size_t phase) {
     if (phase == phase_) {
       return;
@@ -227,7 +227,7 @@ class NestCounter::Walk {
   }
   void raise(std::size_t phase) { phases_[phase].peak = std::max(phases_[phase].peak, living_); }
 
-  // Whether a statement without rows of its own happens in this pass.
+  // Whether a statement without conditions row by row happens in this pass.
   [[nodiscard]] bool is_now(const NestStatement& statement) const {
     return std::ranges::all_of(statement.conditions, [&](const NestCondition& condition) {
       const PassClass& pass = passes_[condition.variable];
@@ -752,8 +752,8 @@ NestWords NestCounter::total(const std::vector<Index>& values) {
 std::vector<PhaseCost> count(const TextNest& nest, const NestSizes& sizes) {
   NestCounter counter(nest, sizes.mask, sizes.sum_words);
   std::vector<PhaseCost> all = counter.phases(values_of(nest, sizes));
-  // As on a machine, a phase around others that moves nothing itself is none. Its words count if no
-  // other phase has such a peak.
+  // As on a machine, a phase around others is left out if it moves no words itself. Its words count
+  // if no other phase has such a peak.
   const auto is_own = [&](std::size_t k) {
     const PhaseCost& phase = all[k];
     bool has_inner = false;

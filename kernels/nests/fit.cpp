@@ -173,7 +173,7 @@ class Search {
 
   [[nodiscard]] bool fits(const NestWords& words) const { return words.peak <= Words(M_); }
   NestWords words(const Values& values) { return counter_.total(complete(values)); }
-  // Cuts blocks at their extents, and sets those whose sizes are formulas of others.
+  // Cuts blocks at their extents, and sets blocks that are formulas of other blocks.
   [[nodiscard]] Values complete(Values values) const {
     for (const SymbolId block : free_) {
       values[block] = std::min(values[block], most_[block]);

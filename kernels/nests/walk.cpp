@@ -64,7 +64,7 @@ class Walker {
     if (index.kind == NestIndex::Kind::extent) {
       return values_[index.symbol];
     }
-    // Slices of "each": a loop over what a block meets may have more passes than blocks.
+    // Slices of "each": a loop over the rows that a block meets may have more passes than blocks.
     const NestStatement& loop = nest_.loop_of(index.symbol);
     const bool is_fixed = std::ranges::none_of(loop.size.steps, [&](const NestSize::Step& step) {
       return step.op == NestSize::Op::symbol &&

@@ -1,6 +1,6 @@
 #pragma once
-// Runs a nest on a machine, pass by pass: it moves all words, and computes nothing. So the counts
-// of the machine are independent of the closed forms in kernels/nests/count.hpp.
+// Runs a nest on a machine, pass by pass. It moves all words and computes no values. The counts of
+// the machine do not depend on the closed forms in kernels/nests/count.hpp.
 
 #include <functional>
 #include <string>

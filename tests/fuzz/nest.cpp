@@ -1,5 +1,5 @@
-// Nests as text. A nest that can be read is counted, for a few small sizes and under a mask. The
-// words of its lines are those of its phases. Sizes that do not fit are refused.
+// Nests as text. A nest that can be read is counted, for a few small sizes and under a mask. Its
+// lines have the same words as its phases. Sizes that do not fit are refused.
 
 #include "kernels/nest.hpp"
 

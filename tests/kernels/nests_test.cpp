@@ -110,7 +110,8 @@ std::string difference(const NestCase& of) {
     text += "the peak is " + std::to_string(peak_of(runs)) + "; count() says " +
             std::to_string(peak_of(counts)) + "\n";
   }
-  // Both may leave out what only holds words: what is outside all phases, or has phases inside.
+  // Both may leave out a phase that only holds words: statements outside all phases, or a phase
+  // with phases inside.
   std::erase_if(runs, [&](const auto& run) {
     const auto& [path, phase] = run;
     const bool has_inner = std::ranges::any_of(
@@ -236,7 +237,7 @@ struct Choice {
   Blocks blocks;
   Index words, peak;
 };
-// Returns what each choice of blocks moves. Empty if some choice takes too many steps.
+// Returns the words that each choice of blocks moves. Empty if some choice takes too many steps.
 std::vector<Choice> choices_of(const TextNest& nest, const NestCase& of) {
   std::vector<Choice> choices;
   NestSizes sizes = of.sizes;
@@ -260,8 +261,8 @@ std::string shown(const Choice& choice) {
   return text;
 }
 
-// Returns what fit() chooses otherwise than a search of all blocks. Empty if its choice is one of
-// the best, or nothing fits.
+// Returns the choice of fit() if a search of all blocks finds a better one. Empty if there is none,
+// or if no blocks fit.
 std::string difference_of_fit(const NestCase& of) {
   try {
     const TextNest nest = parse_nest(of.text, "random.nest");
@@ -391,8 +392,7 @@ std::vector<NestCase> smaller_cases(const NestCase& of) {
   return found;
 }
 
-// Returns a case with the same fault from which nothing can be left out, or what is found in 3000
-// tries.
+// Returns the smallest case with the same fault that 3000 tries find.
 NestCase smallest(NestCase of, std::string (*difference)(const NestCase&) = difference) {
   int tries = 3000;
   for (bool again = true; again;) {
@@ -541,7 +541,7 @@ TEST(TextNests, CountAsRunPassByPass) {
             << " words each way of counting, " << differences << " differences\n";
 }
 
-// Loops of which several visit what one block meets, or pieces of it: blocks of one size then
+// Several loops visit the rows that one block meets, or pieces of them. Blocks of one size then
 // differ in more than one loop. And a phase that only drops a tile holds the others.
 TEST(TextNests, CountSeveralLoopsMetByOneBlock) {
   const std::string head =
@@ -563,8 +563,9 @@ TEST(TextNests, CountSeveralLoopsMetByOneBlock) {
   }
 }
 
-// The smallest nests that random ones found: sizes that depend on a loop between two others, cases
-// that do not happen, phases around others, and slices of loops over what a block meets.
+// The smallest forms of random nests that were counted wrongly before: sizes that depend on a loop
+// between two others, cases that do not happen, phases around others, and slices of loops that a
+// block meets.
 TEST(TextNests, CountAsOnceTheyDidNot) {
   const std::string head = "kernel few\nmatrix Q[n,d] -> y[n]\ntemp t[each P,n]\n";
   const std::string tail = "read Q[n,d]\nnew y[n]\nwrite y[n]\n";
@@ -652,7 +653,7 @@ TEST(TextNests, CountEachConditionUnderMasks) {
   }
 }
 
-// A tile that is made outside all phases, and moves nothing, has the largest peak.
+// A tile that is made outside all phases, and is not moved, has the largest peak.
 TEST(TextNests, CountThePeakOutsideAllPhases) {
   const NestCase of{
       "kernel few\nmatrix Q[n,d] -> y[n]\nphase p\n  read Q[n,d]\n  drop Q\n  new y[n]\n  write "
@@ -798,7 +799,7 @@ TEST(TextNests, OnThePageAreCounted) {
 }
 
 // FlashAttention-2's backward pass with 1000 queries and keys of width 64: 16 blocks of at most 63
-// keys, and one query at a time. The phase v reads dO and O, and writes v.
+// keys, and blocks of one query. The phase v reads dO and O, and writes v.
 TEST(TextNests, CountFlashAttention2) {
   const TextNest nest = parse_nest(nests_of_page().at("flash2-backward"), "flash2.nest");
   NestSizes sizes;
@@ -815,8 +816,8 @@ TEST(TextNests, CountFlashAttention2) {
   EXPECT_EQ(phases["core"].writes, 1'152'000);
   EXPECT_EQ(phases["core"].flops, Index{10'000} * matrix);
 
-  // Query i meets floor(i / 63) + 1 blocks of keys: 8,440 in all, each of which reads Q, dO, L and
-  // v and writes dQ. All but the first of each query read dQ.
+  // Query i meets floor(i / 63) + 1 blocks of keys: 8,440 in all. Each reads Q, dO, L and v and
+  // writes dQ. All but the first of each query read dQ.
   sizes.mask = Mask::causal(1000, 1000);
   phases = counted(nest, sizes);
   Index met = 0;

@@ -218,7 +218,7 @@ class NestInterpreter {
       }
     }
   }
-  // As on a machine, what lives when a phase begins or goes on counts towards its peak.
+  // As on a machine, words that live when a phase begins or continues count towards its peak.
   void enter(std::size_t phase) {
     if (phase != phase_) {
       hold_around();

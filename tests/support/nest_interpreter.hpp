@@ -1,6 +1,6 @@
 #pragma once
 // Runs a nest as docs/nests.md describes it: each pass of each loop, one after the other, with a
-// list of the living tiles. It shares nothing with kernels/nests/count.hpp but the parsed nest.
+// list of the living tiles. It shares only the parsed nest with kernels/nests/count.hpp.
 
 #include <map>
 #include <optional>
