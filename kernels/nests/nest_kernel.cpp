@@ -106,6 +106,12 @@ bool has_extents(const NestMatrix& matrix, const Signature& of) {
 
 // Sets operands and results. Throws: NestError for matrices that the problem does not have.
 void set_matrices(Kernel& kernel, const TextNest& nest) {
+  if (nest.of_all_heads()) {
+    throw NestError(
+        nest.file, nest.matrices.front().line,
+        "heads and kv_heads are extents of 'problem none': use group, for the query heads "
+        "of one head of keys");
+  }
   const Matrices known = matrices_of(*nest.pass);
   const std::string problem = "the problem " + std::string(to_string(*nest.pass));
   const auto texts = [&](const std::vector<Signature>& matrices) {

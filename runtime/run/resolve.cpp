@@ -704,7 +704,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   asked.problem = asked.problem.with_stacked(extents.stacked());
   if (kernel.kernel->of_all_heads) {
     asked.problem.kv_heads = asked.kv_heads();
-    asked.heads = std::nullopt;
+    asked.heads = asked.problem.stacked;
   }
   return asked;
 }

@@ -101,6 +101,43 @@ TEST_F(NestsOfFiles, SayWhatIsWrong) {
   EXPECT_NE(missing.err.find("nowhere.nest"), std::string::npos);
 }
 
+// With `group`, each query head reads the keys of its head: (n d + sum over blocks of the keys met)
+// for 8 heads. With `heads`, the file counts all of them. Under a causal mask, block k of 10
+// queries meets 10 k keys.
+TEST_F(NestsOfFiles, KnowHeads) {
+  const std::string loops = R"(
+  for I in n by Br
+    read Q[H,I,d]
+    new O[H,I,dv]
+    for J in m by Bc met by I
+      read K[KEYSJ,d] V[KEYSJ,dv]
+      new s[I,J]
+    write O[H,I,dv]
+)";
+  const auto with = [&](const std::string& heads, const std::string& key_heads) {
+    std::string text = "kernel heads\nproblem " +
+                       std::string(key_heads.empty() ? "attention" : "none") + "\nmatrix Q[" +
+                       heads + ",n,d] K[" + key_heads + "m,d] V[" + key_heads + "m,dv] -> O[" +
+                       heads + ",n,dv]\nfor H in " + heads + " by 1" + loops;
+    for (std::size_t at = 0; (at = text.find("KEYS")) != std::string::npos;) {
+      text.replace(at, 4, key_heads.empty() ? "" : "1,");
+    }
+    return text;
+  };
+  directory_.write("group.nest", with("group", ""));
+  directory_.write("heads.nest", with("heads", "kv_heads,"));
+  directory_.write("both.nest", with("heads", "kv_heads,").replace(21, 4, "attention"));
+  EXPECT_EQ(redblue("count both.nest --n 100 --d 16 --M 4K").code, 2);
+  for (const std::string file : {"group.nest", "heads.nest"}) {
+    const std::string line =
+        file + " --n 100 --d 16 --M 4K --heads 8 --kv-heads 2 --blocks Br=10,Bc=10";
+    EXPECT_EQ(json("count " + line)["total"]["reads"], 8 * (1600 + 10 * 3200)) << file;
+    const Json causal = json("run --verify " + line + " --mask causal");
+    EXPECT_EQ(causal["total"]["reads"], 8 * (1600 + 550 * 32)) << file;
+    EXPECT_EQ(causal["counts_equal_formulas"], true) << file;
+  }
+}
+
 // All nests that come with redblue can be counted.
 TEST_F(NestsOfFiles, OfOtherProjectsAreCounted) {
   const Json known = json("list --nests");
