@@ -596,7 +596,8 @@ class NestCounter::Walk {
       note(ended_.at(loop.variable));
     }
     std::ranges::sort(apart);
-    apart.erase(std::ranges::unique(apart).begin(), apart.end());
+    apart.erase(std::unique(apart.begin(), apart.end()),
+                apart.end());  // clang 14 lacks ranges here
     const auto at = [&](Index piece, Index passes) {
       const Range rows{range.begin + piece * block,
                        std::min(range.begin + (piece + 1) * block, range.end)};

@@ -365,7 +365,8 @@ class Parser {
     for (NestMatrix& matrix : nest_.matrices) {
       for (NestIndex& index : matrix.extents) {
         if (index.kind == NestIndex::Kind::each) {
-          const auto& [name, line] = each_[static_cast<std::size_t>(index.number)];
+          const std::string& name = each_[static_cast<std::size_t>(index.number)].first;
+          const Index line = each_[static_cast<std::size_t>(index.number)].second;
           const auto found = std::ranges::find_if(nest_.symbols, [&](const NestSymbol& symbol) {
             return symbol.kind == NestSymbol::Kind::variable && symbol.name == name;
           });

@@ -393,12 +393,12 @@ std::vector<NestCase> smaller_cases(const NestCase& of) {
 }
 
 // Returns the smallest case with the same fault that 3000 tries find.
-NestCase smallest(NestCase of, std::string (*difference)(const NestCase&) = difference) {
+NestCase smallest(NestCase of, std::string (*fault)(const NestCase&) = difference) {
   int tries = 3000;
   for (bool again = true; again;) {
     again = false;
     for (const NestCase& smaller : smaller_cases(of)) {
-      if (--tries > 0 && is_sound(smaller) && !difference(smaller).empty()) {
+      if (--tries > 0 && is_sound(smaller) && !fault(smaller).empty()) {
         of = smaller;
         again = true;
         break;
