@@ -414,7 +414,7 @@ Plan Kernel::plan(const Problem& problem, const Memory& memory, const Blocks& bl
   check_problem(*this, problem, memory.M);
   check_levels(*this, problem, memory);
   for (const auto& [block, size] : blocks) {
-    require(size > 0 || fitting.blocks_may_be_0, "a block is at least 1");
+    require(size > 0 || is_nest, "a block is at least 1");
     require(block != kStaying || fitting.rows_stay, "a kernel in which rows stay");
   }
   check_prefetch(*this, problem, prefetch_of(blocks));

@@ -254,8 +254,6 @@ struct Fitting {
   // For a kernel without windows: returns the rows of a result in one write.
   std::function<Index(const Signature& result, const Problem& problem, const Blocks& blocks)>
       written = nullptr;
-  // Whether a caller may give blocks of 0. A nest says which.
-  bool blocks_may_be_0 = false;
   // Blocks that a caller may set even if the fitted plan does not have them.
   std::vector<OptionalBlock> optional_blocks = {};
   // The blocks of inner levels, for a kernel that has them.
@@ -311,8 +309,10 @@ struct Kernel {
   bool takes_causal = false;
   // Whether A1, X and A2 are sparse (Problem::sparsity). Such a kernel takes no dense operands.
   bool takes_sparse = false;
-  // Results of the pass that the kernel never computes.
-  std::vector<std::string> never_returns = {};
+  // Whether the kernel is a nest (kernels/nests). It moves words and computes no values. It may
+  // return only some results of its pass, its blocks may be 0, and its rows keep their order under
+  // a mask.
+  bool is_nest = false;
   // Whether one call works on all heads (Problem::kv_heads) and not on one head of keys.
   bool of_all_heads = false;
   // For Pass::own: the words of its inputs and results. Otherwise empty.

@@ -311,8 +311,7 @@ Index aligned(const Mask& mask, Index most) {
 Blocks fewest_ordered(const Kernel& of, const Problem& live, const Memory& memory,
                       const Blocks& in_order) {
   const std::string_view rows = row_block_of(in_order);
-  const bool is_nest = of.fitting.blocks_may_be_0;  // its rows keep their order
-  if (live.mask.full() || rows.empty() || is_nest) {
+  if (live.mask.full() || rows.empty() || of.is_nest) {
     return in_order;
   }
   const bool clusters = live.mask.irregular() || live.stacked > 1;

@@ -47,13 +47,15 @@ class NestCounter::Walk {
     if (!mask.full()) {
       transposed_ = mask.transposed();
     }
-    extent_of_part_.resize(symbols);
-    for (const NestBlock& block : nest.blocks) {
-      extent_of_part_[block.symbol] = block.of;
-    }
     prepare(nest.statements, {});
     for (const std::string& path : nest.phases) {
       phases_.push_back({.path = path, .reads = 0, .writes = 0, .peak = 0, .flops = 0});
+      std::vector<std::size_t>& outer = around_.emplace_back();
+      for (std::size_t other = 0; other < nest.phases.size(); ++other) {
+        if (path.starts_with(nest.phases[other] + "/")) {
+          outer.push_back(other);
+        }
+      }
     }
   }
 
@@ -119,8 +121,8 @@ class NestCounter::Walk {
       if (statement.kind == NestStatement::Kind::phase ||
           statement.kind == NestStatement::Kind::when) {
         leave_out(statement.body, blocks);
-      } else if (std::ranges::none_of(
-                     blocks, [&](SymbolId block) { return uses_block(statement, block); })) {
+      } else if (std::ranges::none_of(blocks,
+                                      [&](SymbolId block) { return uses(statement, block); })) {
         left_out_.push_back(&statement);
       }
     }
@@ -219,10 +221,8 @@ class NestCounter::Walk {
     leave();
   }
   void leave() {
-    for (std::size_t outer = 0; outer < phases_.size() && phase_ < phases_.size(); ++outer) {
-      if (phases_[phase_].path.starts_with(phases_[outer].path + "/")) {
-        raise(outer);
-      }
+    if (phase_ < phases_.size()) {
+      std::ranges::for_each(around_[phase_], [&](std::size_t outer) { raise(outer); });
     }
   }
   void raise(std::size_t phase) { phases_[phase].peak = std::max(phases_[phase].peak, living_); }
@@ -293,7 +293,7 @@ class NestCounter::Walk {
         }
         return index.symbol == kNoSymbol || index.symbol < kExtents
                    ? size
-                   : std::min(size, values_[extent_of_part_[index.symbol]]);
+                   : std::min(size, values_[nest_.extent_of(index.symbol)]);
       }
       case NestIndex::Kind::block:
       case NestIndex::Kind::each:
@@ -441,18 +441,13 @@ class NestCounter::Walk {
     return nest_.root(variable) == kExtentN ? mask_.keys(rows) : transposed_.keys(rows);
   }
 
-  [[nodiscard]] bool uses_variable(const NestSize& size) const {
-    return std::ranges::any_of(size.steps, [&](const NestSize::Step& step) {
-      return step.op == NestSize::Op::symbol &&
-             nest_.symbols[static_cast<SymbolId>(step.number)].kind == NestSymbol::Kind::variable;
-    });
-  }
   // The loop inside the body that visits what blocks of this loop meet.
   void find_met(const std::vector<NestStatement>& list, SymbolId by,
                 std::vector<const NestStatement*>& found, bool& positioned) const {
     for (const NestStatement& statement : list) {
       if (statement.kind == NestStatement::Kind::when) {
-        const bool varies = uses_variable(statement.size) || uses_variable(statement.right);
+        const bool varies =
+            nest_.uses_variable(statement.size) || nest_.uses_variable(statement.right);
         if (!varies && !holds(statement.comparison, statement.size.value(values_),
                               statement.right.value(values_))) {
           continue;
@@ -470,8 +465,8 @@ class NestCounter::Walk {
           find_met(statement.body, by, deeper, positioned);
           positioned = positioned || !deeper.empty();
           // The sizes may depend on loops between the two.
-          positioned = positioned || uses_variable(statement.size) ||
-                       (statement.from && uses_variable(*statement.from));
+          positioned = positioned || nest_.uses_variable(statement.size) ||
+                       (statement.from && nest_.uses_variable(*statement.from));
         }
       }
       find_met(statement.body, by, found, positioned);
@@ -502,11 +497,10 @@ class NestCounter::Walk {
       }
     };
     if (one_by_one) {
-      const auto of_outer = rows_of_outer(loop, pieces);
       for (Index k = 0; k < pieces.size(); ++k) {
         stand_at(k);
         PassClass pass{.size = pieces[k].size(), .first = k == 0, .last = k + 1 == pieces.size()};
-        std::tie(pass.begins, pass.ends) = of_outer[static_cast<std::size_t>(k)];
+        set_rows(loop, pieces[k], pass);
         walk_body(loop, pass, times);
       }
       return;
@@ -516,7 +510,6 @@ class NestCounter::Walk {
       std::vector<std::map<PassClass, Words>> met;
     };
     std::map<PassClass, Group> groups;
-    const auto of_outer = rows_of_outer(loop, pieces);
     for (Index k = 0; k < pieces.size(); ++k) {
       stand_at(k);
       PassClass pass{.size = pieces[k].size()};
@@ -524,7 +517,7 @@ class NestCounter::Walk {
         pass.first = k == 0;
         pass.last = k + 1 == pieces.size();
       }
-      std::tie(pass.begins, pass.ends) = of_outer[static_cast<std::size_t>(k)];
+      set_rows(loop, pieces[k], pass);
       Group& group = groups[pass];
       ++group.blocks;
       group.met.resize(inner.size());
@@ -582,7 +575,6 @@ class NestCounter::Walk {
   template <class Visit>
   void each_piece(const NestStatement& loop, Range range, Index block, bool first, bool last,
                   const Visit& visit) const {
-    const bool by_rows = rowwise_[loop.variable];
     const Index pieces = ceil_div(range.size(), block);
     std::vector<Index> apart{0, pieces - 1};
     const auto note = [&](const Ranges& rows) {
@@ -591,7 +583,7 @@ class NestCounter::Walk {
         apart.push_back((part.end - 1 - range.begin) / block);
       }
     };
-    if (by_rows) {
+    if (rowwise_[loop.variable]) {
       note(begun_.at(loop.variable));
       note(ended_.at(loop.variable));
     }
@@ -606,10 +598,7 @@ class NestCounter::Walk {
         pass.first = first && piece == 0;
         pass.last = last && piece + 1 == pieces;
       }
-      if (by_rows) {
-        pass.begins = size_of(common(begun_.at(loop.variable), {rows}));
-        pass.ends = size_of(common(ended_.at(loop.variable), {rows}));
-      }
+      set_rows(loop, rows, pass);
       visit(pass, passes);
     };
     for (std::size_t k = 0; k < apart.size(); ++k) {
@@ -656,19 +645,12 @@ class NestCounter::Walk {
     }
     return joined;
   }
-  // For each block of a positioned loop that is itself over what an outer block meets: the rows
-  // that no earlier, and no later, outer block meets.
-  std::vector<std::pair<Index, Index>> rows_of_outer(const NestStatement& loop,
-                                                     const Pieces& pieces) const {
-    std::vector<std::pair<Index, Index>> rows(static_cast<std::size_t>(pieces.size()));
+  // Sets the rows of a piece that no earlier, and no later, outer block meets.
+  void set_rows(const NestStatement& loop, Range piece, PassClass& pass) const {
     if (rowwise_[loop.variable]) {
-      for (Index k = 0; k < pieces.size(); ++k) {
-        const Ranges piece{pieces[k]};
-        rows[static_cast<std::size_t>(k)] = {size_of(common(begun_.at(loop.variable), piece)),
-                                             size_of(common(ended_.at(loop.variable), piece))};
-      }
+      pass.begins = size_of(common(begun_.at(loop.variable), {piece}));
+      pass.ends = size_of(common(ended_.at(loop.variable), {piece}));
     }
-    return rows;
   }
 
   const TextNest& nest_;
@@ -677,15 +659,15 @@ class NestCounter::Walk {
   const Index sum_words_;
   std::vector<PhaseCost>& phases_;
 
-  std::vector<SymbolId> extent_of_part_;  // by block size
   // By variable. asked_: a condition names its first or last pass. positioned_: its blocks are
   // walked by position. rowwise_: a condition selects rows of its blocks.
   std::vector<bool> asked_, positioned_, rowwise_;
 
-  std::vector<const NestStatement*> left_out_;  // loops
-  std::vector<bool> entered_;                   // by phase
-  std::size_t phase_ = 0;                       // the innermost one
-  std::vector<Moved> moved_;                    // by statement
+  std::vector<const NestStatement*> left_out_;    // loops
+  std::vector<std::vector<std::size_t>> around_;  // by phase: the phases around it
+  std::vector<bool> entered_;                     // by phase
+  std::size_t phase_ = 0;                         // the innermost one
+  std::vector<Moved> moved_;                      // by statement
   Index steps_ = 0;
 
   std::vector<Index> values_;

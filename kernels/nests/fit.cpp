@@ -185,8 +185,7 @@ class Search {
   }
   // Returns whether a statement depends on a block, also through formulas of other blocks.
   [[nodiscard]] bool depends(const NestStatement& statement, SymbolId block) const {
-    return uses_block(statement, block) ||
-           std::ranges::any_of(derived_, [&](const NestBlock* other) {
+    return uses(statement, block) || std::ranges::any_of(derived_, [&](const NestBlock* other) {
              return other->size->uses(block) && depends(statement, other->symbol);
            });
   }

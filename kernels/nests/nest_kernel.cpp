@@ -136,11 +136,6 @@ void set_matrices(Kernel& kernel, const TextNest& nest) {
     }
     (is_input ? kernel.operands : kernel.returns).push_back(*found);
   }
-  for (const Signature& result : known.results) {
-    if (find_operand(kernel.returns, result.name) == nullptr) {
-      kernel.never_returns.emplace_back(result.name);
-    }
-  }
   if (kernel.returns.empty()) {
     throw NestError(
         nest.file, nest.matrices.front().line,
@@ -182,6 +177,7 @@ Kernel kernel_of(std::string_view name, const std::shared_ptr<const TextNest>& n
   kernel.name = name;
   kernel.summary = nest->name;
   kernel.pass = nest->pass.value_or(Pass::own);
+  kernel.is_nest = true;
   kernel.of_all_heads = nest->of_all_heads();
   if (nest->pass) {
     set_matrices(kernel, *nest);
@@ -210,7 +206,6 @@ Kernel kernel_of(std::string_view name, const std::shared_ptr<const TextNest>& n
   kernel.fitting.fit = [nest](const Problem& problem, const Memory& memory, Objective objective) {
     return fitted(*nest, problem, memory, objective);
   };
-  kernel.fitting.blocks_may_be_0 = true;
   for (const NestBlock& block : nest->blocks) {
     if (follows(*nest, block)) {
       kernel.fitting.optional_blocks.push_back({nest->symbols[block.symbol].name});
@@ -223,7 +218,6 @@ Kernel kernel_of(std::string_view name, const std::shared_ptr<const TextNest>& n
 
 struct Loaded {
   std::string name, text;
-  std::shared_ptr<const TextNest> nest;
   Kernel kernel;
 };
 
@@ -238,7 +232,7 @@ class LoadedNests {
       }
     }
     auto nest = std::make_shared<const TextNest>(parse_nest(text, file));
-    Loaded& added = loaded_.emplace_back(Loaded{name, std::string(text), nest, {}});
+    Loaded& added = loaded_.emplace_back(Loaded{name, std::string(text), {}});
     try {
       added.kernel = kernel_of(added.name, nest);
     } catch (...) {
@@ -250,19 +244,9 @@ class LoadedNests {
   // The last that was loaded with this name.
   const Kernel* find(std::string_view name) {
     const std::scoped_lock lock(mutex_);
-    const auto found = std::find_if(loaded_.rbegin(), loaded_.rend(), [&](const Loaded& other) {
-      return other.name == name || other.name == "file:" + std::string(name);
-    });
+    const auto found = std::find_if(loaded_.rbegin(), loaded_.rend(),
+                                    [&](const Loaded& other) { return other.name == name; });
     return found == loaded_.rend() ? nullptr : &found->kernel;
-  }
-  const TextNest* nest_of(const Kernel& kernel) {
-    const std::scoped_lock lock(mutex_);
-    for (const Loaded& other : loaded_) {
-      if (&other.kernel == &kernel) {
-        return other.nest.get();
-      }
-    }
-    return nullptr;
   }
 
  private:
@@ -278,10 +262,6 @@ LoadedNests& loaded() {
 
 const Kernel& load_nest(const std::string& name, std::string_view text, std::string_view file) {
   return loaded().load(name, text, file);
-}
-
-const TextNest* nest_of(const Kernel& kernel) {
-  return loaded().nest_of(kernel);
 }
 
 const Kernel* find_loaded(std::string_view name) {

@@ -16,7 +16,4 @@ namespace redblue {
 // operands or results that the problem does not have.
 const Kernel& load_nest(const std::string& name, std::string_view text, std::string_view file);
 
-// Returns the nest of a kernel, or null for a kernel in C++.
-const TextNest* nest_of(const Kernel& kernel);
-
 }  // namespace redblue

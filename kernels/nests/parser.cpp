@@ -1,5 +1,3 @@
-#include "kernels/nests/parser.hpp"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -143,7 +141,7 @@ class Parser {
   explicit Parser(std::string_view file) {
     nest_.file = file;
     for (const std::string_view name : kExtentNames) {
-      nest_.symbols.push_back({std::string(name), NestSymbol::Kind::extent});
+      nest_.symbols.push_back({.name = std::string(name), .kind = NestSymbol::Kind::extent});
     }
   }
 
@@ -275,7 +273,7 @@ class Parser {
     return kNoSymbol;
   }
   SymbolId add(std::string_view name, NestSymbol::Kind kind) {
-    nest_.symbols.push_back({std::string(name), kind});
+    nest_.symbols.push_back({.name = std::string(name), .kind = kind});
     return nest_.symbols.size() - 1;
   }
   [[nodiscard]] NestSymbol::Kind kind(SymbolId symbol) const { return nest_.symbols[symbol].kind; }
@@ -396,7 +394,7 @@ class Parser {
     return size;
   }
   void sum(Line& line, NestSize& to) {
-    if (++depth_ > kDeepest / 2) {
+    if (++depth_ > kDeepestNest / 2) {
       line.fail("the formula has too many brackets inside each other");
     }
     product(line, to);
@@ -536,7 +534,7 @@ class Parser {
         if (end == at + 1) {
           line.fail("it has no body: indent the lines that belong to it");
         }
-        if (++nesting_ > kDeepest) {
+        if (++nesting_ > kDeepestNest) {
           line.fail("more than 32 loops and phases are around this line");
         }
         const std::size_t outer = phase_;
@@ -615,7 +613,7 @@ class Parser {
       line.fail("'" + std::string(range) +
                 "' is no extent and no variable of a loop around this line");
     }
-    loop_range_ = root(statement.range);
+    loop_range_ = nest_.root(statement.range);
     if (line.accept("from")) {
       statement.from = size(line);
     }
@@ -628,7 +626,7 @@ class Parser {
     if (line.accept("met")) {
       line.expect("by");
       statement.met_by = variable_around(line);
-      const SymbolId inner = root(statement.range), outer = root(statement.met_by);
+      const SymbolId inner = nest_.root(statement.range), outer = nest_.root(statement.met_by);
       if (!((inner == kExtentN && outer == kExtentM) || (inner == kExtentM && outer == kExtentN))) {
         line.fail("'met by': one of the two loops runs over n, and the other one over m");
       }
@@ -639,17 +637,9 @@ class Parser {
       }
     }
     statement.variable = add(name, NestSymbol::Kind::variable);
-    ranges_.resize(nest_.symbols.size(), kNoSymbol);
-    ranges_[statement.variable] = statement.range;
+    nest_.symbols.back().range = statement.range;
     around_.push_back(statement.variable);
   }
-  [[nodiscard]] SymbolId root(SymbolId symbol) const {
-    while (kind(symbol) == NestSymbol::Kind::variable) {
-      symbol = ranges_[symbol];
-    }
-    return symbol;
-  }
-
   void phase(Line& line, NestStatement& statement) {
     statement.kind = NestStatement::Kind::phase;
     const std::string_view name = line.take("the name of the phase");
@@ -768,7 +758,7 @@ class Parser {
   TextNest nest_;
   bool seen_problem_ = false;
   std::vector<std::pair<std::string, Index>> each_;  // variables of "each", and their lines
-  std::vector<SymbolId> around_, ranges_;
+  std::vector<SymbolId> around_;
   SymbolId loop_range_ = kNoSymbol;  // inside the size of a loop: the extent that it cuts
   std::size_t depth_ = 0, nesting_ = 0, phase_ = 0;
 };

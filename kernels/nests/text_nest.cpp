@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/nests/parser.hpp"
 #include "memsim/errors.hpp"
 
 namespace redblue {
@@ -36,7 +35,7 @@ Comparison opposite(Comparison comparison) {
 }
 
 Index NestSize::value(const std::vector<Index>& values) const {
-  std::array<Index, kDeepest + 1> stack;
+  std::array<Index, kDeepestNest + 1> stack;
   std::size_t top = 0;
   for (const auto [op, number] : steps) {
     if (op == Op::number) {
@@ -111,13 +110,13 @@ bool uses(const std::vector<NestIndex>& indices, SymbolId symbol) {
 
 }  // namespace
 
-bool uses_block(const NestStatement& statement, SymbolId block) {
-  return statement.size.uses(block) || statement.right.uses(block) ||
-         (statement.from && statement.from->uses(block)) ||
+bool uses(const NestStatement& statement, SymbolId symbol) {
+  return statement.range == symbol || statement.size.uses(symbol) || statement.right.uses(symbol) ||
+         (statement.from && statement.from->uses(symbol)) ||
          std::ranges::any_of(statement.tiles,
-                             [&](const TextTile& tile) { return uses(tile.indices, block); }) ||
+                             [&](const TextTile& tile) { return uses(tile.indices, symbol); }) ||
          std::ranges::any_of(statement.body,
-                             [&](const NestStatement& inner) { return uses_block(inner, block); });
+                             [&](const NestStatement& inner) { return uses(inner, symbol); });
 }
 
 namespace {
@@ -134,16 +133,6 @@ const NestStatement* find_loop(const std::vector<NestStatement>& in, SymbolId va
   return nullptr;
 }
 
-bool uses(const std::vector<NestStatement>& in, SymbolId symbol) {
-  return std::ranges::any_of(in, [&](const NestStatement& statement) {
-    return statement.range == symbol || statement.size.uses(symbol) ||
-           statement.right.uses(symbol) || (statement.from && statement.from->uses(symbol)) ||
-           uses(statement.body, symbol) ||
-           std::ranges::any_of(statement.tiles,
-                               [&](const TextTile& tile) { return uses(tile.indices, symbol); });
-  });
-}
-
 }  // namespace
 
 const NestStatement& TextNest::loop_of(SymbolId variable) const {
@@ -152,15 +141,27 @@ const NestStatement& TextNest::loop_of(SymbolId variable) const {
 
 SymbolId TextNest::root(SymbolId symbol) const {
   while (symbols[symbol].kind == NestSymbol::Kind::variable) {
-    symbol = loop_of(symbol).range;
+    symbol = symbols[symbol].range;
   }
   return symbol;
 }
 
 bool TextNest::uses_extent(SymbolId extent) const {
-  return uses(statements, extent) || std::ranges::any_of(matrices, [&](const NestMatrix& matrix) {
-           return uses(matrix.extents, extent);
-         });
+  return std::ranges::any_of(
+             statements, [&](const NestStatement& statement) { return uses(statement, extent); }) ||
+         std::ranges::any_of(
+             matrices, [&](const NestMatrix& matrix) { return uses(matrix.extents, extent); });
+}
+
+SymbolId TextNest::extent_of(SymbolId block) const {
+  return std::ranges::find(blocks, block, &NestBlock::symbol)->of;
+}
+
+bool TextNest::uses_variable(const NestSize& its) const {
+  return std::ranges::any_of(its.steps, [&](const NestSize::Step& step) {
+    return step.op == NestSize::Op::symbol &&
+           symbols[static_cast<SymbolId>(step.number)].kind == NestSymbol::Kind::variable;
+  });
 }
 
 bool TextNest::of_all_heads() const {

@@ -5,6 +5,7 @@
 //   const TextNest nest = parse_nest(text, "flash2.nest");
 //   const std::vector<PhaseCost> words = count(nest, values, mask);   // kernels/nests/count.hpp
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -24,6 +25,9 @@ class NestError : public std::invalid_argument {
   NestError(std::string_view file, Index line, const std::string& what);
 };
 
+// The most operands that wait in a size at once, and the most loops and phases around a line.
+inline constexpr std::size_t kDeepestNest = 32;
+
 // The names in sizes are symbols. An array with a value for each of them is filled as loops run.
 using SymbolId = std::size_t;
 inline constexpr SymbolId kNoSymbol = static_cast<SymbolId>(-1);
@@ -32,6 +36,7 @@ struct NestSymbol {
   enum class Kind : std::uint8_t { extent, block, variable };
   std::string name;
   Kind kind;
+  SymbolId range = kNoSymbol;  // of a variable: what its loop cuts
 };
 
 enum class Comparison : std::uint8_t { less, at_most, equal, unequal, at_least, more };
@@ -129,8 +134,8 @@ struct NestStatement {
   std::vector<NestCondition> conditions = {};  // all must hold
 };
 
-// Whether the size of this statement, or of one inside it, uses the block size.
-bool uses_block(const NestStatement& statement, SymbolId block);
+// Returns whether a size of this statement, or of one inside it, uses the symbol.
+bool uses(const NestStatement& statement, SymbolId symbol);
 
 struct NestBlock {
   SymbolId symbol;
@@ -162,19 +167,23 @@ struct TextNest {
   [[nodiscard]] SymbolId root(SymbolId variable) const;
   [[nodiscard]] const NestStatement& loop_of(SymbolId variable) const;
   [[nodiscard]] bool uses_extent(SymbolId extent) const;
+  // Returns the extent that a block size cuts.
+  [[nodiscard]] SymbolId extent_of(SymbolId block) const;
+  // Returns whether a size depends on the current block of a loop.
+  [[nodiscard]] bool uses_variable(const NestSize& its) const;
   // Returns whether the nest describes the work for all heads, and not for one head of keys.
   [[nodiscard]] bool of_all_heads() const;
 };
 
 // The extents that every nest knows, with the same symbols in each. `group`: the query heads for
-// each head of keys. `masked`: 1 under a mask, else 0.
+// each head of keys. kMasked is 1 under a mask, else 0: a count sets it.
 struct NestExtents {
   Index n = 1, m = 1, d = 1, dv = 1;
   Index heads = 1, kv_heads = 1, group = 1;
-  Index M = 1, masked = 0;
+  Index M = 1;
 
   [[nodiscard]] std::vector<Index> values() const {
-    return {n, m, d, dv, heads, kv_heads, group, M, masked};
+    return {n, m, d, dv, heads, kv_heads, group, M, 0};
   }
 };
 enum NestExtentSymbol : SymbolId {

@@ -66,10 +66,7 @@ class Walker {
     }
     // Slices of "each": a loop over the rows that a block meets may have more passes than blocks.
     const NestStatement& loop = nest_.loop_of(index.symbol);
-    const bool is_fixed = std::ranges::none_of(loop.size.steps, [&](const NestSize::Step& step) {
-      return step.op == NestSize::Op::symbol &&
-             nest_.symbols[static_cast<SymbolId>(step.number)].kind == NestSymbol::Kind::variable;
-    });
+    const bool is_fixed = !nest_.uses_variable(loop.size);
     const bool in_pieces = loop.met_by != kNoSymbol && !loop.whole && !mask_.full();
     const Index extent = values_[nest_.root(index.symbol)];
     const Index block = is_fixed && !in_pieces ? loop.size.value(values_) : 1;
@@ -156,11 +153,12 @@ class Walker {
     for (std::size_t tile = 0; tile < alive_.size(); ++tile) {
       before.push_back(alive_[tile].size());
     }
+    const bool asked = !mask_.full() && is_asked(loop.body, loop.variable);
     for (Index k = 0; k < pieces.size(); ++k) {
       Pass& pass = passes_[loop.variable];
       pass = {pieces[k], k, k == 0, k + 1 == pieces.size(), {}, {}};
-      for (Index other = 0; other < pieces.size() && !mask_.full(); ++other) {
-        if (other != k && is_asked(loop.body, loop.variable)) {
+      for (Index other = 0; asked && other < pieces.size(); ++other) {
+        if (other != k) {
           (other < k ? pass.before : pass.after).push_back(pieces[other]);
         }
       }
@@ -213,8 +211,7 @@ class Walker {
       case NestIndex::Kind::part: {
         Index size = index.size.value(values_);
         if (index.symbol != kNoSymbol && index.symbol >= kExtents) {
-          const auto block = std::ranges::find(nest_.blocks, index.symbol, &NestBlock::symbol);
-          size = std::min(size, values_[block->of]);
+          size = std::min(size, values_[nest_.extent_of(index.symbol)]);
         }
         return {{0, size}};
       }

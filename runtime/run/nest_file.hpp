@@ -14,9 +14,9 @@ namespace redblue {
 bool names_nest(std::string_view name);
 // Returns the name of a nest for the text of an option: nest:NAME, or file:TEXT for other texts.
 std::string named_nest(const std::string& text);
-// Loads the nest. Returns the name of its kernel: file:mine.nest. Throws: UsageError for its
-// content, with the line, and for an unknown schedule; std::system_error; InputError for a file
-// that is too large.
+// Loads the nest. Returns the name of its kernel: file:mine.nest. Throws UsageError if the content
+// is wrong (with the line), or for an unknown schedule. Throws std::system_error if the file cannot
+// be read, and InputError if it is too large.
 std::string load_nest_named(const std::string& name);
 
 // Returns the nests that come with redblue, as compiled into this program. Their names end in

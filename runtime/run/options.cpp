@@ -505,8 +505,7 @@ void check_ranks_given(const Settings& settings, Request& request) {
 }
 
 void fill_kernel(const Filling& to) {
-  to.request.kernel = to.one().text;
-  check_kernel(to.request.kernel, true);
+  to.request.kernel = kernel_name(to.one().text, true);
 }
 
 void fill_problem(const Filling& to) {
@@ -746,12 +745,16 @@ void fill(const Settings& settings, const KnownMachine& machine, Request& reques
   check_ranks_given(settings, request);
 }
 
-void check_kernel(const std::string& name, bool auto_too) {
+KernelName kernel_named(const std::string& given) {
+  return *parse_kernel_name(kernel_name(given, false));
+}
+
+std::string kernel_name(const std::string& name, bool auto_too) {
   if (names_nest(name)) {
-    static_cast<void>(load_nest_named(name));
+    return load_nest_named(name);
   }
   if (parse_kernel_name(name) || (auto_too && find_auto(name) != nullptr)) {
-    return;
+    return name;
   }
   std::vector<std::string> spellings;
   for (const KernelName& known : all_kernel_names()) {

@@ -81,9 +81,12 @@ class KnownMachine {
 // UsageError; InputError and std::system_error for a file of a device or a calibration.
 void fill(const Settings& settings, const KnownMachine& machine, Request& request);
 
-// Throws: UsageError with similar names if no kernel has this name. With `auto_too`, also accepts
-// names such as forward/auto.
-void check_kernel(const std::string& name, bool auto_too);
+// Returns the name of the kernel that a user names, and loads it if it is a nest. Throws:
+// UsageError with similar names if no kernel has this name. With `auto_too`, also accepts names
+// such as forward/auto.
+[[nodiscard]] std::string kernel_name(const std::string& given, bool auto_too);
+// Returns the kernel. Throws: as kernel_name().
+KernelName kernel_named(const std::string& given);
 
 // Returns a device by its name, by `this` (the machine), or from a file. Empty for other words.
 std::optional<Device> find_device(const Given& given, const KnownMachine& machine);

@@ -13,7 +13,6 @@
 
 #include "kernels/attention.hpp"
 #include "kernels/masked.hpp"
-#include "kernels/nests/nest_kernel.hpp"
 #include "runtime/patterns/pattern_files.hpp"
 #include "runtime/ranks/plan_on_grid.hpp"
 #include "runtime/run/buffers.hpp"
@@ -571,7 +570,8 @@ void fill_made(const Request& request, const Signature& operand, const Problem& 
 Wanted requested_results(const Request& request, const KernelName& kernel) {
   const std::vector<Signature> all = kernel.results();
   Wanted wanted;
-  if (request.wanted.empty() && !kernel.kernel->never_returns.empty()) {
+  if (request.wanted.empty() && kernel.kernel->is_nest && !all.empty() &&
+      all.size() < results_of(kernel.kernel->pass).size()) {
     for (const Signature& result : all) {
       wanted.add(result.name);
     }
@@ -1262,7 +1262,7 @@ namespace {
 void refuse_below(const Bound& bound, const Plan& plan, Index heads) {
   const PhaseCost all = total(plan.phases);
   const Words words = (all.reads + all.writes) * heads;
-  if (nest_of(find_kernel(plan.kernel)) != nullptr && words < Words(bound.words)) {
+  if (find_kernel(plan.kernel).is_nest && words < Words(bound.words)) {
     throw UsageError(fmt::format(
         "{} moves {} words, fewer than the lower bound of {}: its loops leave out a part of the "
         "problem {}",

@@ -8,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "kernels/nests/nest_kernel.hpp"
 #include "memsim/machine.hpp"
 #include "runtime/observe/fma_peak.hpp"
 #include "runtime/run/operand_home.hpp"
@@ -62,7 +61,7 @@ bool counts_equal_formula(const Part& part) {
 Verdict verified(const OperandHome& home, const Report& report, const Observers& observers,
                  const std::function<void()>& stop) {
   Verdict verdict;
-  if (nest_of(find_kernel(report.kernel.plan.kernel)) != nullptr) {
+  if (find_kernel(report.kernel.plan.kernel).is_nest) {
     verdict.of_counts = true;
     verdict.ok = counts_equal_formula(report.kernel);
     return verdict;

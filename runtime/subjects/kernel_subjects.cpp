@@ -502,12 +502,13 @@ const Subject* nest_subject(const std::string& name, MemoryBudget* memory, Spars
   if (!names_nest(name)) {
     return nullptr;
   }
-  const KernelName kernel{&find_kernel(load_nest_named(name))};
   const std::scoped_lock lock(mutex);
-  const auto found = std::ranges::find(subjects, kernel.text(), &Subject::name);
-  return found != subjects.end()
-             ? &*found
-             : &subjects.emplace_back(subject_of(kernel, memory, sparsities, stop));
+  const auto found = std::ranges::find(subjects, named_nest(name), &Subject::name);
+  if (found != subjects.end()) {
+    return &*found;  // the file is read once
+  }
+  const KernelName kernel{&find_kernel(load_nest_named(name))};
+  return &subjects.emplace_back(subject_of(kernel, memory, sparsities, stop));
 }
 
 std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsities,

@@ -54,7 +54,6 @@ void nest(std::string_view input) {
       sizes.extents = {.n = 4, .m = 5, .d = 3, .dv = 2, .M = 50};
       if (masked) {
         sizes.mask = Mask::causal(sizes.extents.n, sizes.extents.m);
-        sizes.extents.masked = 1;
       }
       for (const NestBlock& block : read->blocks) {
         if (!block.size) {

@@ -381,7 +381,6 @@ std::vector<NestCase> smaller_cases(const NestCase& of) {
     found.push_back(of);
     found.back().live.reset();
     found.back().sizes.mask = Mask();
-    found.back().sizes.extents.masked = 0;
     for (Index i = 0; i < of.live->n && of.live->n > 1; ++i) {
       found.push_back(without(of, i, -1));
     }
@@ -475,7 +474,6 @@ NestCase draw_sizes(RandomNests& random, const DrawnNest& drawn, Index most, boo
         draw_live_mask(static_cast<std::uint64_t>(random.any(0, 1LL << 30)), extents.n, extents.m);
     found.sizes.mask = mask.mask;
     found.live = mask.table;
-    extents.masked = 1;
     extents.n = mask.table.n;
     extents.m = mask.table.m;
   }
@@ -584,7 +582,6 @@ TEST(TextNests, CountAsOnceTheyDidNot) {
       of.sizes.extents = {.n = 6, .m = 6, .d = 2, .dv = 2};
       EXPECT_EQ(difference(of) + difference_of_walk(of), "") << of.text;
       of.sizes.mask = Mask::causal(6, 6);
-      of.sizes.extents.masked = 1;
       of.live = PairTable(6, 6, [](Index i, Index j) { return j <= i; });
       EXPECT_EQ(difference(of) + difference_of_walk(of), "") << of.text << " under a mask";
     }
@@ -595,7 +592,7 @@ TEST(TextNests, CountAsOnceTheyDidNot) {
                       tail,
                   {}};
   EXPECT_NO_THROW(parse_nest(pieces.text, "few.nest"));
-  pieces.sizes.extents = {.n = 2, .m = 5, .d = 2, .dv = 2, .masked = 1};
+  pieces.sizes.extents = {.n = 2, .m = 5, .d = 2, .dv = 2};
   pieces.sizes.mask = Mask::window(2, 5, 0, 0) | Mask::prefix(2, 5, 1);
   pieces.live = PairTable(2, 5, [](Index i, Index j) { return j == i + 3 || j < 1; });
   EXPECT_EQ(difference(pieces) + difference_of_walk(pieces), "");

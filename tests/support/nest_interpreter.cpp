@@ -28,7 +28,7 @@ class NestInterpreter {
     const std::map<std::string, Index> extents = {
         {"n", of.n},         {"m", of.m},         {"d", of.d},
         {"dv", of.dv},       {"heads", of.heads}, {"kv_heads", of.kv_heads},
-        {"group", of.group}, {"M", of.M},         {"masked", of.masked}};
+        {"group", of.group}, {"M", of.M},         {"masked", sizes.mask.full() ? 0 : 1}};
     for (const NestSymbol& symbol : nest.symbols) {
       values_.push_back(symbol.kind == NestSymbol::Kind::extent ? extents.at(symbol.name) : 0);
     }

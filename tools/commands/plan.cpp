@@ -76,9 +76,7 @@ void refuse_levels(const Request& request, const std::string& what) {
 
 // Requires: the option is given.
 NestReport loops_of(const TextOption& option, const TaskOptions& task, const Request& plan) {
-  const std::string text = option.get()->text;
-  check_kernel(text, false);
-  const KernelName name = *parse_kernel_name(text);
+  const KernelName name = kernel_named(option.get()->text);
   Request request;
   const Problem problem = task.problem_of(option.flag(), "shows the loops", name, request);
   refuse_levels(request, option.flag() + " shows the loops");
@@ -111,10 +109,9 @@ PlanReport plan_of(Task task, const Request& request, const Request& plan,
 
 PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options,
                           const Request& plan) {
-  check_kernel(kernel, false);
-  const KernelName name = *parse_kernel_name(kernel);
+  const KernelName name = kernel_named(kernel);
   Request request;
-  request.kernel = kernel;
+  request.kernel = name.text();
   const Problem problem = options.problem_of(kernel, "is planned", name, request);
   if (request.inner.empty()) {
     throw UsageError(fmt::format(
@@ -151,8 +148,7 @@ GridPlanReport grids_of(const std::string& kernel, const RanksToPlanOptions& on,
                     plan.said(plan.multiple > 1 ? "multiple" : "objective")));
   }
   const bool by_time = plan.objective == Objective::time;
-  check_kernel(kernel, false);
-  const KernelName name = *parse_kernel_name(kernel);
+  const KernelName name = kernel_named(kernel);
   check_runs_on_ranks(name, on.given()->from);
   const auto links = on.link_costs(by_time);
   Request request;

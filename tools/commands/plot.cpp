@@ -143,8 +143,7 @@ struct ScalingAsked {
 
 Scaling scaling_of(const ScalingAsked& asked) {
   const std::string& kernel = asked.kernel.get();
-  check_kernel(kernel, false);
-  const KernelName name = *parse_kernel_name(kernel);
+  const KernelName name = kernel_named(kernel);
   check_runs_on_ranks(name, "plot ranks");
   Request request;
   const Problem problem = asked.task.problem_of(kernel, "is drawn on ranks", name, request);

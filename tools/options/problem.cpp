@@ -84,12 +84,7 @@ void ProblemOptions::fill(Request& request) const {
   if (!kernel) {
     throw UsageError("kernel is required");
   }
-  if (names_nest(*kernel)) {
-    request.kernel = load_nest_named(*kernel);
-  } else {
-    check_kernel(*kernel, true);
-    request.kernel = *kernel;
-  }
+  request.kernel = kernel_name(*kernel, true);
   fill_problem(request);
 }
 
