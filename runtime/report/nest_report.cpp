@@ -87,8 +87,10 @@ Cells total_cells(const NestReport& report) {
 
 }  // namespace
 
-NestReport report_nest(const Plan& plan) {
-  return {.plan = plan, .lines = find_kernel(plan.kernel).formula.nest(plan.problem, plan.blocks)};
+NestReport report_nest(const Plan& plan, Objective objective) {
+  return {.plan = plan,
+          .lines = find_kernel(plan.kernel).formula.nest(plan.problem, plan.blocks),
+          .objective = objective};
 }
 
 Description describe(const NestReport& report) {
@@ -106,6 +108,10 @@ Description describe(const NestReport& report) {
               {in_json("wanted"), is_product ? absent() : wanted_json(results, problem)},
               {in_json(problem.normalised() ? "" : "activation"), to_string(problem.activation)}}));
   of.fact("blocks", blocks_json(plan.blocks));
+  of.fact("objective", to_string(report.objective));
+  if (!std::ranges::empty(plan.blocks)) {
+    of.say("blocks: {}", goal_text(report.objective));
+  }
   std::vector<Cells> rows = rows_of(report.lines, line_cells);
   rows.push_back(total_cells(report));
   of.text("\n");
