@@ -128,13 +128,14 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return {
       project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}, problem.sum_words),
       project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]}, problem.sum_words),
-      with_index(
-          {.path = "core",
-           .reads = Words(n) * d + 2 * d * of.met,
-           .writes = Words(n) * (d + problem.row_words()),
-           .peak = core_peak(problem, std::min(n, Br), std::min(of.longest, Bc)) + of.index_live,
-           .flops = 4 * d * of.pairs},
-          of),
+      with_index({.path = "core",
+                  .reads = Words(n) * d + 2 * d * of.met,
+                  .writes = Words(n) * (d + problem.row_words()),
+                  .peak = of.peak([&](const Units::Unit& unit) {
+                    return core_peak(problem, unit.rows, std::min(unit.longest, Bc));
+                  }) + of.index_live,
+                  .flops = 4 * d * of.pairs},
+                 of),
   };
 }
 

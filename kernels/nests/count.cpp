@@ -43,9 +43,18 @@ class NestCounter::Walk {
     passes_.resize(symbols);
     at_.resize(symbols);
     met_.resize(symbols);
+    met_symbol_.resize(symbols, kNoSymbol);
     alive_.resize(nest.tile_names.size());
     if (!mask.full()) {
       transposed_ = mask.transposed();
+    }
+    for (SymbolId symbol = 0; symbol < symbols; ++symbol) {
+      if (nest.symbols[symbol].kind == NestSymbol::Kind::met) {
+        met_symbol_[nest.symbols[symbol].range] = symbol;
+        if (!mask.full()) {
+          position(nest.symbols[symbol].range);
+        }
+      }
     }
     prepare(nest.statements, {});
     for (const std::string& path : nest.phases) {
@@ -86,6 +95,7 @@ class NestCounter::Walk {
     entered_.assign(phases_.size(), false);
     std::ranges::fill(alive_, Words(0));
     living_ = 0;
+    inside_.clear();
     phase_ = phases_.size();
     walk(nest_.statements, {});
     leave();
@@ -108,6 +118,7 @@ class NestCounter::Walk {
     Index size = 0;
     bool first = true, last = true;
     Index begins = 0, ends = 0;
+    Index met = 0;  // the others that the block meets, if a size asks
 
     friend auto operator<=>(const PassClass&, const PassClass&) = default;
   };
@@ -243,17 +254,19 @@ class NestCounter::Walk {
     for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
       const TextTile& tile = statement.tiles[k];
       const Words words = words_of(tile, statement);
+      const bool in_part = tile.in_part() && !mask_.full();
+      const Words all = in_part ? words_of_part(tile, statement) : words * times;
       Moved& moved = moved_[statement.number];
       moved.largest.resize(statement.tiles.size());
       moved.largest[k] = std::max(moved.largest[k], words);
       if (statement.kind == NestStatement::Kind::write) {
-        moved.writes += words * times;
-        phase.writes += words * times;
+        moved.writes += all;
+        phase.writes += all;
         continue;
       }
       if (statement.kind == NestStatement::Kind::read) {
-        moved.reads += words * times;
-        phase.reads += words * times;
+        moved.reads += all;
+        phase.reads += all;
       }
       if (alive_[tile.name] == Words(0)) {
         made_.push_back(tile.name);
@@ -261,6 +274,33 @@ class NestCounter::Walk {
       alive_[tile.name] += words;
       living_ += words;
     }
+  }
+
+  // The words of a tile that moves in part, in all passes. The loops that select the part visit
+  // all of it once (kernels/nests/check.cpp), so the first class of their blocks counts it all.
+  [[nodiscard]] Words words_of_part(const TextTile& tile, const NestStatement& statement) const {
+    Words words = tile.sum ? sum_words_ : 1;
+    for (const auto& [loop, passes, is_first] : inside_) {
+      const bool selects = nest_.selects(*loop, tile);
+      if (selects && !is_first) {
+        return 0;
+      }
+      words *= selects ? Words(1) : passes;
+    }
+    for (const NestIndex& index : tile.indices) {
+      if (!nest_.is_selected(index, tile)) {
+        words *= index.kind == NestIndex::Kind::block ? values_[index.symbol]
+                                                      : size_of_index(index, statement);
+      }
+    }
+    const Range queries{0, values_[kExtentN]}, keys{0, values_[kExtentM]};
+    if (tile.live) {
+      return words * mask_.pairs(queries, keys);
+    }
+    const Index block = nest_.loop_of(tile.met_by).size.value(values_);
+    return words * (nest_.root(tile.met_by) == kExtentN
+                        ? mask_.met_by_groups(queries, block).keys
+                        : transposed_.met_by_groups(keys, block).keys);
   }
 
   // The words of a tile that this statement moves or makes.
@@ -331,9 +371,12 @@ class NestCounter::Walk {
     }
     return rows;
   }
-  // A condition that holds row by row needs the whole block.
+  // A condition that holds row by row needs the whole block, or a loop over its met rows.
   void refuse_pieces(SymbolId variable, const NestCondition& condition,
                      const NestStatement& statement) const {
+    if (is_by_rows(variable, condition)) {
+      return;
+    }
     for (SymbolId outer = nest_.loop_of(variable).range;
          nest_.symbols[outer].kind == NestSymbol::Kind::variable;
          outer = nest_.loop_of(outer).range) {
@@ -366,17 +409,17 @@ class NestCounter::Walk {
         return;
       }
       each_class(values_[loop.range] - from, block, asked_[loop.variable],
-                 [&](const PassClass& pass, Index passes) {
+                 [&, is_first = true](const PassClass& pass, Index passes) mutable {
                    Times inside = times;
                    inside.rest *= passes;
-                   walk_body(loop, pass, inside);
+                   walk_body({&loop, passes, std::exchange(is_first, false)}, pass, inside);
                  });
     }
   }
 
   // The classes of the blocks of one range.
   template <class Visit>
-  static void each_class(Index extent, Index block, bool asked, const Visit& visit) {
+  static void each_class(Index extent, Index block, bool asked, Visit&& visit) {
     const Index passes = ceil_div(extent, block);
     const Index rest = extent - (passes - 1) * block;  // the last block
     if (passes == 1) {
@@ -395,16 +438,25 @@ class NestCounter::Walk {
     }
   }
 
-  void walk_body(const NestStatement& loop, const PassClass& pass, const Times& times) {
+  // A loop whose body is walked: the passes of this class, and whether it is the first class.
+  struct Inside {
+    const NestStatement* loop;
+    Words passes;
+    bool is_first;
+  };
+  void walk_body(const Inside& inside, const PassClass& pass, const Times& times) {
+    const NestStatement& loop = *inside.loop;
+    inside_.push_back(inside);
     ++steps_;
     Moved& moved = moved_[loop.number];
     moved.passes += times.all();
     moved.block = std::max(moved.block, pass.size);
     const std::size_t made = made_.size();
     const Words living = living_;
-    values_[loop.variable] = pass.size;
     passes_[loop.variable] = pass;
+    set_values(loop, pass);
     walk(loop.body, times);
+    inside_.pop_back();
     for (std::size_t k = made; k < made_.size(); ++k) {
       alive_[made_[k]] = 0;
     }
@@ -412,6 +464,15 @@ class NestCounter::Walk {
     living_ = living;
   }
 
+  // Sets the values of the loop's symbols.
+  void set_values(const NestStatement& loop, const PassClass& pass) {
+    values_[loop.variable] = pass.size;
+    if (const SymbolId met = met_symbol_[loop.variable]; met != kNoSymbol) {
+      values_[met] = !mask_.full()                           ? pass.met
+                     : nest_.root(loop.variable) == kExtentN ? values_[kExtentM]
+                                                             : values_[kExtentN];
+    }
+  }
   // Returns the elements that a loop leaves out at the beginning.
   [[nodiscard]] Index begin_of(const NestStatement& loop) const {
     return loop.from ? std::max<Index>(loop.from->value(values_), 0) : 0;
@@ -501,7 +562,7 @@ class NestCounter::Walk {
         stand_at(k);
         PassClass pass{.size = pieces[k].size(), .first = k == 0, .last = k + 1 == pieces.size()};
         set_rows(loop, pieces[k], pass);
-        walk_body(loop, pass, times);
+        walk_body({&loop, 1, k == 0}, pass, times);
       }
       return;
     }
@@ -521,7 +582,7 @@ class NestCounter::Walk {
       Group& group = groups[pass];
       ++group.blocks;
       group.met.resize(inner.size());
-      values_[loop.variable] = pass.size;
+      set_values(loop, pass);
       for (std::size_t i = 0; i < inner.size(); ++i) {
         const Index size = inner[i]->size.value(values_);
         if (size > 0) {  // else the walk will refuse it
@@ -530,11 +591,13 @@ class NestCounter::Walk {
         }
       }
     }
+    bool is_first = true;
     for (const auto& [pass, group] : groups) {
       for (std::size_t i = 0; i < inner.size(); ++i) {
         met_[inner[i]->variable] = PassClasses(group.met[i].begin(), group.met[i].end());
       }
-      walk_body(loop, pass, {.base = times.all(), .group = Words(group.blocks), .rest = 1});
+      walk_body({&loop, group.blocks, std::exchange(is_first, false)}, pass,
+                {.base = times.all(), .group = Words(group.blocks), .rest = 1});
       for (const NestStatement* met : inner) {
         met_[met->variable].reset();
       }
@@ -543,18 +606,21 @@ class NestCounter::Walk {
 
   // A loop over what an outer block meets.
   void walk_met(const NestStatement& loop, Index block, const Times& times) {
+    bool is_first = true;
     if (!met_[loop.variable]) {
       PassClasses classes;
       each_met(loop, block,
                [&](const PassClass& pass, Index passes) { classes.emplace_back(pass, passes); });
       for (const auto& [pass, passes] : classes) {
-        walk_body(loop, pass, {times.base, times.group, times.rest * passes});
+        walk_body({&loop, passes, std::exchange(is_first, false)}, pass,
+                  {times.base, times.group, times.rest * passes});
       }
       return;
     }
     const PassClasses classes = *met_[loop.variable];
     for (const auto& [pass, passes] : classes) {
-      walk_body(loop, pass, {.base = times.base * times.rest * passes, .group = 1, .rest = 1});
+      walk_body({&loop, passes, std::exchange(is_first, false)}, pass,
+                {.base = times.base * times.rest * passes, .group = 1, .rest = 1});
     }
   }
 
@@ -645,11 +711,14 @@ class NestCounter::Walk {
     }
     return joined;
   }
-  // Sets the rows of a piece that no earlier, and no later, outer block meets.
+  // Sets the rows of a piece that no earlier, and no later, outer block meets, and what it meets.
   void set_rows(const NestStatement& loop, Range piece, PassClass& pass) const {
     if (rowwise_[loop.variable]) {
       pass.begins = size_of(common(begun_.at(loop.variable), {piece}));
       pass.ends = size_of(common(ended_.at(loop.variable), {piece}));
+    }
+    if (met_symbol_[loop.variable] != kNoSymbol) {
+      pass.met = size_of(met_of(loop.variable, piece));
     }
   }
 
@@ -675,6 +744,8 @@ class NestCounter::Walk {
   std::vector<Range> at_;                        // of positioned loops
   std::map<SymbolId, Ranges> begun_, ended_;     // of loops over what an outer block meets
   std::vector<std::optional<PassClasses>> met_;  // by all blocks that are walked together
+  std::vector<SymbolId> met_symbol_;             // by variable: the symbol of met(I), if any
+  std::vector<Inside> inside_;                   // the loops around
   std::vector<Words> alive_;                     // words of the living tiles
   std::vector<std::size_t> made_;                // tiles, in the order in which they were made
   Words living_;

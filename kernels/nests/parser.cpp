@@ -15,9 +15,9 @@ namespace {
 constexpr std::array<std::string_view, 9> kExtentNames = {
     "n", "m", "d", "dv", "heads", "kv_heads", "group", "M", "masked"};
 static_assert(kExtentNames.size() == kExtents);
-constexpr std::array<std::string_view, 15> kReserved = {
-    "and", "as",   "block", "by", "each", "first",  "from", "in",
-    "if",  "last", "met",   "of", "sum",  "unless", "whole"};
+constexpr std::array<std::string_view, 16> kReserved = {
+    "and", "as",   "block", "by",  "each", "first", "from",   "in",
+    "if",  "last", "live",  "met", "of",   "sum",   "unless", "whole"};
 constexpr std::size_t kLongestLine = 4096;
 constexpr Index kMostLines = 10'000;
 
@@ -447,6 +447,10 @@ class Parser {
       }
       line.expect(")");
       to.steps.push_back({NestSize::Op::choose, static_cast<Index>(is)});
+    } else if (word == "met") {
+      line.expect("(");
+      to.steps.push_back({NestSize::Op::symbol, static_cast<Index>(met_symbol(line))});
+      line.expect(")");
     } else if (is_digit(word.front())) {
       to.steps.push_back({NestSize::Op::number, number(line, word)});
     } else {
@@ -461,6 +465,25 @@ class Parser {
       line.fail("'" + std::string(word) + "', expected <, <=, ==, !=, >= or >");
     }
     return static_cast<Comparison>(found - kTexts.begin());
+  }
+  // The variable of met(I).
+  SymbolId met_symbol(Line& line) {
+    const SymbolId variable = variable_around(line);
+    const SymbolId root = nest_.root(variable);
+    if (root != kExtentN && root != kExtentM) {
+      line.fail("met(" + nest_.symbols[variable].name +
+                ") counts what a block of n or m meets, "
+                "but the loop runs over " +
+                nest_.symbols[root].name);
+    }
+    for (SymbolId symbol = 0; symbol < nest_.symbols.size(); ++symbol) {
+      if (kind(symbol) == NestSymbol::Kind::met && nest_.symbols[symbol].range == variable) {
+        return symbol;
+      }
+    }
+    const SymbolId symbol = add("met(" + nest_.symbols[variable].name + ")", NestSymbol::Kind::met);
+    nest_.symbols[symbol].range = variable;
+    return symbol;
   }
   // A name in a size. A name that is not known yet is a block size that redblue chooses.
   SymbolId size_symbol(Line& line, std::string_view word) {
@@ -635,6 +658,9 @@ class Parser {
           (kind(statement.range) == NestSymbol::Kind::variable || statement.from)) {
         line.fail("'whole': the blocks are those of an extent: leave out what is smaller");
       }
+      if (statement.whole && nest_.uses_variable(statement.size)) {
+        line.fail("'whole': the blocks are the same in each pass: take a size without variables");
+      }
     }
     statement.variable = add(name, NestSymbol::Kind::variable);
     nest_.symbols.back().range = statement.range;
@@ -681,6 +707,18 @@ class Parser {
       TextTile tile{0, {}, false};
       tile.indices = indices(line);
       tile.sum = line.accept("sum");
+      tile.live = line.accept("live");
+      if (line.peek() == "met") {
+        line.take("met");
+        line.expect("by");
+        tile.met_by = variable_around(line);
+      }
+      if (tile.in_part() && makes) {
+        line.fail("'new' makes whole tiles: leave out 'live' and 'met by'");
+      }
+      if (tile.live && tile.met_by != kNoSymbol) {
+        line.fail("'live' and 'met by' are two parts of a tile: leave out one");
+      }
       if (makes) {
         tile.name = tile_named(name);
       } else {
@@ -746,6 +784,9 @@ class Parser {
     const SymbolId symbol = its.symbol();
     if (symbol == kNoSymbol) {
       return {NestIndex::Kind::number, kNoSymbol, its.steps.front().number};
+    }
+    if (kind(symbol) == NestSymbol::Kind::met) {
+      return {NestIndex::Kind::part, kNoSymbol, 0, std::move(its)};
     }
     if (is_no_length(symbol) || kind(symbol) == NestSymbol::Kind::block) {
       return {NestIndex::Kind::part, symbol, 0, std::move(its)};

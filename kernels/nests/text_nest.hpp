@@ -33,10 +33,11 @@ using SymbolId = std::size_t;
 inline constexpr SymbolId kNoSymbol = static_cast<SymbolId>(-1);
 
 struct NestSymbol {
-  enum class Kind : std::uint8_t { extent, block, variable };
+  // `met`: the number of others that the current block of a loop meets, as met(I).
+  enum class Kind : std::uint8_t { extent, block, variable, met };
   std::string name;
   Kind kind;
-  SymbolId range = kNoSymbol;  // of a variable: what its loop cuts
+  SymbolId range = kNoSymbol;  // of a variable: what its loop cuts; of met(I): I
 };
 
 enum class Comparison : std::uint8_t { less, at_most, equal, unequal, at_least, more };
@@ -100,6 +101,12 @@ struct TextTile {
   std::size_t name;  // which of TextNest::tile_names; matrices come first, in their order
   std::vector<NestIndex> indices;
   bool sum = false;
+  // Only a part of the tile moves: the live pairs of its blocks, or the rows that the current block
+  // of another loop meets. In fast memory the tile has room for all of it.
+  bool live = false;
+  SymbolId met_by = kNoSymbol;
+
+  [[nodiscard]] bool in_part() const { return live || met_by != kNoSymbol; }
 };
 
 struct NestCondition {
@@ -171,6 +178,11 @@ struct TextNest {
   [[nodiscard]] SymbolId extent_of(SymbolId block) const;
   // Returns whether a size depends on the current block of a loop.
   [[nodiscard]] bool uses_variable(const NestSize& its) const;
+  // Returns whether the passes of a loop decide which part of a tile moves (TextTile::in_part): it
+  // cuts an index of pairs or met rows, or it is the loop that meets them.
+  [[nodiscard]] bool selects(const NestStatement& loop, const TextTile& tile) const;
+  // Returns whether an index is over the queries or keys of such a part.
+  [[nodiscard]] bool is_selected(const NestIndex& index, const TextTile& tile) const;
   // Returns whether the nest describes the work for all heads, and not for one head of keys.
   [[nodiscard]] bool of_all_heads() const;
 };
