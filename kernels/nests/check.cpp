@@ -336,6 +336,7 @@ class Checker {
         }
         break;
       case NestStatement::Kind::flops:
+      case NestStatement::Kind::text:
         break;
       case NestStatement::Kind::read:
       case NestStatement::Kind::make:

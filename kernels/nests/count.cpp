@@ -76,7 +76,7 @@ class NestCounter::Walk {
   // The words that a statement moved and made in all passes. `largest` is for each of its tiles.
   struct Moved {
     Words reads, writes, passes;
-    Index block = 0;  // of a loop: the largest
+    Index trips = 0, block = 0;  // of a loop: the most passes at once, and the largest block
     std::vector<Words> largest = {};
   };
   [[nodiscard]] const Moved& moved(const NestStatement& statement) const {
@@ -189,6 +189,9 @@ class NestCounter::Walk {
         case NestStatement::Kind::phase:
           walk(statement.body, times);
           continue;
+        case NestStatement::Kind::text:
+          moved_[statement.number].passes += 1;
+          continue;
         case NestStatement::Kind::when:
           if (holds(statement.comparison, statement.size.value(values_),
                     statement.right.value(values_))) {
@@ -200,6 +203,7 @@ class NestCounter::Walk {
             continue;
           }
           enter(statement.phase);
+          moved_[statement.number].passes += 1;
           for (const TextTile& tile : statement.tiles) {
             living_ = less(living_, alive_[tile.name]);
             alive_[tile.name] = 0;
@@ -408,6 +412,7 @@ class NestCounter::Walk {
       if (from >= values_[loop.range]) {
         return;
       }
+      note_trips(loop, ceil_div(values_[loop.range] - from, block));
       each_class(values_[loop.range] - from, block, asked_[loop.variable],
                  [&, is_first = true](const PassClass& pass, Index passes) mutable {
                    Times inside = times;
@@ -415,6 +420,10 @@ class NestCounter::Walk {
                    walk_body({&loop, passes, std::exchange(is_first, false)}, pass, inside);
                  });
     }
+  }
+
+  void note_trips(const NestStatement& loop, Index trips) {
+    moved_[loop.number].trips = std::max(moved_[loop.number].trips, trips);
   }
 
   // The classes of the blocks of one range.
@@ -545,6 +554,7 @@ class NestCounter::Walk {
     if (pieces.size() == 0) {
       return;
     }
+    note_trips(loop, pieces.size());
     steps_ += pieces.size();
     std::vector<Alone> alone;
     for (const NestStatement* met : inner) {
@@ -586,8 +596,12 @@ class NestCounter::Walk {
       for (std::size_t i = 0; i < inner.size(); ++i) {
         const Index size = inner[i]->size.value(values_);
         if (size > 0) {  // else the walk will refuse it
-          each_met(*inner[i], size,
-                   [&](const PassClass& of, Index passes) { group.met[i][of] += passes; });
+          Index trips = 0;
+          each_met(*inner[i], size, [&](const PassClass& of, Index passes) {
+            group.met[i][of] += passes;
+            trips += passes;
+          });
+          note_trips(*inner[i], trips);
         }
       }
     }
@@ -609,8 +623,12 @@ class NestCounter::Walk {
     bool is_first = true;
     if (!met_[loop.variable]) {
       PassClasses classes;
-      each_met(loop, block,
-               [&](const PassClass& pass, Index passes) { classes.emplace_back(pass, passes); });
+      Index trips = 0;
+      each_met(loop, block, [&](const PassClass& pass, Index passes) {
+        classes.emplace_back(pass, passes);
+        trips += passes;
+      });
+      note_trips(loop, trips);
       for (const auto& [pass, passes] : classes) {
         walk_body({&loop, passes, std::exchange(is_first, false)}, pass,
                   {times.base, times.group, times.rest * passes});
@@ -834,10 +852,29 @@ namespace {
 // Writes the lines of a list of statements.
 class Lines {
  public:
-  Lines(const TextNest& nest, const NestCounter& counter) : nest_(nest), counter_(counter) {}
+  Lines(const TextNest& nest, const NestCounter& counter)
+      : nest_(nest), counter_(counter), has_texts_(has_texts(nest.statements)) {}
 
-  void write(const std::vector<NestStatement>& list, Index depth) {
-    std::vector<NestLine::Stay> stays;  // of the loops that follow
+  Nest all() {
+    std::vector<Living> stay;
+    write(nest_.statements, 0, stay);
+    return std::move(lines_);
+  }
+
+ private:
+  struct Living {
+    std::size_t tile;
+    NestLine::Stay stay;
+  };
+
+  static bool has_texts(const std::vector<NestStatement>& list) {
+    return std::ranges::any_of(list, [](const NestStatement& statement) {
+      return statement.kind == NestStatement::Kind::text || has_texts(statement.body);
+    });
+  }
+
+  // `stay`: the living tiles that were made in this body.
+  void write(const std::vector<NestStatement>& list, Index depth, std::vector<Living>& stay) {
     for (const NestStatement& statement : list) {
       NestLine line;
       line.phase = nest_.phases[statement.phase];
@@ -845,64 +882,124 @@ class Lines {
       switch (statement.kind) {
         case NestStatement::Kind::phase:
         case NestStatement::Kind::when:
-          write(statement.body, depth);
-          continue;
-        case NestStatement::Kind::drop:
+          write(statement.body, depth, stay);
+          break;
         case NestStatement::Kind::flops:
-          continue;
+          break;
+        case NestStatement::Kind::drop:
+          std::erase_if(stay, [&](const Living& living) {
+            return counter_.happened(statement) &&
+                   std::ranges::find(statement.tiles, living.tile, &TextTile::name) !=
+                       statement.tiles.end();
+          });
+          break;
         case NestStatement::Kind::loop:
-          line.kind = NestLine::Kind::loop;
-          line.text = "for " + nest_.symbols[statement.variable].name + " in " +
-                      nest_.symbols[statement.range].name;
-          if (statement.met_by != kNoSymbol) {
-            line.text += " met by " + nest_.symbols[statement.met_by].name;
-          }
-          std::tie(line.trips, line.block) = counter_.passes(statement);
-          line.stays = std::exchange(stays, {});
-          if (line.trips > 0) {
-            lines_.push_back(std::move(line));
-            write(statement.body, depth + 1);
-          }
-          continue;
+          loop(statement, std::move(line), stay);
+          told_ = lines_.size();
+          break;
+        case NestStatement::Kind::text:
+          text(statement, std::move(line));
+          break;
         case NestStatement::Kind::read:
         case NestStatement::Kind::make:
+          step(statement, std::move(line), stay);
+          break;
         case NestStatement::Kind::write:
-          step(statement, std::move(line), stays);
+          step(statement, std::move(line), stay);
+          told_ = lines_.size();
       }
     }
   }
 
-  Nest lines_;
+  void loop(const NestStatement& statement, NestLine line, const std::vector<Living>& stay) {
+    line.kind = NestLine::Kind::loop;
+    if (statement.phase == 0 && nest_.phases.size() > 1) {
+      line.phase = "";  // around phases
+    }
+    line.text = "for " + nest_.symbols[statement.variable].name + " in " + over(statement.range);
+    if (statement.met_by != kNoSymbol) {
+      line.text += " met by " + nest_.symbols[statement.met_by].name;
+    }
+    std::tie(line.trips, line.block) = counter_.passes(statement);
+    for (const Living& living : stay) {
+      line.stays.push_back(living.stay);
+    }
+    if (line.trips > 0) {
+      lines_.push_back(std::move(line));
+      told_ = lines_.size();
+      std::vector<Living> inside;
+      write(statement.body, lines_.back().depth + 1, inside);
+    }
+  }
 
- private:
-  void step(const NestStatement& statement, NestLine line, std::vector<NestLine::Stay>& stays) {
+  // Returns the name of an extent in this problem.
+  [[nodiscard]] std::string over(SymbolId range) const {
+    const bool is_product = nest_.pass == Pass::product;
+    const bool has_queries = nest_.pass && !is_product;
+    return is_product && range == kExtentN    ? "rows"
+           : is_product && range == kExtentM  ? "columns"
+           : is_product && range == kExtentD  ? "depth"
+           : has_queries && range == kExtentN ? "queries"
+           : has_queries && range == kExtentM ? "keys"
+                                              : nest_.symbols[range].name;
+  }
+
+  // What is computed has the words of the tiles that were read and made just above, instead of
+  // their lines.
+  void text(const NestStatement& statement, NestLine line) {
+    if (!counter_.happened(statement)) {
+      return;
+    }
+    line.text = statement.text;
+    for (; lines_.size() > told_ && lines_.back().phase == line.phase; lines_.pop_back()) {
+      line.reads += lines_.back().reads;
+    }
+    lines_.push_back(std::move(line));
+    told_ = lines_.size();
+  }
+
+  void step(const NestStatement& statement, NestLine line, std::vector<Living>& stay) {
     const bool makes = statement.kind == NestStatement::Kind::make;
     line.text = makes ? "new" : statement.kind == NestStatement::Kind::read ? "read" : "write";
     const std::vector<Words> largest = counter_.largest(statement);
     for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
-      const std::string name = text_of(nest_, statement.tiles[k]);
-      line.text += (k == 0 ? " " : ", ") + name;
+      const TextTile& tile = statement.tiles[k];
+      const std::string name = text_of(nest_, tile);
+      const bool writes = statement.kind == NestStatement::Kind::write;
+      line.text += (k == 0 ? " " : ", ") + (writes ? text_of(nest_, statement.targets[k]) : name);
+      const auto known = std::ranges::find(stay, tile.name, &Living::tile);
       if (statement.kind != NestStatement::Kind::write && k < largest.size() &&
           largest[k] > Words(0)) {
-        stays.push_back({name, largest[k]});
+        if (known == stay.end()) {
+          stay.push_back({tile.name, {name, largest[k]}});
+        } else {  // read in some passes, made in others
+          known->stay.words = std::max(known->stay.words, largest[k]);
+        }
       }
     }
     line.text += text_of(nest_, statement.conditions);
     std::tie(line.reads, line.writes) = counter_.moved(statement);
-    if (!largest.empty()) {  // it happens at least once
+    if (!(makes && has_texts_) &&
+        std::ranges::any_of(largest, [](Words words) { return words > Words(0); })) {
       lines_.push_back(std::move(line));
     }
   }
 
   const TextNest& nest_;
   const NestCounter& counter_;
+  const bool has_texts_;  // they say what is made
+  Nest lines_;
+  std::size_t told_ = 0;  // lines that no text replaces
 };
 
 }  // namespace
 
 std::pair<Index, Index> NestCounter::passes(const NestStatement& loop) const {
   const auto& moved = walk_->moved(loop);
-  return {moved.passes.value(), moved.block};
+  return {moved.trips, moved.block};
+}
+bool NestCounter::happened(const NestStatement& statement) const {
+  return walk_->moved(statement).passes > Words(0);
 }
 std::pair<Words, Words> NestCounter::moved(const NestStatement& statement) const {
   const auto& moved = walk_->moved(statement);
@@ -915,9 +1012,7 @@ std::vector<Words> NestCounter::largest(const NestStatement& statement) const {
 Nest lines(const TextNest& nest, const NestSizes& sizes) {
   NestCounter counter(nest, sizes.mask, sizes.sum_words);
   static_cast<void>(counter.phases(values_of(nest, sizes)));
-  Lines all(nest, counter);
-  all.write(nest.statements, 0);
-  return std::move(all.lines_);
+  return Lines(nest, counter).all();
 }
 
 }  // namespace redblue

@@ -47,7 +47,7 @@ class Line {
     if (text.size() > kLongestLine) {
       fail("the line has more than " + std::to_string(kLongestLine) + " characters");
     }
-    text = text.substr(0, text.find('#'));
+    text = text.substr(0, comment_in(text));
     while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) {
       text.remove_suffix(1);
     }
@@ -100,6 +100,17 @@ class Line {
   [[noreturn]] void fail(const std::string& what) const { throw NestError(file_, number_, what); }
 
  private:
+  // Where a comment begins: the first # that is not in quotes.
+  static std::size_t comment_in(std::string_view text) {
+    bool quoted = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      quoted = quoted != (text[at] == '"');
+      if (text[at] == '#' && !quoted) {
+        return at;
+      }
+    }
+    return text.size();
+  }
   // Adds the word that begins there, and returns the characters to skip.
   std::size_t word_at(std::string_view text, std::size_t at) {
     const char c = text[at];
@@ -114,6 +125,12 @@ class Line {
       while (is_part(at + size) || (text.substr(at + size, 1) == "." && is_part(at + size + 1))) {
         ++size;
       }
+    } else if (c == '"') {
+      const std::size_t end = text.find('"', at + 1);
+      if (end == std::string_view::npos) {
+        fail("the text has no end: close it with \"");
+      }
+      size = end + 1 - at;
     } else if (const std::string_view two = text.substr(at, 2);
                two == "->" || two == "<=" || two == ">=" || two == "==" || two == "!=") {
       size = 2;
@@ -601,10 +618,17 @@ class Parser {
       conditions(line, statement);
     } else if (word == "flops") {
       statement.size = size(line);
+    } else if (word == "do") {
+      statement.kind = NestStatement::Kind::text;
+      std::string_view text = line.take("a text in quotes");
+      if (text.front() != '"' || text.size() < 3) {
+        line.fail("'" + std::string(text) + "', expected a text in quotes");
+      }
+      statement.text = text.substr(1, text.size() - 2);
     } else {
       line.fail("'" + std::string(word) +
-                "' is no statement: expected for, phase, when, otherwise, read, new, write, drop "
-                "or flops");
+                "' is no statement: expected for, phase, when, otherwise, read, new, write, drop, "
+                "flops or do");
     }
     return statement;
   }

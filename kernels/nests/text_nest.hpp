@@ -119,7 +119,7 @@ struct NestCondition {
 };
 
 struct NestStatement {
-  enum class Kind : std::uint8_t { loop, phase, when, read, make, write, drop, flops };
+  enum class Kind : std::uint8_t { loop, phase, when, read, make, write, drop, flops, text };
   Kind kind;
   Index line;
   std::size_t number = 0;  // of all statements, in the order of the file
@@ -139,6 +139,7 @@ struct NestStatement {
   // For each tile that is read or written: the matrix, and its indices.
   std::vector<TextTile> targets = {};
   std::vector<NestCondition> conditions = {};  // all must hold
+  std::string text = {};                       // of `do`: what is computed, for a reader
 };
 
 // Returns whether a size of this statement, or of one inside it, uses the symbol.

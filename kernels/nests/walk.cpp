@@ -98,7 +98,8 @@ class Walker {
     for (const NestStatement& statement : list) {
       const bool happens = statement.kind != NestStatement::Kind::loop &&
                            statement.kind != NestStatement::Kind::phase &&
-                           statement.kind != NestStatement::Kind::when;
+                           statement.kind != NestStatement::Kind::when &&
+                           statement.kind != NestStatement::Kind::text;
       if (happens && (statement.kind != NestStatement::Kind::drop || is_now(statement))) {
         enter(statement.phase);
       }
@@ -108,6 +109,8 @@ class Walker {
           break;
         case NestStatement::Kind::phase:
           run(statement.body);
+          break;
+        case NestStatement::Kind::text:
           break;
         case NestStatement::Kind::when:
           if (holds(statement.comparison, statement.size.value(values_),

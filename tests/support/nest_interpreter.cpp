@@ -227,7 +227,8 @@ class NestInterpreter {
         if (compare(statement.comparison, value(statement.size), value(statement.right))) {
           run(statement.body);
         }
-      } else if (statement.kind != NestStatement::Kind::drop || happens(statement)) {
+      } else if (statement.kind != NestStatement::Kind::text &&
+                 (statement.kind != NestStatement::Kind::drop || happens(statement))) {
         enter(statement.phase);
         run_leaf(statement);
         hold(phase_);

@@ -556,6 +556,10 @@ void RandomNests::drop() {
 }
 
 void RandomNests::flops() {
+  if (chance(5)) {
+    line("do \"S_I = # A1_I X; p > 0\"");
+    return;
+  }
   Names factors = {"d", "n", "3", "m", "dv"};
   for (const Loop& loop : loops_) {
     factors.insert(factors.end(), 2, loop.name);
