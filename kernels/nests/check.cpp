@@ -140,6 +140,9 @@ class Checker {
           check_part(statement, target);
         }
       }
+      if (statement.kind == NestStatement::Kind::index) {
+        check_around(statement, statement.tiles.front(), "'index'");
+      }
       around_.push_back(&statement);
       check_parts(statement.body);
       around_.pop_back();
@@ -161,6 +164,9 @@ class Checker {
     if (!at.conditions.empty()) {
       fail(at, part + " takes no condition");
     }
+    check_around(at, tile, part);
+  }
+  void check_around(const NestStatement& at, const TextTile& tile, const std::string& part) const {
     for (const NestStatement* outer : around_) {
       if (outer->kind == NestStatement::Kind::when &&
           (nest_.uses_variable(outer->size) || nest_.uses_variable(outer->right))) {
@@ -341,6 +347,7 @@ class Checker {
       case NestStatement::Kind::read:
       case NestStatement::Kind::make:
       case NestStatement::Kind::write:
+      case NestStatement::Kind::index:
         if (holds(statement)) {
           move(statement);
         }

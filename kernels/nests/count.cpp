@@ -16,6 +16,7 @@ namespace redblue {
 std::vector<Index> values_of(const TextNest& nest, const NestSizes& sizes) {
   std::vector<Index> values = sizes.extents.values();
   values[kMasked] = sizes.mask.full() ? 0 : 1;
+  values[kSoftmax] = sizes.softmax ? 1 : 0;
   values.resize(nest.symbols.size(), 0);
   for (const NestBlock& block : nest.blocks) {
     const std::string& name = nest.symbols[block.symbol].name;
@@ -216,6 +217,7 @@ class NestCounter::Walk {
         case NestStatement::Kind::read:
         case NestStatement::Kind::make:
         case NestStatement::Kind::write:
+        case NestStatement::Kind::index:
           enter(statement.phase);
           move(statement, phase, times.all());
       }
@@ -257,7 +259,10 @@ class NestCounter::Walk {
   void move(const NestStatement& statement, PhaseCost& phase, Words times) {
     for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
       const TextTile& tile = statement.tiles[k];
-      const Words words = words_of(tile, statement);
+      const bool is_index = statement.kind == NestStatement::Kind::index;
+      const Words words = !is_index      ? words_of(tile, statement)
+                          : mask_.full() ? Words(0)
+                                         : Words(mask_.index().live());
       const bool in_part = tile.in_part() && !mask_.full();
       const Words all = in_part ? words_of_part(tile, statement) : words * times;
       Moved& moved = moved_[statement.number];
@@ -268,7 +273,7 @@ class NestCounter::Walk {
         phase.writes += all;
         continue;
       }
-      if (statement.kind == NestStatement::Kind::read) {
+      if (statement.kind == NestStatement::Kind::read || is_index) {
         moved.reads += all;
         phase.reads += all;
       }
@@ -302,9 +307,10 @@ class NestCounter::Walk {
       return words * mask_.pairs(queries, keys);
     }
     const Index block = nest_.loop_of(tile.met_by).size.value(values_);
-    return words * (nest_.root(tile.met_by) == kExtentN
-                        ? mask_.met_by_groups(queries, block).keys
-                        : transposed_.met_by_groups(keys, block).keys);
+    const Mask::Met met = nest_.root(tile.met_by) == kExtentN
+                              ? mask_.met_by_groups(queries, block)
+                              : transposed_.met_by_groups(keys, block);
+    return words * (statement.kind == NestStatement::Kind::index ? met.index : met.keys);
   }
 
   // The words of a tile that this statement moves or makes.
@@ -852,8 +858,8 @@ namespace {
 // Writes the lines of a list of statements.
 class Lines {
  public:
-  Lines(const TextNest& nest, const NestCounter& counter)
-      : nest_(nest), counter_(counter), has_texts_(has_texts(nest.statements)) {}
+  Lines(const TextNest& nest, const NestCounter& counter, bool masked)
+      : nest_(nest), counter_(counter), masked_(masked), has_texts_(has_texts(nest.statements)) {}
 
   Nest all() {
     std::vector<Living> stay;
@@ -883,6 +889,7 @@ class Lines {
         case NestStatement::Kind::phase:
         case NestStatement::Kind::when:
           write(statement.body, depth, stay);
+          told_ = lines_.size();
           break;
         case NestStatement::Kind::flops:
           break;
@@ -902,6 +909,7 @@ class Lines {
           break;
         case NestStatement::Kind::read:
         case NestStatement::Kind::make:
+        case NestStatement::Kind::index:
           step(statement, std::move(line), stay);
           break;
         case NestStatement::Kind::write:
@@ -917,7 +925,7 @@ class Lines {
       line.phase = "";  // around phases
     }
     line.text = "for " + nest_.symbols[statement.variable].name + " in " + over(statement.range);
-    if (statement.met_by != kNoSymbol) {
+    if (masked_ && statement.met_by != kNoSymbol) {
       line.text += " met by " + nest_.symbols[statement.met_by].name;
     }
     std::tie(line.trips, line.block) = counter_.passes(statement);
@@ -960,15 +968,15 @@ class Lines {
 
   void step(const NestStatement& statement, NestLine line, std::vector<Living>& stay) {
     const bool makes = statement.kind == NestStatement::Kind::make;
-    line.text = makes ? "new" : statement.kind == NestStatement::Kind::read ? "read" : "write";
+    const bool writes = statement.kind == NestStatement::Kind::write;
+    line.text = makes ? "new" : writes ? "write" : "read";
     const std::vector<Words> largest = counter_.largest(statement);
     for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
       const TextTile& tile = statement.tiles[k];
       const std::string name = text_of(nest_, tile);
-      const bool writes = statement.kind == NestStatement::Kind::write;
       line.text += (k == 0 ? " " : ", ") + (writes ? text_of(nest_, statement.targets[k]) : name);
       const auto known = std::ranges::find(stay, tile.name, &Living::tile);
-      if (statement.kind != NestStatement::Kind::write && k < largest.size() &&
+      if (!writes && statement.kind != NestStatement::Kind::index && k < largest.size() &&
           largest[k] > Words(0)) {
         if (known == stay.end()) {
           stay.push_back({tile.name, {name, largest[k]}});
@@ -987,6 +995,7 @@ class Lines {
 
   const TextNest& nest_;
   const NestCounter& counter_;
+  const bool masked_;
   const bool has_texts_;  // they say what is made
   Nest lines_;
   std::size_t told_ = 0;  // lines that no text replaces
@@ -1012,7 +1021,7 @@ std::vector<Words> NestCounter::largest(const NestStatement& statement) const {
 Nest lines(const TextNest& nest, const NestSizes& sizes) {
   NestCounter counter(nest, sizes.mask, sizes.sum_words);
   static_cast<void>(counter.phases(values_of(nest, sizes)));
-  return Lines(nest, counter).all();
+  return Lines(nest, counter, !sizes.mask.full()).all();
 }
 
 }  // namespace redblue

@@ -21,6 +21,7 @@ struct NestSizes {
   Blocks blocks;
   Mask mask = {};  // of n queries and m keys, all of them live
   Index sum_words = 1;
+  bool softmax = true;
 };
 
 // Returns the value of each symbol: extents, and the block sizes of `blocks` or of the nest itself.

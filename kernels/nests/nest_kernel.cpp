@@ -30,7 +30,8 @@ NestSizes sizes_of(const TextNest& nest, const Problem& problem, const Blocks& b
                       .M = M},
           .blocks = blocks,
           .mask = by_group ? problem.one_head().mask : problem.mask,
-          .sum_words = problem.sum_words};
+          .sum_words = problem.sum_words,
+          .softmax = problem.normalised()};
 }
 
 // M is a part of the blocks of a plan, because sizes may depend on it.

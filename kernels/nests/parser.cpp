@@ -12,12 +12,12 @@
 namespace redblue {
 namespace {
 
-constexpr std::array<std::string_view, 9> kExtentNames = {
-    "n", "m", "d", "dv", "heads", "kv_heads", "group", "M", "masked"};
+constexpr std::array<std::string_view, 10> kExtentNames = {
+    "n", "m", "d", "dv", "heads", "kv_heads", "group", "M", "masked", "softmax"};
 static_assert(kExtentNames.size() == kExtents);
-constexpr std::array<std::string_view, 16> kReserved = {
-    "and", "as",   "block", "by",  "each", "first", "from",   "in",
-    "if",  "last", "live",  "met", "of",   "sum",   "unless", "whole"};
+constexpr std::array<std::string_view, 17> kReserved = {
+    "and",   "as",   "block", "by",  "each", "first", "from",   "in",   "if",
+    "index", "last", "live",  "met", "of",   "sum",   "unless", "whole"};
 constexpr std::size_t kLongestLine = 4096;
 constexpr Index kMostLines = 10'000;
 
@@ -148,9 +148,9 @@ class Line {
   std::size_t next_ = 0;
 };
 
-// M and masked are numbers, and no extents of matrices.
+// M, masked and softmax are numbers, and no extents of matrices.
 bool is_no_length(SymbolId symbol) {
-  return symbol == kFastWords || symbol == kMasked;
+  return symbol == kFastWords || symbol == kMasked || symbol == kSoftmax;
 }
 
 class Parser {
@@ -613,11 +613,23 @@ class Parser {
     } else if (word == "drop") {
       statement.kind = NestStatement::Kind::drop;
       do {
-        statement.tiles.push_back({known_tile(line, line.name("the name of a tile")), {}, false});
+        const bool is_index = line.peek() == "index";
+        const std::string_view name =
+            is_index ? line.take("a tile") : line.name("the name of a tile");
+        statement.tiles.push_back({known_tile(line, name), {}, false});
       } while (!at_condition(line));
       conditions(line, statement);
     } else if (word == "flops") {
       statement.size = size(line);
+    } else if (word == "index") {
+      statement.kind = NestStatement::Kind::index;
+      const SymbolId variable = variable_around(line);
+      if (nest_.root(variable) != kExtentN && nest_.root(variable) != kExtentM) {
+        line.fail("'index': the loop " + nest_.symbols[variable].name + " must run over n or m");
+      }
+      TextTile tile{tile_named("index"), {}, false};
+      tile.met_by = variable;
+      statement.tiles.push_back(std::move(tile));
     } else if (word == "do") {
       statement.kind = NestStatement::Kind::text;
       std::string_view text = line.take("a text in quotes");
@@ -628,7 +640,7 @@ class Parser {
     } else {
       line.fail("'" + std::string(word) +
                 "' is no statement: expected for, phase, when, otherwise, read, new, write, drop, "
-                "flops or do");
+                "flops, index or do");
     }
     return statement;
   }

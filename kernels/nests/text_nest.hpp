@@ -119,7 +119,7 @@ struct NestCondition {
 };
 
 struct NestStatement {
-  enum class Kind : std::uint8_t { loop, phase, when, read, make, write, drop, flops, text };
+  enum class Kind : std::uint8_t { loop, phase, when, read, make, write, drop, flops, text, index };
   Kind kind;
   Index line;
   std::size_t number = 0;  // of all statements, in the order of the file
@@ -135,7 +135,7 @@ struct NestStatement {
   std::optional<NestSize> from = std::nullopt;
   std::size_t phase = 0;
   std::vector<NestStatement> body = {};  // of a loop, a phase or a `when`
-  std::vector<TextTile> tiles = {};      // drop: names alone
+  std::vector<TextTile> tiles = {};      // drop: names alone; index: met_by is the block's loop
   // For each tile that is read or written: the matrix, and its indices.
   std::vector<TextTile> targets = {};
   std::vector<NestCondition> conditions = {};  // all must hold
@@ -189,14 +189,15 @@ struct TextNest {
 };
 
 // The extents that every nest knows, with the same symbols in each. `group`: the query heads for
-// each head of keys. kMasked is 1 under a mask, else 0: a count sets it.
+// each head of keys. kMasked is 1 under a mask, else 0. kSoftmax is 0 for
+// other activations, else 1. A count sets both.
 struct NestExtents {
   Index n = 1, m = 1, d = 1, dv = 1;
   Index heads = 1, kv_heads = 1, group = 1;
   Index M = 1;
 
   [[nodiscard]] std::vector<Index> values() const {
-    return {n, m, d, dv, heads, kv_heads, group, M, 0};
+    return {n, m, d, dv, heads, kv_heads, group, M, 0, 1};
   }
 };
 enum NestExtentSymbol : SymbolId {
@@ -209,6 +210,7 @@ enum NestExtentSymbol : SymbolId {
   kExtentGroup,
   kFastWords,
   kMasked,
+  kSoftmax,
   kExtents
 };
 

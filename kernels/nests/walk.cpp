@@ -129,6 +129,9 @@ class Walker {
         case NestStatement::Kind::flops:
           machine_.computed({.flops = statement.size.value(values_)});
           break;
+        case NestStatement::Kind::index:
+          read_index(statement.tiles.front());
+          break;
         case NestStatement::Kind::read:
         case NestStatement::Kind::make:
         case NestStatement::Kind::write:
@@ -136,6 +139,15 @@ class Walker {
             move(statement, k);
           }
       }
+    }
+  }
+
+  void read_index(const TextTile& tile) {
+    if (!mask_.full()) {
+      const Mask& mask = nest_.root(tile.met_by) == kExtentN ? mask_ : transposed_;
+      const Range rows = passes_[tile.met_by].block;
+      alive_[tile.name].push_back(
+          machine_.read_indices(mask.index_words(rows).value(), mask.index().live()));
     }
   }
 

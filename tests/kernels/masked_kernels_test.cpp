@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include "memsim/errors.hpp"
+#include "runtime/report/nest_report.hpp"
 #include "runtime/system/sanitized.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
@@ -125,7 +126,7 @@ void expect_formulas(const Result& result, const Plan& plan) {
 
 void expect_loops(const TestedKernel& kernel, const Plan& plan) {
   std::map<std::string, std::pair<Words, Words>> moved;
-  for (const NestLine& line : kernel.kernel->formula.nest(plan.problem, plan.blocks)) {
+  for (const NestLine& line : report_nest(plan).lines) {
     moved[line.phase].first += line.reads;
     moved[line.phase].second += line.writes;
   }

@@ -43,11 +43,12 @@ std::string shown(const InterpretedPhase& phase) {
 }
 
 std::string shown(const NestCase& of) {
-  const auto& [extents, blocks, mask, sum_words] = of.sizes;
+  const auto& [extents, blocks, mask, sum_words, softmax] = of.sizes;
   std::string text = of.text + "n=" + std::to_string(extents.n) +
                      " m=" + std::to_string(extents.m) + " d=" + std::to_string(extents.d) +
                      " dv=" + std::to_string(extents.dv) + " M=" + std::to_string(extents.M) +
-                     " sum_words=" + std::to_string(sum_words);
+                     " sum_words=" + std::to_string(sum_words) +
+                     " softmax=" + std::to_string(softmax ? 1 : 0);
   text += of.multiple > 1 ? " multiple=" + std::to_string(of.multiple) : "";
   for (const auto& [name, size] : blocks) {
     text += " " + name + "=" + std::to_string(size);
@@ -478,6 +479,7 @@ NestCase draw_sizes(RandomNests& random, const DrawnNest& drawn, Index most, boo
     extents.m = mask.table.m;
   }
   found.sizes.sum_words = random.any(1, 3);
+  found.sizes.softmax = random.chance(60);
   for (const NestBlock& block : drawn.nest.blocks) {
     if (!block.size || random.chance(20)) {
       found.sizes.blocks.add(drawn.nest.symbols[block.symbol].name,

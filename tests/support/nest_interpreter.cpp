@@ -20,15 +20,22 @@ class NestInterpreter {
   NestInterpreter(const TextNest& nest, const NestSizes& sizes, const PairTable* live, Index steps)
       : nest_(nest),
         live_(live),
+        mask_(sizes.mask),
         sum_words_(sizes.sum_words),
         steps_(steps),
         loops_(nest.symbols.size()),
         cut_at_(nest.symbols.size(), kNoSymbol) {
     const NestExtents& of = sizes.extents;
-    const std::map<std::string, Index> extents = {
-        {"n", of.n},         {"m", of.m},         {"d", of.d},
-        {"dv", of.dv},       {"heads", of.heads}, {"kv_heads", of.kv_heads},
-        {"group", of.group}, {"M", of.M},         {"masked", sizes.mask.full() ? 0 : 1}};
+    const std::map<std::string, Index> extents = {{"n", of.n},
+                                                  {"m", of.m},
+                                                  {"d", of.d},
+                                                  {"dv", of.dv},
+                                                  {"heads", of.heads},
+                                                  {"kv_heads", of.kv_heads},
+                                                  {"group", of.group},
+                                                  {"M", of.M},
+                                                  {"masked", sizes.mask.full() ? 0 : 1},
+                                                  {"softmax", sizes.softmax ? 1 : 0}};
     for (const NestSymbol& symbol : nest.symbols) {
       values_.push_back(symbol.kind == NestSymbol::Kind::extent ? extents.at(symbol.name) : 0);
     }
@@ -291,6 +298,15 @@ class NestInterpreter {
       phase.flops += value(statement.size);
       return;
     }
+    if (statement.kind == NestStatement::Kind::index) {
+      if (live_ != nullptr) {
+        const SymbolId of = statement.tiles.front().met_by;
+        const Mask mask = is_queries(of) ? mask_ : mask_.transposed();
+        phase.reads += mask.index_words(block(of)).value();
+        living_.push_back({statement.tiles.front().name, mask.index().live()});
+      }
+      return;
+    }
     for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
       const TextTile& tile = statement.tiles[k];
       if (statement.kind == NestStatement::Kind::drop) {
@@ -455,6 +471,7 @@ class NestInterpreter {
 
   const TextNest& nest_;
   const PairTable* live_;
+  const Mask mask_;  // for its indices alone
   Index sum_words_, steps_;
   std::vector<Index> values_;     // of extents and blocks
   std::vector<Loop> loops_;       // by variable

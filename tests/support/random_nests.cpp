@@ -242,7 +242,7 @@ std::string RandomNests::sign() {
 }
 // The head of a 'when' that needs no loop around it.
 std::string RandomNests::comparison() {
-  Names names = {"n", "m", "d", "dv", "M / 8", "9", "2", "masked", "masked"};
+  Names names = {"n", "m", "d", "dv", "M / 8", "9", "2", "masked", "masked", "softmax"};
   names.insert(names.end(), declared_.begin(), declared_.end());
   names.insert(names.end(), declared_.begin(), declared_.end());
   return one_of(names) + " " + sign() + " " + one_of(names);
@@ -798,8 +798,15 @@ void RandomNests::in_part() {
   };
   add(of_queries ? "n" : "m", of_queries ? "n" : "m", "");
   const std::string outer = loops[0].name;
+  const bool reads_index = chance(40) && !lives("index");
+  if (reads_index && chance(50)) {
+    line("index " + outer);
+  }
   if (chance(30)) {
     add("d", "d", "");
+  }
+  if (reads_index && !lines_.ends_with("index " + outer + "\n") && loops.size() > 1) {
+    line("index " + outer);
   }
   const std::string inner_root = of_queries ? "m" : "n";
   const bool is_fixed = add(inner_root, inner_root, outer);

@@ -109,6 +109,55 @@ TEST(NestText, GivesTheWordsUnderAPrefix) {
   EXPECT_EQ(unknown("prefix"), std::set<std::string>());
 }
 
+// Returns a mask that a file gives: its indices are words, too.
+Mask stored_mask(std::mt19937_64& random, Index n, Index m) {
+  const auto up_to = [&](Index most) {
+    return std::uniform_int_distribution<Index>(0, most)(random);
+  };
+  if (up_to(1) == 0) {
+    const Index query = up_to(n), key = up_to(m);
+    return Mask::documents({0, query, n}, {0, key, m}).called("documents");
+  }
+  BlockPattern pairs{.rows = n, .cols = m};
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j < m; ++j) {
+      if (up_to(3) == 0) {
+        pairs.columns.push_back(j);
+      }
+    }
+    pairs.offsets.push_back(pairs.stored());
+  }
+  return Mask::pattern(pairs).called("pattern");
+}
+
+// `plan --loops` of these kernels comes from the nest alone, so it has all that their problems may
+// ask for: other activations, and masks with indices.
+TEST(NestText, GivesTheWordsOfActivationsAndIndices) {
+  int kernels_without_loops = 0;
+  for (const KnownFile& file : kernel_nests()) {
+    const Kernel& kernel = find_kernel(name_of(file));
+    if (kernel.formula.nest != nullptr) {
+      continue;
+    }
+    ++kernels_without_loops;
+    const Kernel& nest = load_nest("all of " + name_of(file), file.text, file.name);
+    std::mt19937_64 random(seed_of_case(0));
+    for (Index k = 0; k < cases(60); ++k) {
+      auto [problem, M] = random_case(kernel, random, "full");
+      if (kernel.takes_activations && k % 3 > 0) {
+        problem.activation = k % 3 == 1 ? Activation::relu : Activation::softmax;
+      }
+      if (kernel.takes_masks && k % 2 == 0) {
+        problem.mask = stored_mask(random, problem.shape.n, problem.shape.m);
+      }
+      const Plan plan = kernel.plan(problem, std::max(M, kernel.least_M(problem)));
+      const std::vector<PhaseCost> phases = nest.formula.cost(problem, plan.blocks);
+      ASSERT_EQ(text_of(phases), text_of(plan.phases)) << to_string(plan);
+    }
+  }
+  EXPECT_GE(kernels_without_loops, 12);
+}
+
 TEST(NestText, IsThereForEachDenseKernel) {
   std::set<std::string> without;
   for (const Kernel& kernel : kernels()) {
