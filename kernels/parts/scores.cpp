@@ -228,11 +228,17 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
   const auto rows_peak = [&, d = d](const Units::Unit& unit) {
     const Words rows = unit.rows, keys = std::min(unit.longest, by.cols);
     const Words piece = std::min(rows, Words(by.piece));
+    const Words stays = rows * d + rows * columns;
+    // A second operand of the rows passes before, in pieces of as many rows, or columns, as a block
+    // has keys.
+    const Words before = epilogue.row_operands == Words(0) ? Words(0)
+                         : s <= r                          ? std::min(rows, c) * d
+                                                           : rows * std::min(Words(d), c);
     if (s <= r) {
-      return rows * d + rows * columns + d * keys + piece * keys + used(piece, keys);
+      return stays + std::max(before, d * keys + piece * keys + used(piece, keys));
     }
     const Words slice = std::min(s, Words(by.piece)) * keys;
-    return rows * d + rows * columns + rows * keys + std::max(slice, used(piece, keys));
+    return stays + std::max(before, rows * keys + std::max(slice, used(piece, keys)));
   };
   PhaseCost cost{
       .path = std::move(path),
