@@ -144,16 +144,9 @@ PhaseCost with_index(PhaseCost cost, const Units::Sum& of, Index passes) {
   return cost;
 }
 
-NestWriter::Tiles index_tiles(const Units::Sum& of, Index passes) {
-  if (of.index_live == 0) {
-    return {};
-  }
-  return {NestTile("index", of.index_live).of_words(of.index * passes)};
-}
-
 void index_nest(NestWriter& nest, const Units::Sum& of, Index passes) {
-  if (const NestWriter::Tiles index = index_tiles(of, passes); !index.empty()) {
-    nest.read(index);
+  if (of.index_live > 0) {
+    nest.read({NestTile("index", of.index_live).of_words(of.index * passes)});
   }
 }
 

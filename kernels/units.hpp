@@ -118,10 +118,8 @@ Words met_by_blocks(const Mask& mask, Index rows, Index block, Index others);
 
 // with_index() adds the indices of `passes` passes to a cost. The caller adds them to the peak,
 // because it knows which other tiles are live. index_nest() writes the line of a nest, inside the
-// loops over units and passes. index_tiles() returns only its tile, or no tile if there are no
-// indices.
+// loops over units and passes.
 PhaseCost with_index(PhaseCost cost, const Units::Sum& of, Index passes = 1);
 void index_nest(NestWriter& nest, const Units::Sum& of, Index passes = 1);
-NestWriter::Tiles index_tiles(const Units::Sum& of, Index passes = 1);
 
 }  // namespace redblue

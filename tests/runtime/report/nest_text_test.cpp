@@ -155,7 +155,7 @@ TEST(NestText, GivesTheWordsOfActivationsAndIndices) {
       ASSERT_EQ(text_of(phases), text_of(plan.phases)) << to_string(plan);
     }
   }
-  EXPECT_GE(kernels_without_loops, 12);
+  EXPECT_EQ(kernels_without_loops, 15);
 }
 
 TEST(NestText, IsThereForEachDenseKernel) {
