@@ -30,7 +30,8 @@ NestSizes sizes_of(const TextNest& nest, const Problem& problem, const Blocks& b
                       .M = M},
           .blocks = blocks,
           .mask = by_group ? problem.one_head().mask : problem.mask,
-          .sum_words = problem.sum_words};
+          .sum_words = problem.sum_words,
+          .softmax = problem.normalised()};
 }
 
 // M is a part of the blocks of a plan, because sizes may depend on it.
@@ -54,7 +55,7 @@ Blocks fitted(const TextNest& nest, const Problem& problem, const Memory& memory
   return blocks;
 }
 
-// The matrices of a kernel of this problem.
+// The matrices of the kernels of this problem. A kernel may return more than the problem asks for.
 struct Matrices {
   std::vector<Signature> operands, results;
 };
@@ -64,11 +65,15 @@ Matrices matrices_of(Pass pass) {
     if (name.kernel->takes_sparse || name.sharing != Sharing::none) {
       continue;
     }
-    for (const Signature& operand : name.kernel->operands) {
-      if (find_operand(all.operands, operand.name) == nullptr) {
-        all.operands.push_back(operand);
+    const auto add = [](std::vector<Signature>& known, const std::vector<Signature>& more) {
+      for (const Signature& matrix : more) {
+        if (find_operand(known, matrix.name) == nullptr) {
+          known.push_back(matrix);
+        }
       }
-    }
+    };
+    add(all.operands, name.kernel->operands);
+    add(all.results, name.kernel->returns);
   }
   return all;
 }
@@ -136,10 +141,13 @@ void set_matrices(Kernel& kernel, const TextNest& nest) {
     }
     (is_input ? kernel.operands : kernel.returns).push_back(*found);
   }
-  if (kernel.returns.empty()) {
+  const std::vector<Signature>& wanted = results_of(*nest.pass);
+  if (std::ranges::none_of(wanted, [&](const Signature& result) {
+        return find_operand(kernel.returns, result.name) != nullptr;
+      })) {
     throw NestError(
         nest.file, nest.matrices.front().line,
-        problem + " has the results " + texts(known.results) + ": the nest returns none of them");
+        problem + " has the results " + texts(wanted) + ": the nest returns none of them");
   }
 }
 
