@@ -66,6 +66,15 @@ class Facts {
     }
     return true;
   }
+  // The same if sizes may compare as they do at `sizes`. Adds the comparisons that it needs.
+  bool at_least_0(const Polynomial& of, const std::vector<Index>& sizes,
+                  std::vector<SizeCondition>& needed) {
+    assumed_ = &needed;
+    sizes_ = &sizes;
+    const bool is = at_least_0(of, all_.size());
+    assumed_ = nullptr;
+    return is;
+  }
   [[nodiscard]] bool at_least_0(const Polynomial& of) const { return at_least_0(of, all_.size()); }
 
  private:
@@ -106,7 +115,17 @@ class Facts {
         return true;
       }
     }
-    return false;
+    if (assumed_ == nullptr || !is_size(a) || !is_size(b) || (*sizes_)[a] > (*sizes_)[b]) {
+      return false;
+    }
+    const SizeCondition condition = {{{{a}, 1}}, Comparison::at_most, {{{b}, 1}}};
+    if (std::ranges::find(*assumed_, condition) == assumed_->end()) {
+      assumed_->push_back(condition);
+    }
+    return true;
+  }
+  [[nodiscard]] bool is_size(AtomId atom) const {
+    return (*atoms_)[atom].kind == Atom::Kind::symbol;
   }
   // Whether each factor of `small` has a factor of `large` that is at least as large, and the
   // others are at least 1.
@@ -132,6 +151,8 @@ class Facts {
   }
 
   const Atoms* atoms_;
+  std::vector<SizeCondition>* assumed_ = nullptr;
+  const std::vector<Index>* sizes_ = nullptr;
   std::vector<bool> positive_;
   std::vector<SizeCondition> all_;
 };
@@ -198,6 +219,7 @@ class Derivation {
       all.insert(all.end(), phase.peaks.begin(), phase.peaks.end());
       list.back().peak = expanded(phase.peaks);
     }
+    may_assume_ = false;  // comparisons of blocks of different phases say little
     result_.total.peak = expanded(largest(std::move(all)));
     facts_.reduce();
     for (const SizeCondition& condition : facts_.all()) {
@@ -324,21 +346,31 @@ class Derivation {
     const bool min = kind == Atom::Kind::min;
     a.where.insert(a.where.end(), b.where.begin(), b.where.end());
     if (!atoms_.has_rest(a.is) && !atoms_.has_rest(b.is)) {
-      const auto [is, condition] = compared(a.is, Comparison::at_most, b.is);
-      a.where.push_back(condition);
+      // If the two are equal, either order would do: take a known one.
+      const SizeCondition ordered = {a.is, Comparison::at_most, b.is};
+      const SizeCondition swapped = {b.is, Comparison::at_most, a.is};
+      const Index x = at(a.is), y = at(b.is);
+      const bool is = x < y || (x == y && !facts_.prove(simple(swapped)));
+      a.where.push_back(is ? ordered : swapped);
       return {is == min ? a.is : b.is, a.where};
     }
     // The size of a last block should not be in a condition. A larger size without it may decide.
     for (const bool swapped : {false, true}) {
       const Polynomial& small = swapped ? b.is : a.is;
       const Polynomial& large = swapped ? a.is : b.is;
-      const auto most = atoms_.without_rest(small);
-      if (most && !atoms_.has_rest(large) && at(*most) <= at(large)) {
+      const auto most = without_rest(small);
+      if (most && !atoms_.has_rest(large) && at(*most) < at(large)) {
         a.where.push_back({*most, Comparison::at_most, large});
         return {min ? small : large, a.where};
       }
     }
     return {atoms_.function(kind, a.is, b.is), a.where};
+  }
+  std::optional<Polynomial> without_rest(const Polynomial& of) {
+    return atoms_.without_rest(of, [&](Atom::Kind kind, const Polynomial& a, const Polynomial& b) {
+      const bool chooses = kind == Atom::Kind::min || kind == Atom::Kind::max;
+      return chooses ? used(chosen(kind, {a}, {b})) : atoms_.function(kind, a, b);
+    });
   }
   Sized eval(const NestSize& size) {
     using Op = NestSize::Op;
@@ -503,7 +535,7 @@ class Derivation {
     const bool asked = asked_[loop.variable];
     const auto [is_single, condition] = compared(extent, Comparison::at_most, block);
     const bool by_rest = atoms_.has_rest(extent) || atoms_.has_rest(block);
-    const auto most = by_rest ? atoms_.without_rest(extent) : std::nullopt;
+    const auto most = by_rest ? without_rest(extent) : std::nullopt;
     if (most && !atoms_.has_rest(block) && at(*most) <= at(block)) {
       note({*most, Comparison::at_most, block});
       walk_body(loop, extent, {}, times);
@@ -586,8 +618,21 @@ class Derivation {
     if (!b.happens || !follows) {
       return false;
     }
-    const auto difference = atoms_.without_rest(a.words - b.words);
-    return difference && facts_.at_least_0(number(-1) * *difference);
+    const auto difference = without_rest(a.words - b.words);
+    if (!difference) {
+      return false;
+    }
+    const Polynomial least = number(-1) * *difference;
+    if (facts_.at_least_0(least)) {
+      return true;
+    }
+    // One condition more is easier to read than a peak that is the largest of more terms.
+    std::vector<SizeCondition> needed;
+    if (!may_assume_ || at(least) < 0 || !facts_.at_least_0(least, result_.sizes, needed) || needed.size() > 1) {
+      return false;
+    }
+    note(needed.front());
+    return true;
   }
   // Returns the candidates of which each may be the largest.
   std::vector<Candidate> largest(std::vector<Candidate> all) {
@@ -649,7 +694,7 @@ class Derivation {
   std::size_t phase_ = 0;
   std::vector<Polynomial> alive_;  // by tile
   Polynomial living_;
-  bool happens_ = true;
+  bool happens_ = true, may_assume_ = true;
   std::vector<SizeCondition> needs_;
 };
 

@@ -158,7 +158,7 @@ std::optional<Polynomial> Atoms::replaced(const Polynomial& of, const Replace& r
   return all;
 }
 
-std::optional<Polynomial> Atoms::without_rest(const Polynomial& of) {
+std::optional<Polynomial> Atoms::without_rest(const Polynomial& of, const Function& function) {
   for (const auto& [monomial, coefficient] : of) {
     if (coefficient < 0 && has_rest({{monomial, 1}})) {
       return std::nullopt;
@@ -170,10 +170,10 @@ std::optional<Polynomial> Atoms::without_rest(const Polynomial& of) {
       return Polynomial{{{id}, 1}};
     }
     if (atom.kind == Atom::Kind::rest) {
-      return without_rest(atom.b);
+      return without_rest(atom.b, function);
     }
     const bool divides = atom.kind == Atom::Kind::ceil || atom.kind == Atom::Kind::floor;
-    const auto a = without_rest(atom.a), b = without_rest(atom.b);
+    const auto a = without_rest(atom.a, function), b = without_rest(atom.b, function);
     if (!a || !b || (divides && has_rest(atom.b))) {
       return std::nullopt;
     }

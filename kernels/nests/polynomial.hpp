@@ -52,8 +52,10 @@ class Atoms {
   // Returns whether last blocks are in it.
   [[nodiscard]] bool has_rest(const Polynomial& of) const;
   // Returns a polynomial without last blocks that is at least as large. Returns nullopt if it may
-  // fall with the size of a last block.
-  std::optional<Polynomial> without_rest(const Polynomial& of);
+  // fall with the size of a last block. `function` returns a function of two such polynomials.
+  using Function =
+      std::function<Polynomial(Atom::Kind kind, const Polynomial& a, const Polynomial& b)>;
+  std::optional<Polynomial> without_rest(const Polynomial& of, const Function& function);
   // Returns the same polynomial with each last block written as a formula.
   Polynomial expanded(const Polynomial& of);
   // Adds the symbols in it, also those inside functions.

@@ -136,6 +136,10 @@ std::vector<std::string> FormulaWriter::terms(const Polynomial& of) const {
   std::ranges::stable_sort(sorted, std::ranges::greater(), [](const auto& term) {
     return std::pair(term.first.size(), term.second > 0);
   });
+  const auto positive = std::ranges::find_if(sorted, [](const auto& term) { return term.second > 0; });
+  if (positive != sorted.end()) {
+    std::rotate(sorted.begin(), positive, positive + 1);
+  }
   std::vector<std::string> all;
   for (const auto& [monomial, coefficient] : sorted) {
     std::vector<std::string> factors;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <numeric>
 #include <utility>
@@ -68,6 +69,8 @@ Terms highest(Terms all) {
     most = std::max(most, degree(term));
   }
   std::erase_if(all, [&](const LeadingTerm& term) { return degree(term) < most; });
+  std::ranges::stable_sort(all, std::ranges::greater(),
+                           [](const LeadingTerm& term) { return term.factors.size(); });
   return all;
 }
 
