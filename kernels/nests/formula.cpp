@@ -80,8 +80,7 @@ class Facts {
  private:
   // A condition as a polynomial that is at least 0.
   static Polynomial as_polynomial(const SizeCondition& condition) {
-    return condition.right - condition.left -
-           number(condition.is == Comparison::less ? 1 : 0);
+    return condition.right - condition.left - number(condition.is == Comparison::less ? 1 : 0);
   }
   [[nodiscard]] bool prove(const SizeCondition& condition, std::size_t without) const {
     const Polynomial difference = as_polynomial(condition);
@@ -101,8 +100,7 @@ class Facts {
 
   [[nodiscard]] bool is_positive(AtomId atom) const {
     const Atom& its = (*atoms_)[atom];
-    return its.kind == Atom::Kind::symbol ? positive_[its.symbol]
-                                          : its.kind == Atom::Kind::rest;
+    return its.kind == Atom::Kind::symbol ? positive_[its.symbol] : its.kind == Atom::Kind::rest;
   }
   // Whether a <= b is known for two atoms.
   [[nodiscard]] bool at_most(AtomId a, AtomId b, std::size_t without) const {
@@ -140,8 +138,8 @@ class Facts {
       }
     }
     for (const AtomId atom : rest) {
-      const auto found = std::ranges::find_if(
-          large, [&](AtomId other) { return at_most(atom, other, without); });
+      const auto found =
+          std::ranges::find_if(large, [&](AtomId other) { return at_most(atom, other, without); });
       if (found == large.end()) {
         return false;
       }
@@ -407,12 +405,12 @@ class Derivation {
         continue;
       }
       a.where.insert(a.where.end(), b.where.begin(), b.where.end());
-      a.is = op == Op::add        ? a.is + b.is
-             : op == Op::subtract ? a.is - b.is
-             : op == Op::multiply ? a.is * b.is
-                                  : atoms_.function(op == Op::ceil ? Atom::Kind::ceil
-                                                                   : Atom::Kind::floor,
-                                                    a.is, b.is);
+      a.is =
+          op == Op::add        ? a.is + b.is
+          : op == Op::subtract ? a.is - b.is
+          : op == Op::multiply
+              ? a.is * b.is
+              : atoms_.function(op == Op::ceil ? Atom::Kind::ceil : Atom::Kind::floor, a.is, b.is);
       stack.push_back(std::move(a));
     }
     return stack.back();
@@ -628,7 +626,8 @@ class Derivation {
     }
     // One condition more is easier to read than a peak that is the largest of more terms.
     std::vector<SizeCondition> needed;
-    if (!may_assume_ || at(least) < 0 || !facts_.at_least_0(least, result_.sizes, needed) || needed.size() > 1) {
+    if (!may_assume_ || at(least) < 0 || !facts_.at_least_0(least, result_.sizes, needed) ||
+        needed.size() > 1) {
       return false;
     }
     note(needed.front());
@@ -638,10 +637,12 @@ class Derivation {
   std::vector<Candidate> largest(std::vector<Candidate> all) {
     std::vector<Candidate> kept;
     // Larger ones first, so that few comparisons suffice.
-    std::ranges::stable_sort(all, std::ranges::greater(),
-                             [&](const Candidate& one) { return std::pair(one.happens, at(one.words)); });
+    std::ranges::stable_sort(all, std::ranges::greater(), [&](const Candidate& one) {
+      return std::pair(one.happens, at(one.words));
+    });
     for (const Candidate& one : all) {
-      if (std::ranges::any_of(kept, [&](const Candidate& other) { return is_at_most(one, other); })) {
+      if (std::ranges::any_of(kept,
+                              [&](const Candidate& other) { return is_at_most(one, other); })) {
         continue;
       }
       std::erase_if(kept, [&](const Candidate& other) { return is_at_most(other, one); });
@@ -686,10 +687,10 @@ class Derivation {
   NestFormula result_;
   Atoms& atoms_;
   Facts facts_;
-  std::vector<Polynomial> values_;                // by symbol
-  std::vector<std::optional<SymbolId>> whole_;    // by symbol: the extent that a block equals
-  std::vector<bool> asked_;                       // by symbol
-  std::vector<Pass> passes_;                      // by symbol
+  std::vector<Polynomial> values_;              // by symbol
+  std::vector<std::optional<SymbolId>> whole_;  // by symbol: the extent that a block equals
+  std::vector<bool> asked_;                     // by symbol
+  std::vector<Pass> passes_;                    // by symbol
   std::vector<Phase> phases_;
   std::size_t phase_ = 0;
   std::vector<Polynomial> alive_;  // by tile
@@ -706,10 +707,9 @@ NestFormula formula(const TextNest& nest, const NestSizes& sizes) {
 
 bool holds(const NestFormula& formula, const std::vector<Index>& sizes) {
   const auto value = [&](const Polynomial& of) { return formula.atoms.value(of, sizes); };
-  return std::ranges::all_of(formula.whole,
-                             [&](const auto& pair) {
-                               return sizes[pair.first] == sizes[pair.second];
-                             }) &&
+  return std::ranges::all_of(
+             formula.whole,
+             [&](const auto& pair) { return sizes[pair.first] == sizes[pair.second]; }) &&
          std::ranges::all_of(formula.conditions, [&](const SizeCondition& condition) {
            return holds(condition.is, value(condition.left), value(condition.right));
          });

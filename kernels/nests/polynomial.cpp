@@ -122,10 +122,10 @@ Index Atoms::value(const Polynomial& of, const std::vector<Index>& symbols) cons
     Index words = coefficient;
     for (const AtomId id : monomial) {
       const Atom& atom = all_[id];
-      words = product(words, atom.kind == Atom::Kind::symbol
-                                 ? symbols[atom.symbol]
-                                 : value_of(atom.kind, value(atom.a, symbols),
-                                            value(atom.b, symbols)));
+      words =
+          product(words, atom.kind == Atom::Kind::symbol
+                             ? symbols[atom.symbol]
+                             : value_of(atom.kind, value(atom.a, symbols), value(atom.b, symbols)));
     }
     if (__builtin_add_overflow(sum, words, &sum)) {
       throw CountOverflow("the value of a formula exceeds 63 bits");

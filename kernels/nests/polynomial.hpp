@@ -18,7 +18,7 @@
 namespace redblue {
 
 using AtomId = std::size_t;
-using Monomial = std::vector<AtomId>;  // sorted; a square lists its atom twice; empty: 1
+using Monomial = std::vector<AtomId>;          // sorted; a square lists its atom twice; empty: 1
 using Polynomial = std::map<Monomial, Index>;  // without coefficients of 0; empty: 0
 
 Polynomial number(Index value);

@@ -431,7 +431,7 @@ void sort_by_change(GateComparison& comparison) {
 }
 
 GateComparison compare(const Recording& before, const Recording& now,
-                   const std::vector<Tolerance>& tolerances) {
+                       const std::vector<Tolerance>& tolerances) {
   if (before.how != now.how) {
     throw InputError(
         fmt::format("one recording is of what kernels {}, the other of what they {}: "

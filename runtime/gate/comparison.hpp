@@ -109,6 +109,6 @@ void sort_by_change(GateComparison& comparison);
 // that was removed or raised is a difference. Throws: InputError if one recording was run and the
 // other counted by formulas.
 GateComparison compare(const Recording& before, const Recording& now,
-                   const std::vector<Tolerance>& tolerances);
+                       const std::vector<Tolerance>& tolerances);
 
 }  // namespace redblue

@@ -215,7 +215,8 @@ std::vector<Told> by_size(const GateComparison& comparison) {
 
 // Returns the command that accepts the failing points into the baseline. Empty if no point may be
 // accepted. `between` separates its options.
-std::string accept_command(const GateComparison& comparison, const std::vector<const Compared*>& points,
+std::string accept_command(const GateComparison& comparison,
+                           const std::vector<const Compared*>& points,
                            std::string_view between = " \\\n  ") {
   std::string accepts;
   for (const Compared* point : points) {

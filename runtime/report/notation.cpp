@@ -83,7 +83,8 @@ std::string FormulaWriter::quotient(const Polynomial& a, const Polynomial& b) co
   const auto in_brackets = [](const std::string& text, std::string_view apart) {
     return text.find_first_of(apart) == std::string::npos ? text : fmt::format("({})", text);
   };
-  return fmt::format("{}/{}", in_brackets(above, a.size() > 1 ? " " : ""), in_brackets(below, " *"));
+  return fmt::format("{}/{}", in_brackets(above, a.size() > 1 ? " " : ""),
+                     in_brackets(below, " *"));
 }
 
 std::string FormulaWriter::atom(AtomId id) const {
@@ -101,10 +102,16 @@ std::string FormulaWriter::atom(AtomId id) const {
     case Atom::Kind::rest:  // formulas write it out
       break;
     case Atom::Kind::min:
-      return fmt::format("{}({}, {}{}", latex ? "\\min\\left" : sympy ? "Min" : "min",
+      return fmt::format("{}({}, {}{}",
+                         latex   ? "\\min\\left"
+                         : sympy ? "Min"
+                                 : "min",
                          sum(terms(atom.a)), sum(terms(atom.b)), latex ? "\\right)" : ")");
     case Atom::Kind::max:
-      return fmt::format("{}({}, {}{}", latex ? "\\max\\left" : sympy ? "Max" : "max",
+      return fmt::format("{}({}, {}{}",
+                         latex   ? "\\max\\left"
+                         : sympy ? "Max"
+                                 : "max",
                          sum(terms(atom.a)), sum(terms(atom.b)), latex ? "\\right)" : ")");
   }
   return "";
@@ -136,7 +143,8 @@ std::vector<std::string> FormulaWriter::terms(const Polynomial& of) const {
   std::ranges::stable_sort(sorted, std::ranges::greater(), [](const auto& term) {
     return std::pair(term.first.size(), term.second > 0);
   });
-  const auto positive = std::ranges::find_if(sorted, [](const auto& term) { return term.second > 0; });
+  const auto positive =
+      std::ranges::find_if(sorted, [](const auto& term) { return term.second > 0; });
   if (positive != sorted.end()) {
     std::rotate(sorted.begin(), positive, positive + 1);
   }

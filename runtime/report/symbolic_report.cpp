@@ -254,9 +254,7 @@ SymbolicReport report_symbolic(const Report& counted) {
         "formulas are of one head, on one machine of one level: leave --heads, --threads, "
         "--ranks and --grid out, and give one --M");
   }
-  SymbolicReport report = {.plan = plan,
-                           .formula = formula_of(plan),
-                           .M_from = counted.M_from};
+  SymbolicReport report = {.plan = plan, .formula = formula_of(plan), .M_from = counted.M_from};
   if (plan.blocks.begin() != plan.blocks.end()) {
     const Shape& shape = plan.problem.shape;
     report.regime = Words(plan.M) < dividing_point(shape)       ? Regime::small
@@ -294,8 +292,7 @@ Description describe(const SymbolicReport& report) {
   for (const PhaseFormula& phase : with_total(report.formula)) {
     of.say("\n{}", phase.path);
     for (const Line& line : lines_of(phase, writer)) {
-      of.say("  {:<6}  {}", line.name,
-             wrapped(line.terms, " ", "\n          ", 90));
+      of.say("  {:<6}  {}", line.name, wrapped(line.terms, " ", "\n          ", 90));
     }
     of.table("", phase_rows(report, phase, where));
   }
@@ -322,8 +319,8 @@ std::string to_latex(const SymbolicReport& report) {
   const Leading leading = leading_of(report);
   text += fmt::format("For $n$ and $m$ large: ${}$ words.\n", sum_of(writer, leading));
   if (leading.block) {
-    text += fmt::format("With ${}$: ${}$.\n", about(writer, *leading.block),
-                        sum_in_M(writer, leading));
+    text +=
+        fmt::format("With ${}$: ${}$.\n", about(writer, *leading.block), sum_in_M(writer, leading));
   }
   const Texts where = assumptions(report, writer);
   if (!where.empty()) {
@@ -345,7 +342,8 @@ std::string to_sympy(const SymbolicReport& report) {
   names.emplace_back("M");
   const Texts where = assumptions(report, writer);
   std::string text = fmt::format(
-      "# {}: words\n{}# of {}\n# {}: {}\nfrom sympy import Max, Min, ceiling, floor, sqrt, symbols\n\n"
+      "# {}: words\n{}# of {}\n# {}: {}\nfrom sympy import Max, Min, ceiling, floor, sqrt, "
+      "symbols\n\n"
       "{} = symbols(\n    \"{}\", integer=True, positive=True)\nphases = {{\n",
       spelled(report.plan),
       where.empty() ? "" : fmt::format("# where {}\n", wrapped(where, ", ", ",\n#   ", 90)),
@@ -354,9 +352,8 @@ std::string to_sympy(const SymbolicReport& report) {
   const auto dictionary = [&](const PhaseFormula& phase) {
     std::string entries;
     for (const Line& line : lines_of(phase, writer)) {
-      entries += fmt::format(
-          "        \"{}\": {},\n", line.name,
-          wrapped(line.terms, " ", "\n        ", 80));
+      entries += fmt::format("        \"{}\": {},\n", line.name,
+                             wrapped(line.terms, " ", "\n        ", 80));
     }
     return entries;
   };

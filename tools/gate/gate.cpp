@@ -339,8 +339,8 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
 // Accepts the new counts of the chosen points into the baseline. Returns a line for each.
 std::vector<std::string> accept_all(const std::map<std::size_t, Accept>& accepts,
                                     const Accepted& by, const std::filesystem::path& directory,
-                                    const std::vector<Subject>& subjects, GateComparison& comparison,
-                                    Recording& baseline) {
+                                    const std::vector<Subject>& subjects,
+                                    GateComparison& comparison, Recording& baseline) {
   std::vector<std::string> said;
   for (const auto& [k, chosen] : accepts) {
     Compared& compared = comparison.points[k];
@@ -405,7 +405,8 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     if (by) {
       changed.emplace(path);
     }
-    GateComparison comparison{.before = name, .now = "this program", .how = baseline.how, .part = part};
+    GateComparison comparison{
+        .before = name, .now = "this program", .how = baseline.how, .part = part};
     const std::vector<std::size_t> asked = points_of(part, baseline.points.size());
     comparison.points.resize(asked.size());
     const std::vector<Subject> subjects = subjects_of();

@@ -49,7 +49,7 @@ RecordedPoint recorded(const std::string& kernel, Index n, const std::vector<Pha
 }
 
 GateComparison compared(const Recording& before, const Recording& now,
-                    const std::vector<std::string>& tolerances = {}) {
+                        const std::vector<std::string>& tolerances = {}) {
   std::vector<Tolerance> parsed;
   for (const std::string& tolerance : tolerances) {
     parsed.push_back(parse_tolerance(tolerance));
@@ -61,7 +61,7 @@ GateComparison compared(const Recording& before, const Recording& now,
 }
 
 GateComparison one(const RecordedPoint& before, const RecordedPoint& now,
-               const std::vector<std::string>& tolerances = {}) {
+                   const std::vector<std::string>& tolerances = {}) {
   return compared({.how = How::run, .points = {before}}, {.how = How::run, .points = {now}},
                   tolerances);
 }
@@ -93,7 +93,7 @@ const std::string kShown = "a&b<c>\"d\"|e,f:g%h\\i\\x0aj'k`l*m_n\\x0d\\x01";  //
 
 GateComparison bad_names() {
   GateComparison comparison = one(recorded(kBadName, 1, {phase_counts(kBadName, 1, 2, 3)}),
-                              recorded(kBadName, 1, {phase_counts(kBadName, 2, 2, 3)}));
+                                  recorded(kBadName, 1, {phase_counts(kBadName, 2, 2, 3)}));
   return comparison;
 }
 

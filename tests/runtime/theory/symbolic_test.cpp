@@ -5,6 +5,7 @@
 #include "runtime/theory/symbolic.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <random>
 #include <string>
@@ -21,7 +22,6 @@
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
 #include "runtime/report/nest_report.hpp"
-#include "runtime/run/nest_file.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/random_nests.hpp"
 #include "tests/support/run_kernel.hpp"
@@ -78,10 +78,9 @@ struct Case {
         }
         continue;
       }
-      const std::vector<std::pair<Index, Words>> pairs = {
-          {value(found->reads), phase.reads},
-          {value(found->writes), phase.writes},
-          {peak(formula, *found, at), phase.peak}};
+      const std::vector<std::pair<Index, Words>> pairs = {{value(found->reads), phase.reads},
+                                                          {value(found->writes), phase.writes},
+                                                          {peak(formula, *found, at), phase.peak}};
       for (const auto& [derived, words] : pairs) {
         if (Words(derived) != words) {
           text += phase.path + ": " + std::to_string(derived) + " and not " +
@@ -106,7 +105,8 @@ struct Case {
     for (SymbolId symbol = 0; symbol < values.size(); ++symbol) {
       const Index size = values[symbol];
       const bool is_length = symbol <= kExtentDv;
-      if (is_length || (symbol >= kExtents && nest.symbols[symbol].kind == NestSymbol::Kind::block)) {
+      if (is_length ||
+          (symbol >= kExtents && nest.symbols[symbol].kind == NestSymbol::Kind::block)) {
         values[symbol] = any(0, 3) == 0 ? size
                          : far          ? any(size / 3, 2 * size + 2)
                                         : any(size - 2, size + 2);
@@ -132,6 +132,11 @@ Tried tried(const Case& of, Index draws) {
   }
   for (Index k = 0; k < draws && all.wrong.empty(); ++k) {
     if (const auto drawn = of.draw(random)) {
+      try {
+        static_cast<void>(count(of.nest, drawn->second));
+      } catch (const std::exception&) {
+        continue;  // no count at these sizes: a step or a divisor of 0
+      }
       ++all.held;
       all.wrong = of.difference(drawn->first, drawn->second);
       if (!all.wrong.empty()) {
