@@ -114,7 +114,11 @@ struct Case {
       }
     }
     auto drawn = with(std::move(values));
-    return holds(formula, drawn.first) ? std::optional(std::move(drawn)) : std::nullopt;
+    try {
+      return holds(formula, drawn.first) ? std::optional(std::move(drawn)) : std::nullopt;
+    } catch (const std::exception&) {
+      return std::nullopt;  // a condition divides by a block of 0
+    }
   }
 };
 
