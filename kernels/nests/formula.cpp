@@ -204,10 +204,12 @@ class Derivation {
     std::vector<Candidate> all;
     std::vector<PhaseFormula>& list = result_.phases;
     for (std::size_t k = 0; k < phases_.size(); ++k) {
+      Phase& phase = phases_[k];
       if (std::ranges::find(counted, nest_.phases[k], &PhaseCost::path) == counted.end()) {
+        // A phase that is not reported here may be at other sizes, for its peak.
+        all.insert(all.end(), phase.peaks.begin(), phase.peaks.end());
         continue;
       }
-      Phase& phase = phases_[k];
       list.push_back({.path = nest_.phases[k],
                       .reads = atoms_.expanded(phase.reads),
                       .writes = atoms_.expanded(phase.writes)});
