@@ -208,6 +208,7 @@ class Derivation {
       if (std::ranges::find(counted, nest_.phases[k], &PhaseCost::path) == counted.end()) {
         // A phase that is not reported here may be at other sizes, for its peak.
         all.insert(all.end(), phase.peaks.begin(), phase.peaks.end());
+        note({atoms_.expanded(phase.reads + phase.writes), Comparison::at_most, {}});
         continue;
       }
       list.push_back({.path = nest_.phases[k],
