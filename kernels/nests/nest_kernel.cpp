@@ -226,6 +226,7 @@ Kernel kernel_of(std::string_view name, const std::shared_ptr<const TextNest>& n
 
 struct Loaded {
   std::string name, text;
+  std::shared_ptr<const TextNest> nest;
   Kernel kernel;
 };
 
@@ -240,7 +241,7 @@ class LoadedNests {
       }
     }
     auto nest = std::make_shared<const TextNest>(parse_nest(text, file));
-    Loaded& added = loaded_.emplace_back(Loaded{name, std::string(text), {}});
+    Loaded& added = loaded_.emplace_back(Loaded{name, std::string(text), nest, {}});
     try {
       added.kernel = kernel_of(added.name, nest);
     } catch (...) {
@@ -248,6 +249,13 @@ class LoadedNests {
       throw;
     }
     return added.kernel;
+  }
+  const TextNest& nest_of(const Kernel& kernel) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = std::ranges::find_if(
+        loaded_, [&](const Loaded& other) { return &other.kernel == &kernel; });
+    require(found != loaded_.end(), "only a loaded nest has a formula");
+    return *found->nest;
   }
   // The last that was loaded with this name.
   const Kernel* find(std::string_view name) {
@@ -270,6 +278,11 @@ LoadedNests& loaded() {
 
 const Kernel& load_nest(const std::string& name, std::string_view text, std::string_view file) {
   return loaded().load(name, text, file);
+}
+
+NestFormula formula_of(const Kernel& loaded_nest, const Plan& plan) {
+  const TextNest& nest = loaded().nest_of(loaded_nest);
+  return formula(nest, sizes_of(nest, plan.problem, plan.blocks));
 }
 
 const Kernel* find_loaded(std::string_view name) {

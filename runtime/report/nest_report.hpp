@@ -19,7 +19,7 @@ struct NestReport {
   Objective objective = Objective::words;  // goal by which the blocks were chosen
 };
 
-NestReport report_nest(const Plan& plan, Objective objective);
+NestReport report_nest(const Plan& plan, Objective objective = Objective::words);
 
 Description describe(const NestReport& report);
 
