@@ -179,17 +179,26 @@ void refuse_beside_all(const Given& as, const std::string& other) {
   }
 }
 
+Option objective_of_plans() {
+  Option objective = option("objective");
+  objective.text =
+      "words: fewest words; balanced: least time with at most 5% more words than the fewest; time: "
+      "least time (default: words)";
+  return objective;
+}
+
 struct PlanOptions {
   explicit PlanOptions(CLI::App& command)
       : kernel(command, "KERNEL",
-               "plan this kernel alone: only with --ranks, or with several levels in --M"),
+               "plan only this kernel; needs --ranks, or several levels in --M (for one size of M: "
+               "--loops)"),
         task(command),
         ranks(command),
-        objective(command, {"objective", "multiple"}),
+        objective(command, {"objective", "multiple"}, {objective_of_plans()}),
         cache(command, "--cache",
-              fmt::format("for each of these caches, find the backward kernel of fewest words: "
-                          "sizes (192KiB) or "
-                          "devices ({}), comma-separated, or all (then --n is {} by default)",
+              fmt::format("compare the paper's two algorithms with the best backward kernel, for "
+                          "each of these caches: sizes (192KiB), devices ({}), or all; "
+                          "comma-separated; --n is then {} by default",
                           expected_devices(), kQueries),
               "CACHES"),
         loops(command, "--loops", "print the loop nest of this kernel, with the words of each line",
