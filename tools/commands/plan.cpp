@@ -114,9 +114,11 @@ PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options,
   request.kernel = name.text();
   const Problem problem = options.problem_of(kernel, "is planned", name, request);
   if (request.inner.empty()) {
-    throw UsageError(fmt::format(
-        "{}: one kernel is planned on ranks: --ranks, in several levels: {} 8K,256K, or --loops {}",
-        kernel, request.said("M"), kernel));
+    throw UsageError(
+        fmt::format("{}: plan takes a kernel only with --ranks or several levels, as {} 8K,256K; "
+                    "for one size of "
+                    "M, give --loops {}",
+                    kernel, request.said("M"), kernel));
   }
   request.multiple = plan.multiple;
   check_levels(request, *name.kernel);
@@ -251,7 +253,7 @@ Action add_plan(CLI::App& app) {
     if (kernel) {
       for (const TextOption* other : {&options->loops, &options->cache}) {
         if (other->get()) {
-          throw UsageError(fmt::format("{}: {} asks about no such kernel", *kernel, other->flag()));
+          throw UsageError(fmt::format("{}: leave it out with {}", *kernel, other->flag()));
         }
       }
       print(plan_of_kernel(*kernel, options->task, plan), format);
