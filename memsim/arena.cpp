@@ -4,9 +4,10 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <deque>
 #include <limits>
+#include <mutex>
 #include <system_error>
-#include <utility>
 
 #include <sys/mman.h>
 
@@ -27,37 +28,51 @@ constexpr Index aligned(Index offset, Index words) {
   return words < 8 * kCacheLine ? offset : ceil_div(offset, kCacheLine) * kCacheLine;
 }
 
-// The mapping of the last arena that this thread gave up. To map and touch a huge page takes longer
-// than a small problem, so the next arena of the same size takes it over.
-class SpareMapping {
+// The mappings of arenas that have ended, for later arenas of the same size. To map huge pages and
+// to touch them for the first time takes milliseconds, far longer than a small problem.
+class SpareMappings {
  public:
-  SpareMapping() = default;
-  SpareMapping(const SpareMapping&) = delete;
-  SpareMapping& operator=(const SpareMapping&) = delete;
-  ~SpareMapping() { drop(); }
-
   // Returns null if there is none of this size.
   void* take(std::size_t bytes) {
-    return bytes == bytes_ ? std::exchange(memory_, nullptr) : nullptr;
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(spare_, bytes, &Mapping::bytes);
+    if (found == spare_.end()) {
+      return nullptr;
+    }
+    void* const memory = found->memory;
+    spare_.erase(found);
+    bytes_ -= bytes;
+    return memory;
   }
-  void give(void* memory, std::size_t bytes) {
-    drop();
-    memory_ = memory;
-    bytes_ = bytes;
-  }
-
- private:
-  void drop() {
-    if (void* const old = std::exchange(memory_, nullptr)) {
-      munmap(old, bytes_);
+  // Drops the oldest ones if there are too many.
+  void give(void* memory, std::size_t bytes) noexcept {
+    const std::lock_guard lock(mutex_);
+    bytes_ += bytes;
+    spare_.push_back({memory, bytes});
+    while (bytes_ > kMost) {
+      munmap(spare_.front().memory, spare_.front().bytes);
+      bytes_ -= spare_.front().bytes;
+      spare_.pop_front();
     }
   }
 
-  void* memory_ = nullptr;
+ private:
+  static constexpr std::size_t kMost = std::size_t{64} << 20;  // bytes
+  struct Mapping {
+    void* memory;
+    std::size_t bytes;
+  };
+
+  std::mutex mutex_;
+  std::deque<Mapping> spare_;
   std::size_t bytes_ = 0;
 };
-constexpr std::size_t kMostSpare = std::size_t{16} << 20;  // bytes
-thread_local SpareMapping spare_mapping;
+
+// Never deleted, because arenas may live until the end of the process.
+SpareMappings& spare_mappings() {
+  static auto* const all = new SpareMappings;
+  return *all;
+}
 
 }  // namespace
 
@@ -69,7 +84,7 @@ Arena::Arena(Index capacity) {
     // Whole huge pages, plus one so that the first can be aligned.
     const auto pages = static_cast<std::size_t>(ceil_div(limit_, kHugePageWords));
     mapping_bytes_ = (pages + 1) * kHugePage;
-    mapping_ = spare_mapping.take(mapping_bytes_);
+    mapping_ = spare_mappings().take(mapping_bytes_);
     // The system allocates a page at its first touch, so a generous M costs address space only.
     if (mapping_ == nullptr) {
       mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
@@ -94,11 +109,7 @@ Arena::Arena(Index capacity) {
 }
 
 Arena::~Arena() {
-  if (mapping_bytes_ <= kMostSpare) {
-    spare_mapping.give(mapping_, mapping_bytes_);
-  } else {
-    munmap(mapping_, mapping_bytes_);
-  }
+  spare_mappings().give(mapping_, mapping_bytes_);
 }
 
 // Returns the lowest hole that is large enough, else the place behind the last tile.

@@ -4,6 +4,8 @@
 // together. An address is therefore valid only until the next placement.
 //
 // Requires: the caller (Machine) keeps the total within the capacity.
+//
+// The process keeps up to 64 MiB of ended arenas for later ones.
 
 #include <cstddef>
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -29,6 +30,30 @@ const Signature& signature_of(std::string_view name) {
   return *std::ranges::find(kAll, name, &Signature::name);
 }
 
+// The words of fast memory of each thread if the caller gives none. Forward kernels are as fast in
+// half of an L2 as in any cache. Gradients take five products in place of seven if M holds rows of
+// scores, so a quarter of the L3 is faster.
+Index usual_words(Pass pass, Index threads) {
+  constexpr Index kOfUnknown = 64 * 1024;
+  constexpr Index kEnough = Index{4} << 20;
+  static std::mutex mutex;
+  static std::map<std::pair<Pass, Index>, Index> known;
+  const std::lock_guard lock(mutex);
+  const auto [words, is_new] = known.try_emplace({pass, threads}, kOfUnknown);
+  if (is_new && threads > 0) {
+    const Topology topology = read_topology();
+    std::optional<FastMemoryPart> part;
+    if (pass == Pass::gradients) {
+      part = fast_memory(topology, {CacheLevel::L3, 0.25}, threads);
+    }
+    if (!part) {
+      part = fast_memory(topology, {CacheLevel::L2, 0.5}, threads);
+    }
+    words->second = std::min(part ? part->words : kOfUnknown, kEnough);
+  }
+  return words->second;
+}
+
 Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOptions& options) {
   const std::string name(to_string(pass));
   Settings settings(Spelling::key);
@@ -38,7 +63,8 @@ Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOp
         std::pair("d", problem.shape.d), std::pair("dv", problem.shape.dv),
         std::pair("heads", problem.heads),
         std::pair("kv_heads", problem.kv_heads == 0 ? problem.heads : problem.kv_heads),
-        std::pair("M", options.M), std::pair("threads", options.threads)}) {
+        std::pair("M", options.M.value_or(usual_words(pass, options.threads))),
+        std::pair("threads", options.threads)}) {
     settings.add(key, std::to_string(size));
   }
   settings.add("sharing", std::string(to_string(problem.sharing)));
@@ -145,8 +171,13 @@ KernelRun kernel_run(Part&& part) {
 }
 
 // Does not pin threads, because they belong to the user's program.
-void run_checked(Part& part, const Views& given, const ViewedResults& results) {
-  run_in_memory(part, given, results, Topology());
+void run_checked(Part& part, const Views& given, const ViewedResults& results,
+                 const std::function<void()>& stop) {
+  run_in_memory(part, given, results, Topology(),
+                [&](Machine& machine, const Plan&, const std::function<void()>& work) {
+                  machine.before_each_move(stop);
+                  work();
+                });
   check_finite(part, views_of(results));
 }
 
@@ -191,7 +222,13 @@ class LatestCalls {
     if (text != nullptr && !files_of_mask(*text).empty()) {
       return decided();  // the files may have changed
     }
-    const Call call{pass, problem, options, has_forward};
+    const Call call{pass,
+                    problem,
+                    options.M.value_or(usual_words(pass, options.threads)),
+                    options.threads,
+                    options.kernel,
+                    options.objective,
+                    has_forward};
     if (std::shared_ptr<const Decided> known = find(call)) {
       return known;
     }
@@ -209,7 +246,9 @@ class LatestCalls {
   struct Call {
     Pass pass;
     AttentionProblem problem;
-    AttentionOptions options;
+    Index M, threads;
+    std::string kernel;
+    Objective objective;
     bool has_forward;
     friend bool operator==(const Call&, const Call&) = default;
   };
@@ -270,11 +309,11 @@ AttentionRun run_on(Pass pass, const AttentionProblem& problem, Views given, Vie
   if (report.forward) {
     const Plan& forward = report.forward->plan;
     made = result_buffers(find_kernel(forward.kernel), forward.problem, report.forward->team.heads);
-    run_checked(*report.forward, given, viewed_results(made));
+    run_checked(*report.forward, given, viewed_results(made), options.stop);
     given.merge(views_of(made));
     run.forward = kernel_run(std::move(*report.forward));
   }
-  run_checked(report.kernel, given, results);
+  run_checked(report.kernel, given, results, options.stop);
   run.kernel = kernel_run(std::move(report.kernel));
   if (report.bound) {
     run.lower_bound = {report.bound->name, report.bound->words};

@@ -23,6 +23,7 @@
 // They throw after writing results: std::runtime_error if a result is not finite. The results must
 // not be used then.
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,7 +55,9 @@ struct AttentionProblem {
 };
 
 struct AttentionOptions {
-  Index M = 0;  // words of fast memory of each thread; required
+  // Words of fast memory of each thread. Default: half of the part of the L2 that a thread has, for
+  // gradients a quarter of that of the L3 (at most 4M), or 64K if the caches are unknown.
+  std::optional<Index> M = std::nullopt;
   // Number of threads, which are not pinned to cores. With one kernel, results have the same bits
   // for any number of threads.
   Index threads = 1;
@@ -62,8 +65,8 @@ struct AttentionOptions {
   // the threads can share.
   std::string kernel = {};
   Objective objective = Objective::time;  // uses the rates that redblue comes with
-
-  friend bool operator==(const AttentionOptions&, const AttentionOptions&) = default;
+  // Called before each move, on any thread. What it throws ends the call; results are then partial.
+  std::function<void()> stop = nullptr;
 };
 
 // Returns the number of words in a share of this machine's cache, for each of `threads` threads

@@ -15,11 +15,13 @@
 #include <optional>
 #include <set>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <cxxabi.h>
@@ -33,6 +35,7 @@
 #include "kernels/nests/nest_kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/run/arrays.hpp"
+#include "runtime/run/attention.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/system/environment.hpp"
@@ -387,6 +390,140 @@ py::array_t<bool> pairs_of(const std::string& spec, const std::string& n_text,
   return pairs;
 }
 
+// ---- attention() and gradients()
+// ----------------------------------------------------------------- They call
+// runtime/run/attention.hpp on arrays of heads x rows x columns. Requires: their shapes conform
+// (redblue/arrays.py checks them).
+
+// Returns the mask: a text, a matrix of bool, or the offsets of documents.
+std::variant<Mask, std::string> mask_of(const py::object& mask) {
+  if (mask.is_none()) {
+    return Mask();
+  }
+  if (py::isinstance<py::str>(mask)) {
+    return mask.cast<std::string>();
+  }
+  const auto array = mask.cast<py::array>();
+  if (array.ndim() == 1) {
+    const auto offsets = mask.cast<py::array_t<Index, py::array::c_style>>();
+    const std::vector<Index> ends(offsets.data(), offsets.data() + offsets.size());
+    return Mask::documents(ends, ends).called("documents");
+  }
+  const auto pairs = mask.cast<py::array_t<bool, py::array::c_style>>();
+  const auto live = pairs.unchecked<2>();
+  BlockPattern pattern{.rows = live.shape(0), .cols = live.shape(1)};
+  for (Index i = 0; i < pattern.rows; ++i) {
+    for (Index j = 0; j < pattern.cols; ++j) {
+      if (live(i, j)) {
+        pattern.columns.push_back(j);
+      }
+    }
+    pattern.offsets.push_back(pattern.stored());
+  }
+  return Mask::pattern(pattern).called("pattern");
+}
+
+AttentionProblem problem_of(const FloatArray& Q, const FloatArray& K, const FloatArray& V,
+                            const py::object& mask, std::optional<float> scale) {
+  return {.shape = {Q.shape(1), K.shape(1), Q.shape(2), V.shape(2)},
+          .heads = Q.shape(0),
+          .kv_heads = K.shape(0),
+          .mask = mask_of(mask),
+          .softmax_scale = scale};
+}
+
+AttentionOptions options_of(const py::object& M, Index threads, const std::string& kernel,
+                            const std::string& objective) {
+  AttentionOptions options{.threads = threads, .kernel = kernel};
+  static const std::map<std::string, Objective> objectives = {
+      {"words", Objective::words}, {"balanced", Objective::balanced}, {"time", Objective::time}};
+  options.objective = objectives.at(objective);
+  if (!M.is_none()) {
+    const FastMemory size = parse_fast_memory(M.cast<std::string>(), "M");
+    if (const auto* part = std::get_if<CachePart>(&size)) {
+      options.M = cache_words(part->level, part->share, threads);
+    } else if (const auto* words = std::get_if<Index>(&size)) {
+      options.M = *words;
+    }
+  }
+  return options;
+}
+
+std::span<const float> words_of(const FloatArray& array) {
+  return {array.data(), static_cast<std::size_t>(array.size())};
+}
+std::span<float> words_of(FloatArray& array) {
+  return {array.mutable_data(), static_cast<std::size_t>(array.size())};
+}
+FloatArray like(const FloatArray& array) {
+  return FloatArray(shape_of(array));
+}
+
+// Runs the call in this thread if it is short, else aside, where Ctrl-C ends it.
+void compute(const AttentionProblem& problem, AttentionOptions& options,
+             const std::function<void()>& work) {
+  constexpr double kShort = 1e8;  // multiply-adds of a product: some milliseconds
+  const auto& [n, m, d] = problem.shape;
+  const bool is_short = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(d) *
+                            static_cast<double>(problem.heads) <
+                        kShort;
+  std::atomic<bool> stop = false;
+  if (is_short) {
+    std::exception_ptr failure;
+    {
+      const py::gil_scoped_release released;
+      try {
+        in_turn(false, stop, work);
+      } catch (...) {
+        failure = std::current_exception();
+      }
+    }
+    if (failure != nullptr) {
+      set_error(failure);
+      throw py::error_already_set();
+    }
+    return;
+  }
+  options.stop = [&] {
+    if (stop) {
+      throw std::runtime_error("ended by a signal");
+    }
+  };
+  Lending lending;
+  work_aside(stop, lending, [&] { in_turn(false, stop, work); });
+}
+
+py::tuple attention_of(const FloatArray& Q, const FloatArray& K, const FloatArray& V,
+                       const py::object& mask, std::optional<float> scale, const py::object& M,
+                       Index threads, const std::string& kernel, const std::string& objective) {
+  const AttentionProblem problem = problem_of(Q, K, V, mask, scale);
+  AttentionOptions options = options_of(M, threads, kernel, objective);
+  FloatArray O({Q.shape(0), Q.shape(1), V.shape(2)});
+  FloatArray L({Q.shape(0), Q.shape(1)});
+  const AttentionOperands given{.Q = words_of(Q), .K = words_of(K), .V = words_of(V)};
+  const AttentionResults results{.O = words_of(O), .L = words_of(L)};
+  compute(problem, options, [&] { attention(problem, given, results, options); });
+  return py::make_tuple(O, L);
+}
+
+py::tuple gradients_of(const FloatArray& Q, const FloatArray& K, const FloatArray& V,
+                       const FloatArray& dO, const std::optional<FloatArray>& O,
+                       const std::optional<FloatArray>& L, const py::object& mask,
+                       std::optional<float> scale, const py::object& M, Index threads,
+                       const std::string& kernel, const std::string& objective) {
+  const AttentionProblem problem = problem_of(Q, K, V, mask, scale);
+  AttentionOptions options = options_of(M, threads, kernel, objective);
+  FloatArray dQ = like(Q), dK = like(K), dV = like(V);
+  GradientOperands given{.Q = words_of(Q), .K = words_of(K), .V = words_of(V), .dO = words_of(dO)};
+  if (O && L) {
+    given.O = words_of(*O);
+    given.L = words_of(*L);
+  }
+  const GradientResults results{.dQ = words_of(dQ), .dK = words_of(dK), .dV = words_of(dV)};
+  compute(problem, options, [&] { gradients(problem, given, results, options); });
+  return py::make_tuple(dQ, dK, dV);
+}
+
 // Loads a nest, and returns the name of its kernel. Throws: NestError.
 std::string load(const std::string& text) {
   // Each text has a name of its own, so that none replaces another one.
@@ -412,4 +549,6 @@ PYBIND11_MODULE(_redblue, module) {
   module.def("operands", &redblue::operands);
   module.def("pairs_of", &redblue::pairs_of);
   module.def("load_nest", &redblue::load);
+  module.def("attention", &redblue::attention_of);
+  module.def("gradients", &redblue::gradients_of);
 }

@@ -605,8 +605,10 @@ def kernels(**options):
     return Kernels(list_(**options, format=None))  # noqa: F821
 
 
+from .calls import attention, gradients  # noqa: E402
+
 __all__ = ["ConversionWarning", "Error", "FastMemoryTooSmall", "InputError", "Kernels", "Mask", "Nest", "Record", "Result",
-           "UsageError", "kernels", *(_keyword_of("--" + name) for name in _commands)]
+           "UsageError", "attention", "gradients", "kernels", *(_keyword_of("--" + name) for name in _commands)]
 
 
 def __dir__():

@@ -52,6 +52,36 @@ class Mask:
     def __ror__(self, other: str | Mask) -> Mask: ...
     def pairs(self, n: Size, m: Size | None = None) -> numpy.typing.NDArray[numpy.bool_]: ...
 
+_Float32 = numpy.typing.NDArray[numpy.float32]
+
+def attention(
+    Q: numpy.typing.ArrayLike,
+    K: numpy.typing.ArrayLike,
+    V: numpy.typing.ArrayLike,
+    *,
+    mask: str | Mask | numpy.typing.ArrayLike | None = None,
+    scale: float | None = None,
+    M: Size | None = None,
+    threads: int = 1,
+    kernel: str | None = None,
+    objective: str = "time",
+) -> tuple[_Float32, _Float32]: ...
+def gradients(
+    Q: numpy.typing.ArrayLike,
+    K: numpy.typing.ArrayLike,
+    V: numpy.typing.ArrayLike,
+    dO: numpy.typing.ArrayLike,
+    *,
+    O: numpy.typing.ArrayLike | None = None,
+    L: numpy.typing.ArrayLike | None = None,
+    mask: str | Mask | numpy.typing.ArrayLike | None = None,
+    scale: float | None = None,
+    M: Size | None = None,
+    threads: int = 1,
+    kernel: str | None = None,
+    objective: str = "time",
+) -> tuple[_Float32, _Float32, _Float32]: ...
+
 class Kernels(list[Record]):
     def __init__(self, listed: Result) -> None: ...
     def to_pandas(self) -> pandas.DataFrame: ...

@@ -1,0 +1,107 @@
+"""Attention for PyTorch: the arguments of torch.nn.functional.scaled_dot_product_attention, computed by redblue on
+the CPU, with gradients.
+
+>>> import torch, redblue.torch
+>>> q, k, v = torch.randn(3, 2, 4, 50, 16, requires_grad=True)
+>>> o = redblue.torch.attention(q, k, v, is_causal=True)
+>>> o.sum().backward()
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy
+import torch
+
+from . import Mask, attention as _attention, gradients as _gradients
+
+_said = set()
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v, mask, options):
+        tensors = tuple(map(_float32, (q, k, v)))
+        o, lse = map(torch.from_numpy, _attention(*(each.numpy() for each in tensors), mask=mask, **options))
+        ctx.save_for_backward(*tensors, o, lse)
+        ctx.mask, ctx.options = mask, options
+        return o.to(q.dtype)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, do):
+        q, k, v, o, lse = (each.detach().numpy() for each in ctx.saved_tensors)
+        made = _gradients(q, k, v, _float32(do).numpy(), O=o, L=lse, mask=ctx.mask, **ctx.options)
+        return (*(torch.from_numpy(each).to(do.dtype) for each in made), None, None)
+
+
+def attention(q, k, v, mask=None, is_causal=False, scale=None, enable_gqa=False, threads=None, M="auto"):
+    """softmax(scale q k^T) v, for q (..., heads, n, d), k (..., heads, m, d) and v (..., heads, m, dv).
+
+    mask: None; a tensor of bool, True where a query meets a key, that broadcasts to (..., heads, n, m); a tensor of
+        numbers that are all 0 or -inf; the offsets of documents, a tensor of integers; a text such as "window:512,0"
+        or a redblue.Mask; a BlockMask of FlexAttention, or its as_tuple(). A query that meets no key gets 0.
+    is_causal: query i meets keys 0 to i, as in PyTorch. The mask "causal" lets the last query meet the last key.
+    scale: 1 / sqrt(d) if left out.
+    enable_gqa: k and v may have fewer heads than q.
+    threads: as many as torch.get_num_threads() if left out. The bits of a result do not depend on it.
+    M: words of fast memory for each thread, such as "64K" or "L2*0.25"; "auto" is half of L2.
+
+    The gradients of q, k and v are computed. Tensors of other types than float32 are converted, and so are results.
+    """
+    for name, each in (("q", q), ("k", k), ("v", v)):
+        if not isinstance(each, torch.Tensor):
+            raise TypeError(f"{name} is {type(each).__name__}, not a tensor")
+        if each.device.type != "cpu":
+            raise ValueError(f"{name} is on {each.device}; redblue computes on the CPU: give {name}.cpu()")
+        if not each.is_floating_point() or each.dtype != q.dtype:
+            raise ValueError(f"{name} is of {each.dtype}, and q of {q.dtype}; expected the same type of real numbers")
+    if q.dim() < 2 or k.dim() != q.dim():
+        raise ValueError(f"q and k have shapes {tuple(q.shape)} and {tuple(k.shape)}; expected (..., heads, n, d)")
+    if q.dim() > 2 and k.shape[-3] != q.shape[-3] and not enable_gqa:
+        raise ValueError(f"q has {q.shape[-3]} heads and k has {k.shape[-3]}; give enable_gqa=True to let heads of q "
+                         "share heads of k and v")
+    n, m = q.shape[-2], k.shape[-2]
+    if is_causal:
+        if mask is not None:
+            raise ValueError("mask and is_causal are both given; give one, for example mask='causal & window:9,0'")
+        k, v = k[..., :n, :], v[..., :n, :]  # later keys meet no query
+        mask = "causal" if n <= m else f"window:inf,{n - m}"
+    else:
+        mask = _mask(mask, q.shape[:-2], n, m)
+    if q.dtype != torch.float32 and q.dtype not in _said:
+        _said.add(q.dtype)
+        warnings.warn(f"redblue computes in float32: tensors of {q.dtype} are converted, and results back", stacklevel=2)
+    return _Attention.apply(q, k, v, mask, {"scale": scale, "M": M, "threads": threads or torch.get_num_threads()})
+
+
+def _float32(tensor):
+    return tensor.detach().to(torch.float32).contiguous()
+
+
+def _mask(mask, lead, n, m):
+    """The mask as redblue.attention() takes it."""
+    if mask is None or isinstance(mask, (str, Mask)):
+        return mask
+    if hasattr(mask, "mask_mod") or isinstance(mask, tuple):  # of FlexAttention
+        return _evaluated(mask.mask_mod if hasattr(mask, "mask_mod") else mask[-1], lead, n, m)
+    mask = mask.detach().cpu() if isinstance(mask, torch.Tensor) else torch.as_tensor(mask)
+    if mask.is_floating_point():
+        if not ((mask == 0) | (mask == -numpy.inf)).all():
+            raise ValueError("mask has numbers other than 0 and -inf, which redblue does not add to scores; expected a "
+                             "tensor of bool, True where a query meets a key")
+        mask = mask == 0
+    return mask.numpy()
+
+
+def _evaluated(mask_mod, lead, n, m):
+    """A matrix of bool for each batch and head, of a function of batch, head, query and key."""
+    heads = lead[-1] if lead else 1
+    batches = int(numpy.prod(lead[:-1], dtype=int))
+    queries, keys = torch.arange(n)[:, None], torch.arange(m)[None, :]
+    pairs = [[torch.as_tensor(mask_mod(torch.tensor(batch), torch.tensor(head), queries, keys)).expand(n, m).numpy()
+              for head in range(heads)] for batch in range(batches)]
+    if all(numpy.array_equal(pairs[0][0], each) for of_batch in pairs for each in of_batch):
+        return pairs[0][0]
+    return numpy.array(pairs).reshape(*lead, n, m)
