@@ -299,7 +299,7 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
   const RowPlan& by = grouped.by;
   const Index d = problem.shape.d, dv = problem.shape.dv;
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
-  const NestLoop G("G", "groups of keys", grouped.groups, 1);
+  const NestLoop G("group", "groups of keys", grouped.groups, 1);
   const NestLoop columns("J", "columns", d, by.weights);
   const Index one = problem.row_columns();
   const NestTile S(input_names(problem).rows, I, d), O("O", I, dv), L("L", I, one);
@@ -340,10 +340,10 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
       nest.phase("core", [&] {
         index_nest(nest, grouped.sum({0, grouped.units()}));
         pass(of_group.J, of_group.keys);
-        nest.step(
-            std::string(text_for(problem, "O_I of G = Z_I / sum_I; L_I of G = max_I + log(sum_I)",
-                                 "O_I of G = Z_I")),
-            {}, {O, L});
+        nest.step(std::string(text_for(
+                      problem, "O_I of group = Z_I / sum_I; L_I of group = max_I + log(sum_I)",
+                      "O_I of group = Z_I")),
+                  {}, {O, L});
       });
     });
   });
@@ -352,9 +352,10 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("merge", [&] {
       nest.loop(P, {Z, maximum, sum}, [&] {
         nest.loop(G, [&] {
-          nest.step(std::string(text_for(problem, "e = exp(L_P of G - max_P); Z_P += e O_P of G",
-                                         "Z_P += O_P of G")),
-                    {{"O", P, dv}, {"L", P, one}});
+          nest.step(
+              std::string(text_for(problem, "e = exp(L_P of group - max_P); Z_P += e O_P of group",
+                                   "Z_P += O_P of group")),
+              {{"O", P, dv}, {"L", P, one}});
         });
       });
     });

@@ -6,7 +6,7 @@ Nest score_rows_nest(const Problem& problem, const Blocks& blocks) {
   const Index m = problem.shape.m, d = problem.shape.d, dv = problem.shape.dv;
   const ScoreRowPlan by(problem, blocks);
   const Index G = by.groups();
-  const NestLoop groups("G", "groups of queries", G, 1);
+  const NestLoop groups("group", "groups of queries", G, 1);
   const NestLoop I("I", "queries", problem.shape.n, by.rows);
   const NestLoop kept("J", "keys that stay", by.kept, by.keys);
   const Units::Sum met = by.row_blocks.sum();
@@ -98,9 +98,10 @@ Nest score_rows_nest(const Problem& problem, const Blocks& blocks) {
     nest.phase("sum", [&] {
       nest.loop(J, [&] {
         nest.loop(groups, of_keys({{"dK", J, d}}, {{"dV", J, dv}}), [&] {
-          nest.step(shared ? "dK_J += dK_J of G" : "dK_J += dK_J of G; dV_J += dV_J of G",
-                    of_keys({NestTile("dK", J, d).of_words(left * d)},
-                            {NestTile("dV", J, dv).of_words(left * dv)}));
+          nest.step(
+              shared ? "dK_J += dK_J of group" : "dK_J += dK_J of group; dV_J += dV_J of group",
+              of_keys({NestTile("dK", J, d).of_words(left * d)},
+                      {NestTile("dV", J, dv).of_words(left * dv)}));
         });
         nest.write(of_keys({{"dK", J, d}}, {{"dV", J, dv}}));
       });
