@@ -1,5 +1,5 @@
 // redblue count: the words that a kernel moves, from its formulas and without a run. --symbolic
-// prints the formulas. --as counts other attention kernels with their tiles.
+// prints the formulas. --as counts the schedules of other projects.
 
 #include <algorithm>
 #include <memory>
@@ -179,7 +179,7 @@ Action add_count(CLI::App& app) {
       return 0;
     }
     const Pass pass = pass_of(options->pass);
-    print(report_as(request, pass, options->as.schedules(request, pass)), format);
+    print(report_as(request, pass, options->as.asked(request, pass)), format);
     return 0;
   };
 }
