@@ -216,7 +216,8 @@ struct Formula {
   LevelCostOfBlocks level_cost = nullptr;
   // The largest number of words of intermediates that are in slow memory at once. Empty: 0.
   WordsOfBlocks intermediates = nullptr;
-  // The loop nest with the words of each line. Every registered kernel has one.
+  // The loop nest with the words of each line. Empty if kernels/nests/text has all of the kernel's
+  // loops: activations, masks with indices, every block of its plans.
   NestOfBlocks nest = nullptr;
 };
 

@@ -479,15 +479,17 @@ Kernel with_masks(Kernel kernel) {
                  : of->formula.intermediates(kernel_problem(problem, blocks), blocks);
     };
   }
-  kernel.formula.nest = [of](const Problem& problem, const Blocks& blocks) {
-    Nest lines;
-    if (!none_live(problem)) {
-      lines = of->formula.nest(kernel_problem(problem, blocks), blocks);
-    }
-    const Nest dead = dead_nest(*of, problem);
-    lines.insert(lines.end(), dead.begin(), dead.end());
-    return lines;
-  };
+  if (of->formula.nest) {
+    kernel.formula.nest = [of](const Problem& problem, const Blocks& blocks) {
+      Nest lines;
+      if (!none_live(problem)) {
+        lines = of->formula.nest(kernel_problem(problem, blocks), blocks);
+      }
+      const Nest dead = dead_nest(*of, problem);
+      lines.insert(lines.end(), dead.begin(), dead.end());
+      return lines;
+    };
+  }
   kernel.fitting.fit = [of](const Problem& problem, const Memory& memory, Objective objective) {
     Problem live = problem.live_part();
     if (none_live(problem)) {  // any blocks are valid

@@ -52,13 +52,25 @@ Units::Sum Units::sum_of(Range rows, Index size) const {
     sum.met = Words(sum.units) * others_;
     sum.longest = sum.most = others_;
     sum.pairs = Words(rows.size()) * others_;
+    sum.full = sum.last = {sum.largest, others_, others_};
   } else {
-    const Mask::Met met = mask_.met_by_groups(rows, size);
-    sum.met = met.keys;
-    sum.longest = met.longest;
-    sum.most = met.most;
-    sum.pairs = met.pairs;
-    sum.index = met.index;
+    // The last unit apart, if it is smaller.
+    const Index end = rows.begin + std::max(rows.size() / size, Index{1}) * size;
+    for (const Range part : {Range{rows.begin, std::min(end, rows.end)}, Range{end, rows.end}}) {
+      if (part.size() <= 0) {
+        continue;
+      }
+      const Mask::Met met = mask_.met_by_groups(part, size);
+      sum.met += met.keys;
+      sum.pairs += met.pairs;
+      sum.index += met.index;
+      sum.last = {std::min(size, part.size()), met.longest, met.most};
+      if (part.begin == rows.begin) {
+        sum.full = sum.last;
+      }
+    }
+    sum.longest = std::max(sum.full.longest, sum.last.longest);
+    sum.most = std::max(sum.full.most, sum.last.most);
     sum.index_live = mask_.index().live();
     sum.grouping = {.of_keys = mask_.index().of_keys(), .size = size};
     sum.regrouped = mask_.index().is_pattern();
@@ -81,6 +93,12 @@ Tile read_index(Machine& machine, const Mask& mask, Range rows) {
 
 Tile Units::read_index(Machine& machine, Range rows) const {
   return redblue::read_index(machine, mask_, rows);
+}
+
+Units Units::from(Index first) const {
+  return mask_.full() ? Units(mask_, rows_, others_ - first, step_)
+         : first == 0 ? *this
+                      : Units(mask_.from_key(first), rows_, others_, step_);
 }
 
 Words Units::met_from(Index first, Range which) const {
@@ -126,16 +144,9 @@ PhaseCost with_index(PhaseCost cost, const Units::Sum& of, Index passes) {
   return cost;
 }
 
-NestWriter::Tiles index_tiles(const Units::Sum& of, Index passes) {
-  if (of.index_live == 0) {
-    return {};
-  }
-  return {NestTile("index", of.index_live).of_words(of.index * passes)};
-}
-
 void index_nest(NestWriter& nest, const Units::Sum& of, Index passes) {
-  if (const NestWriter::Tiles index = index_tiles(of, passes); !index.empty()) {
-    nest.read(index);
+  if (of.index_live > 0) {
+    nest.read({NestTile("index", of.index_live).of_words(of.index * passes)});
   }
 }
 

@@ -10,6 +10,7 @@
 //
 // If the mask is a formula, all three do nothing.
 
+#include <algorithm>
 #include <optional>
 
 #include "kernels/mask.hpp"
@@ -57,6 +58,12 @@ class Units : public BlockRanges {
   // - pairs: the number of live pairs.
   // - index: the words of the mask's indices that one pass over all of it reads. `index_live` of
   //   them are live at once.
+  // - full, last: the rows of one unit, and the longest range and the most that it meets; for units
+  //   of `largest` rows, and for the last one if it has fewer. Perhaps only the last one meets
+  //   most.
+  struct Unit {
+    Index rows = 0, longest = 0, most = 0;
+  };
   struct Sum {
     Index units = 0, rows = 0, largest = 0;
     Words met;
@@ -66,11 +73,20 @@ class Units : public BlockRanges {
     Index index_live = 0;
     Grouping grouping = {};
     bool regrouped = false;  // true if the indices of a pattern are stored for these groups
+    Unit full = {}, last = {};
+
+    // Returns the most words that a unit needs.
+    template <class WordsOf>
+    [[nodiscard]] Words peak(const WordsOf& words_of) const {
+      return std::max<Words>(words_of(full), words_of(last));
+    }
   };
   [[nodiscard]] Sum sum(Range which) const;
   [[nodiscard]] Sum sum() const { return sum({0, size()}); }
   // Returns the sums of the resident queries, as one unit.
   [[nodiscard]] Sum staying() const;
+  // Returns the same units, which meet the others from `first` on.
+  [[nodiscard]] Units from(Index first) const;
   // Returns the part of Sum::met with an index of at least `first`.
   [[nodiscard]] Words met_from(Index first, Range which) const;
   [[nodiscard]] Words met_from(Index first) const { return met_from(first, {0, size()}); }
@@ -102,10 +118,8 @@ Words met_by_blocks(const Mask& mask, Index rows, Index block, Index others);
 
 // with_index() adds the indices of `passes` passes to a cost. The caller adds them to the peak,
 // because it knows which other tiles are live. index_nest() writes the line of a nest, inside the
-// loops over units and passes. index_tiles() returns only its tile, or no tile if there are no
-// indices.
+// loops over units and passes.
 PhaseCost with_index(PhaseCost cost, const Units::Sum& of, Index passes = 1);
 void index_nest(NestWriter& nest, const Units::Sum& of, Index passes = 1);
-NestWriter::Tiles index_tiles(const Units::Sum& of, Index passes = 1);
 
 }  // namespace redblue

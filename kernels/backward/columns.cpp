@@ -26,46 +26,6 @@ namespace redblue {
 namespace in_backward_columns {
 namespace {
 
-Nest loop_nest(const Problem& problem, const Blocks& blocks) {
-  const Index n = problem.shape.n, d = problem.shape.d;
-  const ColumnPlan by(problem, blocks);
-  const NestLoop J = by.key_loop();
-  const NestLoop I("I", "queries", n, by.rows);
-  const NestLoop columns("C", "columns", d, by.weights);
-  const NestTile K("K", J, d), h("h", J, d), T("T", J, d);
-  const Passes of = by.passes();
-  const auto live = [&](const NestTile& tile, Words all) {
-    return problem.mask.full() ? tile : tile.of_words(all);
-  };
-  const NestTile dO = live({"dO", I, d}, of.all * d), A1 = live({"A1", I, d}, of.all * d);
-  const Words one = problem.row_columns();
-  const NestTile L = live({"L", I, problem.row_columns()}, of.all * one), O("O", I, d), v("v", I);
-  const NestTile A2("A2", J, columns), g("g", d, columns);
-  NestWriter nest;
-  nest.loop(J, [&] {
-    product_in_pieces_nest(nest, by, J, "K", "X^T", "A2", {});
-    product_in_pieces_nest(nest, by, J, "h", "Y", "A3", {K});
-    nest.phase("core", [&] {
-      index_nest(nest, by.units().sum());
-      nest.loop(I, {K, h, T}, [&] {
-        nest.step("q = dO_I h_J^T", {dO});
-        if (problem.normalised()) {
-          nest.step("first keys: v_I = rowsum(dO_I * O_I)", {live(O.once(J), Words(n) * d)});
-        }
-        if (J.trips > 1 && problem.normalised()) {
-          nest.step("first keys: write v_I; after them: read v_I", {live(v.but_once(J), of.again)},
-                    {live(v.once(J), n)});
-        }
-        nest.step(p_text(problem, "A1_I K_J^T", "q") + "; T_J += p^T A1_I", {A1, L});
-      });
-    });
-    nest.phase("g", [&] {
-      nest.loop(columns, {T}, [&] { nest.step("g_C += T_J^T A2_JC", {A2, g.but_once(J)}, {g}); });
-    });
-  });
-  return nest.lines();
-}
-
 // h_J^T = Y^T A3_J^T.
 Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
   return product_in_pieces(
@@ -217,8 +177,7 @@ Kernel backward_columns() {
                       .intermediates =
                           [](const Problem& problem, const Blocks&) {
                             return Words(problem.shape.n) * problem.row_columns();
-                          },
-                      .nest = loop_nest},
+                          }},
           .fitting = {.fit =
                           [](const Problem& problem, const Memory& memory, Objective objective) {
                             return objective == Objective::time

@@ -25,57 +25,6 @@ Units::Tiles phase2_tiles(const Problem& problem, const Blocks& by) {
   return Units::of_queries(problem, by["phase2.Br"]).live_tiles(by["phase2.Bc"]);
 }
 
-Nest loop_nest(const Problem& problem, const Blocks& by) {
-  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
-  const ProjectBlocks projected{by["phase1.Br"], by["phase1.Bc"]};
-  const NestLoop rows("I", "rows", n, projected.rows);
-  const NestLoop cols("J", "columns", d, projected.cols);
-  const NestLoop I("I", "queries", n, by["phase2.Br"]);
-  const Units::Tiles tiles = phase2_tiles(problem, by);
-  const NestLoop J("J", problem.mask.full() ? "keys" : "live keys", tiles.most, by["phase2.Bc"]);
-  const NestTile S("S", I, d), O("O", I, d), dO("dO", I, d), A1("A1", I, d),
-      L("L", I, problem.row_columns()), v("v", I, problem.row_columns());
-  const NestTile h = NestTile("h", J, d).of_words(d * tiles.met);
-  const NestTile A2 = NestTile("A2", J, d).of_words(d * tiles.met);
-  const NestTile g("g", d, d);
-  NestWriter nest;
-  nest.phase("phase1", [&] {
-    if (n == m) {
-      const NestTile a1("A1", rows, d), a3("A3", rows, d);
-      nest.loop(rows, [&] {
-        nest.read({a1, a3});
-        nest.loop(cols, {a1, a3}, [&] {
-          nest.step("S_IJ = A1_I X_J", {{"X", d, cols}}, {{"S", rows, cols}});
-          nest.step("h_IJ = A3_I Y_J", {{"Y", d, cols}}, {{"h", rows, cols}});
-        });
-      });
-    } else {
-      project_nest(nest, {"S", "A1", "X"}, n, d, projected);
-      project_nest(nest, {"h", "A3", "Y"}, m, d, projected);
-    }
-  });
-  nest.phase("phase2", [&] {
-    nest.loop(I, {g}, [&] {
-      nest.read({S, A1, L});
-      if (problem.normalised()) {
-        nest.step("v_I = rowsum(dO_I * O_I)", {O, dO});
-      } else {
-        nest.read({dO});
-      }
-      index_nest(nest, Units::of_queries(problem, by["phase2.Br"]).sum());
-      nest.loop(J, {S, dO, A1, L, v}, [&] {
-        nest.step("q = dO_I h_J^T", {h});
-        nest.step(std::string(text_for(problem, "f = exp(S_I A2_J^T - L_I)", "s = S_I A2_J^T")),
-                  {A2});
-        nest.step(std::string(text_for(problem, "p = f (q - v_I)", "p = phi'(s) q")) +
-                  "; g += (A1_I^T p) A2_J");
-      });
-    });
-    nest.write({g});
-  });
-  return nest.lines();
-}
-
 // Algorithm 7 for n = m, where the row blocks of A1 and A3 are paired as printed.
 // Erratum: the proof of Lemma D.2 takes ceil(d / Br) column blocks, but the algorithm ceil(d / Bc).
 void project_pairs(Machine& machine, ProjectBlocks by, const SlowMatrix& A1, const SlowMatrix& A3,
@@ -298,8 +247,7 @@ Kernel backward_large() {
                           [](const Problem& problem, const Blocks&) {
                             const auto [n, m, d] = problem.shape;
                             return (Words(n) + m) * d;
-                          },
-                      .nest = loop_nest},
+                          }},
           .fitting = {.fit = [](const Problem& problem, const Memory& memory,
                                 Objective objective) { return fit(problem, memory.M, objective); },
                       .printed = printed,

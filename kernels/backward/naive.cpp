@@ -17,22 +17,6 @@ namespace redblue {
 namespace in_backward_naive {
 namespace {
 
-Nest loop_nest(const Problem& problem, const Blocks&) {
-  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
-  NestWriter nest;
-  nest.phase("f", [&] { f_at_once_nest(nest, problem, false); });
-  nest.phase("q", [&] {
-    nest.step("h = A3 Y", {{"A3", m, d}, {"Y", d, d}});
-    nest.step("q = dO h^T", {{"dO", n, d}});
-    index_nest(nest, all_queries(problem).sum());
-  });
-  nest.phase("p", [&] {
-    nest.step(std::string(text_for(problem, "v = rowsum(f * q); p = f (q - v)", "p = phi'(s) q")));
-  });
-  nest.phase("g", [&] { nest.step("T = A1^T p; g = T A2", {}, {{"g", d, d}}); });
-  return nest.lines();
-}
-
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const auto [n, m, d] = plan.problem.shape;
   Tile A1;
@@ -121,7 +105,7 @@ Kernel backward_naive() {
           .returns = {kg},
           .takes_activations = true,
           .schedule = {.code = code},
-          .formula = {.cost = cost, .nest = loop_nest},
+          .formula = {.cost = cost},
           .fitting = {.fit = [](const Problem&, const Memory&, Objective) { return Blocks{}; },
                       .window = whole_window}};
 }

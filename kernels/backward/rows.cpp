@@ -200,13 +200,15 @@ PhaseCost core_cost(const GroupedRows& grouped, Start start, Range units) {
   // S, G, the kept columns of A1, the sums, A2_J and A3_J.
   PhaseCost sum{.path = "core", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
   grouped.each_sum(units, [&](const Units::Sum& of, Index keys) {
-    const Words r = of.largest;
-    const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
+    const auto peak = [&](const Units::Unit& unit) {
+      const Words r = unit.rows;
+      const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
+      return r * (2 * d + by.kept) + sums + by.key_words(unit.longest, keys);
+    };
     add(sum, with_index({.path = "core",
                          .reads = of.rows * of_row + of.met * problem.key_words(),
                          .writes = of.rows * left,
-                         .peak = r * (2 * d + by.kept) + sums + by.key_words(of.longest, keys) +
-                                 of.index_live,
+                         .peak = of.peak(peak) + of.index_live,
                          .flops = 2 * products * of.pairs * d},
                         of));
   });

@@ -179,27 +179,27 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   const Units::Sum of = by.units().sum();
 
   const Words dd = Words(d) * d, of_g = dd * problem.sum_words;
-  const Words r = of.largest;
   const Words c = std::min(by.keys, m);
-  const Words strip = std::min(r, Words(by.strip()));
   const Index resident = resident_keys(problem, blocks);
+  const Units::Sum passing = by.units().from(resident).sum();
   const Words key = problem.key_words();
   const Words stays = dd + of_g + key * resident;
-  const Index longest = problem.mask.full() ? m - resident : of.longest;
+  // X, g and the resident keys; A1, G, L and v; A2_J and A3_J, X A2_J^T and T_J; two strips of
+  // scores.
+  const auto peak = [&, d = d](const Units::Unit& unit) {
+    const Words r = unit.rows;
+    return stays + 2 * r * d + 2 * r * problem.row_words() + key * std::min(by.keys, unit.longest) +
+           c * d * (1 + problem.sum_words) + 2 * c * std::min(r, Words(by.strip()));
+  };
   PhaseCost G = row_gradients_cost(by, of);
   G.peak += stays;
   return {
       {.path = "X", .reads = dd + key * resident, .writes = 0, .peak = stays, .flops = 0},
       G,
-      // X, g and the resident keys; A1, G, L and v; A2_J and A3_J, X A2_J^T and T_J; two strips of
-      // scores.
       with_index({.path = "core",
-                  .reads = Words(of.rows) * (d + problem.row_words()) +
-                           key * by.units().met_from(resident),
+                  .reads = Words(of.rows) * (d + problem.row_words()) + key * passing.met,
                   .writes = 0,
-                  .peak = stays + 2 * r * d + 2 * r * problem.row_words() +
-                          key * std::min(by.keys, longest) + c * d * (1 + problem.sum_words) +
-                          2 * c * strip + of.index_live,
+                  .peak = passing.peak(peak) + of.index_live,
                   .flops = 6 * of.pairs * d + 4 * of.met * dd},
                  of),
       {.path = "g", .reads = 0, .writes = dd, .peak = of_g, .flops = 0},

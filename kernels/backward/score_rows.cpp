@@ -163,25 +163,26 @@ std::vector<PhaseCost> part_cost(const Problem& problem, const Blocks& blocks, R
   const Index d = problem.shape.d;
   const RowPlan by(problem, blocks);
   const Units::Sum of = by.units().sum(units);
-  const Words r = of.largest, m = of.most;
-  const Index c = std::min(by.keys, of.longest);
   PhaseCost G = rows_times_cost("G", by, of);
-  const Words kept = r * by.kept;  // columns of A1
   const Words sum_words = problem.sum_words;
-  constexpr Index kPasses = 3;  // s, q and W
-  G.peak += r * d + kept;       // S
+  constexpr Index kPasses = 3;                  // s, q and W
+  G.peak += Words(of.largest) * (d + by.kept);  // S, and columns of A1
+  // S, G, e and the maximum with A2_J. Then G, e and q, maximum, sum and v with A2_J and A3_J. Then
+  // W replaces G and A3_J. The kept columns of A1 always stay.
+  const auto peak = [&](const Units::Unit& unit) {
+    const Words r = unit.rows, m = unit.most;
+    const Index c = std::min(by.keys, unit.longest);
+    return r * by.kept + std::max({r * m + 2 * r * d + r * sum_words + Words(c) * d,
+                                   2 * r * m + r * d + 3 * r * sum_words + Words(2) * c * d,
+                                   2 * r * m + r * (d + 3) * sum_words + Words(c) * d});
+  };
   return {
       rows_times_cost("S", by, of),
       G,
-      // S, G, e and the maximum with A2_J. Then G, e and q, maximum, sum and v with A2_J and A3_J.
-      // Then W replaces G and A3_J. The kept columns of A1 always stay.
       with_index({.path = "core",
                   .reads = d * (2 * of.met + passing_again(by, units, of)),
                   .writes = 0,
-                  .peak = kept + of.index_live +
-                          std::max({r * m + 2 * r * d + r * sum_words + Words(c) * d,
-                                    2 * r * m + r * d + 3 * r * sum_words + Words(2) * c * d,
-                                    2 * r * m + r * (d + 3) * sum_words + Words(c) * d}),
+                  .peak = of.peak(peak) + of.index_live,
                   .flops = 6 * d * of.pairs},
                  of, kPasses),
       add_gradient_cost({problem, blocks}, units, partials),

@@ -22,63 +22,6 @@ namespace redblue {
 namespace in_backward_small {
 namespace {
 
-// Returns the most queries that a block of keys meets, in whole blocks.
-Index most_queries(const Problem& problem, Index B) {
-  return Units::of_keys(problem, B).live_tiles(B).most;
-}
-
-Nest loop_nest(const Problem& problem, const Blocks& blocks) {
-  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
-  const Index B = blocks["B"];
-  const Units::Tiles tiles = live_tiles(problem, B);
-  const NestLoop I("I", "queries", n, B);
-  const NestLoop J("J", problem.mask.full() ? "keys" : "live keys", tiles.most, B);
-  const auto scores = [&](std::string_view name) {
-    return NestTile(name, I, J).of_words(tiles.words);
-  };
-  const Units::Sum queries = Units::of_queries(problem, B).sum();
-  const NestTile f = scores("f"), q = scores("q"), p = scores("p"),
-                 v("v", I, problem.row_columns());
-  NestWriter nest;
-  nest.phase("phase1", [&] {
-    nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, {n, d, d}, square(B)); });
-    softmax_nest(nest, "A", problem, B, false, true);
-  });
-  nest.phase("phase2", [&] {
-    nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, {m, d, d}, square(B)); });
-    nest.phase("q", [&] { score_product_nest(nest, {"q", "dO", "h^T"}, problem, B); });
-  });
-  nest.phase("phase3", [&] {
-    nest.loop(I, [&] {
-      if (problem.normalised()) {
-        nest.phase("v", [&] {
-          index_nest(nest, queries);
-          nest.loop(J, {v}, [&] { nest.step("v_I += rowsum(f_IJ * q_IJ)", {f, q}); });
-        });
-      }
-      nest.phase("p", [&] {
-        index_nest(nest, queries);
-        nest.loop(J, {v}, [&] {
-          nest.step(
-              std::string(text_for(problem, "p_IJ = f_IJ (q_IJ - v_I)", "p_IJ = phi'(f_IJ) q_IJ")),
-              {f, q}, {p});
-        });
-      });
-    });
-  });
-  nest.phase("phase4", [&] {
-    nest.phase("T", [&] {
-      product_nest(nest, {"T", "A1^T", "p"}, {d, m, most_queries(problem, B)}, square(B),
-                   {.left = d * tiles.rows,
-                    .right = tiles.words * ceil_div(d, B),
-                    .result = Words(m) * d,
-                    .of_block = index_tiles(Units::of_keys(problem, B).sum(), ceil_div(d, B))});
-    });
-    nest.phase("g", [&] { product_nest(nest, {"g", "T", "A2"}, {d, d, m}, square(B)); });
-  });
-  return nest.lines();
-}
-
 // Algorithm 2: f = softmax(A1 X A2^T).
 // Erratum: lines 5 to 13 print two "for" and three "end for", and use j and k unbound. This code
 // uses the loops of a blocked product.
@@ -252,7 +195,7 @@ Kernel backward_small() {
           .returns = {kg},
           .takes_activations = true,
           .schedule = {.code = code},
-          .formula = {.cost = cost, .intermediates = workspace_words, .nest = loop_nest},
+          .formula = {.cost = cost, .intermediates = workspace_words},
           .fitting = {.fit = small_cache_blocks, .window = square_window},
           .numerics = {.rescales = small_cache_rescales}};
 }

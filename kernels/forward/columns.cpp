@@ -28,56 +28,6 @@ namespace redblue {
 namespace in_forward_columns {
 namespace {
 
-Nest loop_nest(const Problem& problem, const Blocks& blocks) {
-  const Index n = problem.shape.n, d = problem.shape.d;
-  const ColumnPlan by(problem, blocks);
-  const NestLoop J = by.key_loop();
-  const NestLoop I("I", "queries", n, by.rows);
-  const bool weighted = problem.inputs == Inputs::weighted;
-  const InputNames names = input_names(problem);
-  const std::string values = weighted ? "h" : "V";
-  const Index dv = problem.shape.dv;
-  const NestTile K("K", J, d), h(values, J, dv);
-  const Passes of = by.passes();
-  const auto live = [&](const NestTile& tile, Words all) {
-    return problem.mask.full() ? tile : tile.of_words(all);
-  };
-  const NestTile queries = live({names.queries, I, d}, of.all * d);
-  const NestTile O("O", I, dv), L("L", I, problem.row_columns()),
-      sum("sum", I, problem.row_columns());
-  NestWriter nest;
-  nest.loop(J, [&] {
-    product_in_pieces_nest(nest, by, J, "K", "X^T", names.keys, {});
-    product_in_pieces_nest(nest, by, J, values, "Y", names.values, {K});
-    nest.phase("core", [&] {
-      index_nest(nest, by.units().sum());
-      nest.loop(I, {K, h}, [&] {
-        nest.step("e = " + queries.text() + " K_J^T", {queries});
-        const NestWriter::Tiles between = {live(L.but_once(J), of.again * problem.row_columns()),
-                                           live(sum.but_once(J), of.again * problem.row_columns()),
-                                           live(O.but_once(J), of.again * dv)};
-        const std::string kept(text_for(problem, "max_I, sum_I, O_I", "O_I"));
-        if (J.trips > 1) {
-          nest.step("after the first keys: read " + kept, between);
-        }
-        nest.step(
-            std::string(text_for(problem, "sum_I += rowsum(exp(e - max_I)); O_I += exp(e - max_I) ",
-                                 "O_I += phi(e) ")) +
-            h.text());
-        if (J.trips > 1) {
-          nest.step("before the last keys: write " + kept, {}, between);
-        }
-        nest.step(
-            std::string(
-                text_for(problem, "last keys: write L_I, O_I / sum_I", "last keys: write O_I")),
-            {},
-            {live(L.once(J), Words(n) * problem.row_columns()), live(O.once(J), Words(n) * dv)});
-      });
-    });
-  });
-  return nest.lines();
-}
-
 // Returns h_J = A3_J Y, or V_J.
 Tile values(Machine& machine, const ColumnPlan& by, const Operands& io, Range J) {
   if (by.problem.inputs == Inputs::plain) {
@@ -193,8 +143,7 @@ Kernel forward_columns() {
                       .intermediates =
                           [](const Problem& problem, const Blocks&) {
                             return Words(problem.shape.n) * problem.row_columns();
-                          },
-                      .nest = loop_nest},
+                          }},
           .fitting = {.fit =
                           [](const Problem& problem, const Memory& memory, Objective objective) {
                             return objective == Objective::time

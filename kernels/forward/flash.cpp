@@ -20,39 +20,6 @@ namespace redblue {
 namespace in_forward_flash {
 namespace {
 
-Nest loop_nest(const Problem& problem, const Blocks& by) {
-  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
-  const NestLoop I("I", "queries", n, by["core.Br"]);
-  const NestLoop J = key_loop(problem, I, by["core.Bc"]);
-  const NestTile S("S", I, d), O("O", I, d), maximum("max", I, problem.row_columns()),
-      sum("sum", I, problem.row_columns()), L("L", I, problem.row_columns());
-  const NestTile A2("A2", J, d), h("h", J, d);
-  NestWriter nest;
-  nest.phase("S", [&] { project_nest(nest, {"S", "A1", "X"}, n, d, {by["S.Br"], by["S.Bc"]}); });
-  nest.phase("h", [&] { project_nest(nest, {"h", "A3", "Y"}, m, d, {by["h.Br"], by["h.Bc"]}); });
-  nest.phase("core", [&] {
-    nest.loop(I, [&] {
-      nest.read({S});
-      index_nest(nest, Units::of_queries(problem, by["core.Br"]).sum());
-      nest.loop(J, {S, O, maximum, sum}, [&] {
-        if (problem.normalised()) {
-          nest.step("e = exp(S_I A2_J^T - max_I)", {A2});
-          nest.step("sum_I += rowsum(e); O_I += e h_J", {h});
-        } else {
-          nest.step("f = phi(S_I A2_J^T)", {A2});
-          nest.step("O_I += f h_J", {h});
-        }
-      });
-      if (problem.normalised()) {
-        nest.step("O_I = O_I / sum_I; L_I = max_I + log sum_I", {}, {O, L});
-      } else {
-        nest.write({O});
-      }
-    });
-  });
-  return nest.lines();
-}
-
 void core(Machine& machine, const Plan& plan, const SlowMatrix& S, const SlowMatrix& A2,
           const SlowMatrix& h, const Operands& io) {
   SlowMatrix& O = io.out("O");
@@ -128,13 +95,14 @@ std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks) {
   return {
       project_cost("S", n, d, {blocks["S.Br"], blocks["S.Bc"]}, problem.sum_words),
       project_cost("h", m, d, {blocks["h.Br"], blocks["h.Bc"]}, problem.sum_words),
-      with_index(
-          {.path = "core",
-           .reads = Words(n) * d + 2 * d * of.met,
-           .writes = Words(n) * (d + problem.row_words()),
-           .peak = core_peak(problem, std::min(n, Br), std::min(of.longest, Bc)) + of.index_live,
-           .flops = 4 * d * of.pairs},
-          of),
+      with_index({.path = "core",
+                  .reads = Words(n) * d + 2 * d * of.met,
+                  .writes = Words(n) * (d + problem.row_words()),
+                  .peak = of.peak([&](const Units::Unit& unit) {
+                    return core_peak(problem, unit.rows, std::min(unit.longest, Bc));
+                  }) + of.index_live,
+                  .flops = 4 * d * of.pairs},
+                 of),
   };
 }
 
@@ -170,8 +138,7 @@ Kernel forward_flash() {
                           [](const Problem& problem, const Blocks&) {
                             const auto [n, m, d] = problem.shape;
                             return (Words(n) + m) * d;
-                          },
-                      .nest = loop_nest},
+                          }},
           .fitting = {.fit = [](const Problem& problem, const Memory& memory,
                                 Objective) { return fit(problem, memory.M); },
                       .window = window},

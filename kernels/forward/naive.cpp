@@ -13,15 +13,6 @@ namespace redblue {
 namespace in_forward_naive {
 namespace {
 
-Nest loop_nest(const Problem& problem, const Blocks&) {
-  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
-  NestWriter nest;
-  nest.phase("f", [&] { f_at_once_nest(nest, problem, true); });
-  nest.phase("h", [&] { nest.step("h = A3 Y", {{"A3", m, d}, {"Y", d, d}}); });
-  nest.phase("O", [&] { nest.step("O = f h", {}, {{"O", n, d}}); });
-  return nest.lines();
-}
-
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
   const auto [n, m, d] = plan.problem.shape;
   Tile f;
@@ -75,7 +66,7 @@ Kernel forward_naive() {
           .returns = {kO, kL},
           .takes_activations = true,
           .schedule = {.code = code},
-          .formula = {.cost = cost, .nest = loop_nest},
+          .formula = {.cost = cost},
           .fitting = {.fit = [](const Problem&, const Memory&, Objective) { return Blocks{}; },
                       .window = whole_window}};
 }

@@ -134,12 +134,14 @@ std::vector<PhaseCost> rows_cost(const Problem& problem, const Blocks& blocks, R
   // Words live: S and the sums; A2_J and A3_J.
   PhaseCost core{.path = "core", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
   grouped.each_sum(units, [&](const Units::Sum& of, Index keys) {
-    const Words r = of.largest;
+    const auto peak = [&](const Units::Unit& unit) {
+      const Words r = unit.rows;
+      return r * d + ValueSums::words(by, r) + by.key_words(unit.longest, keys);
+    };
     add(core, with_index({.path = "core",
                           .reads = of.met * problem.key_words(),
                           .writes = of.rows * left,
-                          .peak = r * d + ValueSums::words(by, r) + by.key_words(of.longest, keys) +
-                                  of.index_live,
+                          .peak = of.peak(peak) + of.index_live,
                           .flops = 2 * of.pairs * (d + dv)},
                          of));
   });

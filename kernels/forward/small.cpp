@@ -17,24 +17,6 @@ namespace redblue {
 namespace in_forward_small {
 namespace {
 
-Nest loop_nest(const Problem& problem, const Blocks& blocks) {
-  const Index n = problem.shape.n, m = problem.shape.m, d = problem.shape.d;
-  const Index B = blocks["B"];
-  NestWriter nest;
-  nest.phase("S", [&] { product_nest(nest, {"S", "A1", "X"}, {n, d, d}, square(B)); });
-  softmax_nest(nest, "s", problem, B, true, false);
-  nest.phase("h", [&] { product_nest(nest, {"h", "A3", "Y"}, {m, d, d}, square(B)); });
-  const Units::Tiles tiles = live_tiles(problem, B);
-  nest.phase("O", [&] {
-    product_nest(nest, {"O", "f", "h"}, {n, d, tiles.most}, square(B),
-                 {.left = tiles.words * ceil_div(d, B),
-                  .right = d * tiles.met,
-                  .result = Words(n) * d,
-                  .of_block = index_tiles(Units::of_queries(problem, B).sum(), ceil_div(d, B))});
-  });
-  return nest.lines();
-}
-
 void code(Machine& machine, const Plan& plan, const Operands& io, Workspace& workspace) {
   const auto [n, m, d] = plan.problem.shape;
   const Index B = plan.blocks["B"];
@@ -102,7 +84,7 @@ Kernel forward_small() {
           .returns = {kO, kL},
           .takes_activations = true,
           .schedule = {.code = code},
-          .formula = {.cost = cost, .intermediates = workspace_words, .nest = loop_nest},
+          .formula = {.cost = cost, .intermediates = workspace_words},
           .fitting = {.fit = small_cache_blocks, .window = square_window},
           .numerics = {.rescales = small_cache_rescales}};
 }

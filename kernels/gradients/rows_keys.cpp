@@ -328,14 +328,16 @@ PhaseCost row_pass_cost(const Problem& problem, const Blocks& blocks, Start star
   PhaseCost sum{
       .path = row_phase(problem, blocks, start), .reads = 0, .writes = 0, .peak = 0, .flops = 0};
   grouped.each_sum(units, [&](const Units::Sum& of, Index keys) {
-    const Words r = of.largest;
-    const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
+    const auto peak = [&](const Units::Unit& unit) {
+      const Words r = unit.rows;
+      const Words sums = given ? KnownGradientSums::words(by, r) : GradientSums::words(by, r);
+      return std::max(given && !has_v ? r * (d + dv + of_O + one) : Words(0),
+                      r * (d + dv) + sums + by.key_words(unit.longest, keys) + of.index_live);
+    };
     add(sum, with_index({.path = sum.path,
                          .reads = of.rows * (d + dv + of_row) + of.met * problem.key_words(),
                          .writes = of.rows * left,
-                         .peak = std::max(
-                             given && !has_v ? r * (d + dv + of_O + one) : Words(0),
-                             r * (d + dv) + sums + by.key_words(of.longest, keys) + of.index_live),
+                         .peak = of.peak(peak),
                          .flops = 2 * of.pairs * ((products - 1) * d + dv)},
                         of));
   });

@@ -45,13 +45,12 @@ Ranges summed(const ScoreRowPlan& by, Index group, Range J) {
 
 namespace {
 
-Words core_peak(const ScoreRowPlan& by) {
-  const Index m = by.problem.shape.m;
+// The peak of a row block that streams at most `longest` keys in one range.
+Words core_peak(const ScoreRowPlan& by, const Units::Unit& of, Index longest) {
   const Words d = by.problem.shape.d, dv = by.problem.shape.dv;
-  const Words r = by.rows, c = std::min(by.keys, m - by.kept);
-  const Units::Sum of = by.row_blocks.sum();
+  const Words r = of.rows, c = std::min(by.keys, longest);
   const Words scores = r * of.most;
-  const Words index = of.index_live;
+  const Words index = by.problem.mask.index().live();
   const Words sum_words = by.problem.sum_words;
   const Words of_dQ = r * d * sum_words;
   const Words of_piece = c * (d + std::max(d, dv) * sum_words);  // K_J, and dK_J or dV_J
@@ -77,6 +76,12 @@ Words core_peak(const ScoreRowPlan& by) {
                    r * d + scores + row + c * d + index,
                    // Q_I, dO_I, e and q with maximum, sum and v; V_J
                    r * (d + dv) + 2 * scores + 3 * row + c * dv + index, divided, adding});
+}
+
+Words core_peak(const ScoreRowPlan& by) {
+  const Units::Sum of = by.row_blocks.sum(), passing = by.row_blocks.from(by.kept).sum();
+  return std::max(core_peak(by, of.full, passing.full.longest),
+                  core_peak(by, of.last, passing.last.longest));
 }
 
 }  // namespace

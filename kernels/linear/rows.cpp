@@ -152,36 +152,6 @@ std::vector<PhaseCost> cost_of_all(const Problem& problem, const Blocks& blocks,
   return phases;
 }
 
-void nest_of_all(NestWriter& nest, const Problem& problem, const Passing& by, LinearResult of) {
-  const Index n = problem.shape.n;
-  const Index m = problem.shape.m;
-  const Index d = problem.shape.d;
-  const NestLoop I("I", "queries", n, by.rows), J("J", "keys", m, by.keys);
-  const NestLoop K("K", "rows of Y", d, by.weights), L("K", "rows of X", d, by.weights);
-  const NestTile S("S", d, d), T("T", d, d), W("W", d, d), U("U", d, d);
-  const NestTile A1("A1", I, d);
-  nest.phase("S", [&] {
-    nest.loop(J, {S}, [&] { nest.step("S += A2_J^T A3_J", {{"A2", J, d}, {"A3", J, d}}); });
-  });
-  nest.phase("T", [&] { nest.loop(K, {S, T}, [&] { nest.step("T += S_K Y_K", {{"Y", K, d}}); }); });
-  if (of == LinearResult::output) {
-    nest.phase("W", [&] {
-      nest.loop(L, {T, W}, [&] { nest.step("W_K = X_K T", {{"X", L, d}}); });
-    });
-    nest.phase("O", [&] {
-      nest.loop(I, {W}, [&] { nest.step("O_I = A1_I W", {A1}, {{"O", I, d}}); });
-    });
-    return;
-  }
-  nest.phase("U", [&] {
-    nest.loop(I, {T, U}, [&] { nest.step("U += A1_I^T dO_I", {A1, {"dO", I, d}}); });
-  });
-  const NestLoop rows("K", "rows of g", d, by.weights);
-  nest.phase("g", [&] {
-    nest.loop(rows, {T, U}, [&] { nest.step("g_K = U_K T^T", {}, {{"g", rows, d}}); });
-  });
-}
-
 // ---- the causal mask -------------------------------------------------------------------------
 
 struct Names {
@@ -289,51 +259,6 @@ std::vector<PhaseCost> cost_of_causal(const Problem& problem, const Blocks& bloc
   return phases;
 }
 
-void nest_of_causal(NestWriter& nest, const Problem& problem, const Passing& by, LinearResult of) {
-  const Index n = problem.shape.n;
-  const Index m = problem.shape.m;
-  const Index d = problem.shape.d;
-  const Names names = names_of(of);
-  const bool makes_O = of == LinearResult::output;
-  const NestLoop I("I", "queries", n, by.rows);
-  const NestTile X("X", d, d), Y("Y", d, d), S("S", d, d), g("g", d, d);
-  const NestTile rows(names.rows, I, d), made(names.made, I, d), sums(names.sums, I, d);
-  const NestTile keys(names.keys, I, d), values(names.values, I, d);
-  const NestWriter::Tiles weights = makes_O ? NestWriter::Tiles{X, Y} : NestWriter::Tiles{Y};
-  const NestWriter::Tiles stays = makes_O ? NestWriter::Tiles{X, Y, S} : NestWriter::Tiles{Y, S, g};
-  nest.phase("weights", [&] { nest.read(weights); });
-  if (m > n) {
-    const NestLoop J("J", "keys before the first query", m - n, by.keys);
-    nest.phase("S", [&] {
-      nest.loop(J, stays, [&] {
-        const NestTile key(names.keys, J, d), value(names.values, J, d);
-        nest.step("S += " + key.text() + "^T " + value.text(), {key, value});
-      });
-    });
-  }
-  nest.loop(I, stays, [&] {
-    nest.phase(names.made, [&] {
-      nest.step(made.text() + " = " + rows.text() + (makes_O ? " X" : " Y^T"), {rows});
-    });
-    nest.phase("core", [&] {
-      nest.step(sums.text() + " = " + made.text() + " S + (live " + made.text() + " " +
-                    keys.text() + "^T) " + values.text() + "; S += " + keys.text() + "^T " +
-                    values.text(),
-                {keys, values});
-    });
-    nest.phase(names.result, [&] {
-      if (makes_O) {
-        nest.step("O_I = R_I Y", {}, {{"O", I, d}});
-      } else {
-        nest.step("g += A1_I^T W_I", {{"A1", I, d}});
-      }
-    });
-  });
-  if (!makes_O) {
-    nest.phase(names.result, [&] { nest.write({g}); });
-  }
-}
-
 // ---- both ------------------------------------------------------------------------------------
 
 void code(Machine& machine, const Plan& plan, const Operands& io, LinearResult of) {
@@ -355,17 +280,6 @@ void code(Machine& machine, const Plan& plan, const Operands& io, LinearResult o
 std::vector<PhaseCost> cost(const Problem& problem, const Blocks& blocks, LinearResult of) {
   return problem.mask.full() ? cost_of_all(problem, blocks, of)
                              : cost_of_causal(problem, blocks, of);
-}
-
-Nest loop_nest(const Problem& problem, const Blocks& blocks, LinearResult of) {
-  NestWriter nest;
-  const Passing by(blocks);
-  if (problem.mask.full()) {
-    nest_of_all(nest, problem, by, of);
-  } else {
-    nest_of_causal(nest, problem, by, of);
-  }
-  return nest.lines();
 }
 
 // All blocks move the same words. More rows keep registers busy, but under the causal mask many
@@ -402,10 +316,9 @@ Kernel linear_rows(LinearResult of) {
   kernel.schedule.code = [of](Machine& machine, const Plan& plan, const Operands& io, Workspace&) {
     code(machine, plan, io, of);
   };
-  kernel.formula = {.cost = [of](const Problem& problem,
-                                 const Blocks& blocks) { return cost(problem, blocks, of); },
-                    .nest = [of](const Problem& problem,
-                                 const Blocks& blocks) { return loop_nest(problem, blocks, of); }};
+  kernel.formula.cost = [of](const Problem& problem, const Blocks& blocks) {
+    return cost(problem, blocks, of);
+  };
   kernel.fitting.fit = [of](const Problem& problem, const Memory& memory, Objective) {
     return fit(problem, memory.M, of);
   };

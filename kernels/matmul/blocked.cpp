@@ -18,15 +18,6 @@ namespace redblue {
 namespace in_matmul_blocked {
 namespace {
 
-Nest loop_nest(const Problem& problem, const Blocks& blocks) {
-  NestWriter nest;
-  nest.phase("C", [&] {
-    const Shape& shape = problem.shape;
-    product_nest(nest, {"C", "A", "B"}, {shape.n, shape.m, shape.d}, square(blocks["B"]));
-  });
-  return nest.lines();
-}
-
 // Returns the blocks of the inner levels, innermost first, then the machine's.
 ProductLevels squares(const Blocks& blocks) {
   ProductLevels all;
@@ -77,7 +68,7 @@ Kernel matmul_blocked() {
           .operands = {{"A", &Shape::n, &Shape::d}, {"B", &Shape::d, &Shape::m}},
           .returns = {{"C", &Shape::n, &Shape::m}},
           .schedule = {.code = code},
-          .formula = {.cost = cost, .level_cost = level_cost, .nest = loop_nest},
+          .formula = {.cost = cost, .level_cost = level_cost},
           .fitting = {.fit = [](const Problem& problem, const Memory& memory,
                                 Objective) { return fit(problem, memory); },
                       .window = square_window,

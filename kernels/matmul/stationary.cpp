@@ -37,16 +37,7 @@ Kernel kernel(std::string_view name, std::string_view summary, Stays what) {
                                std::size_t level) -> std::vector<PhaseCost> {
             return {stationary_level_cost("C", extents(problem), StationaryBlocks::get("", blocks),
                                           what, level)};
-          },
-          .nest =
-              [what](const Problem& problem, const Blocks& blocks) {
-                NestWriter nest;
-                nest.phase("C", [&] {
-                  stationary_nest(nest, {"C", "A", "B"}, extents(problem),
-                                  StationaryBlocks::get("", blocks), what);
-                });
-                return nest.lines();
-              }},
+          }},
       .fitting = {
           .fit =
               [what](const Problem& problem, const Memory& memory, Objective objective) {

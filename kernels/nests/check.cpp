@@ -30,6 +30,7 @@ class Checker {
     for (const NestStatement& statement : nest_.statements) {
       check_shapes(statement);
     }
+    check_parts(nest_.statements);
     find_shared(nest_.statements);
     states_.assign(std::size_t{1} << shared_.size(), alive_);
     walk_each(nest_.statements);
@@ -128,6 +129,74 @@ class Checker {
            std::ranges::any_of(statement.body, [&](const NestStatement& inner) {
              return is_asked(inner, variable);
            });
+  }
+
+  // Checks that the loops around a tile that moves in part visit each pair once, or the rows that
+  // each block meets once, whatever the mask: or as often as other loops have passes.
+  void check_parts(const std::vector<NestStatement>& list) {
+    for (const NestStatement& statement : list) {
+      for (const TextTile& target : statement.targets) {
+        if (target.in_part()) {
+          check_part(statement, target);
+        }
+      }
+      if (statement.kind == NestStatement::Kind::index) {
+        check_around(statement, statement.tiles.front(), "'index'");
+      }
+      around_.push_back(&statement);
+      check_parts(statement.body);
+      around_.pop_back();
+    }
+  }
+  void check_part(const NestStatement& at, const TextTile& tile) const {
+    const std::string part = tile.live ? "'live'" : "'met by'";
+    const auto selected = std::ranges::count_if(
+        tile.indices, [&](const NestIndex& index) { return nest_.is_selected(index, tile); });
+    if (tile.live && (tile.indices.size() != 2 || selected != 2 ||
+                      nest_.root(tile.indices[0].symbol) == nest_.root(tile.indices[1].symbol))) {
+      fail(at, "'live' is for tiles of pairs, as p[I,J]: one index runs over n, the other over m");
+    }
+    if (!tile.live && (tile.indices.size() > 2 || selected != 1)) {
+      fail(at, "'met by " + name(tile.met_by) + "' is for a tile with one index over " +
+                   name(nest_.root(tile.met_by) == kExtentN ? kExtentM : kExtentN) +
+                   ", and at most one other");
+    }
+    if (!at.conditions.empty()) {
+      fail(at, part + " takes no condition");
+    }
+    check_around(at, tile, part);
+  }
+  void check_around(const NestStatement& at, const TextTile& tile, const std::string& part) const {
+    for (const NestStatement* outer : around_) {
+      if (outer->kind == NestStatement::Kind::when &&
+          (nest_.uses_variable(outer->size) || nest_.uses_variable(outer->right))) {
+        fail(at, part + ": the comparison in line " + std::to_string(outer->line) +
+                     " depends on a block, so that it leaves out a part");
+      }
+      if (outer->kind == NestStatement::Kind::loop) {
+        check_around_part(at, tile, *outer, part + ": the loop " + name(outer->variable));
+      }
+    }
+  }
+  void check_around_part(const NestStatement& at, const TextTile& tile, const NestStatement& loop,
+                         const std::string& its) const {
+    const bool is_met = loop.met_by != kNoSymbol;
+    const bool in_pieces = nest_.symbols[loop.range].kind == NestSymbol::Kind::variable;
+    if (!nest_.selects(loop, tile)) {
+      if (is_met || nest_.uses_variable(loop.size) ||
+          (loop.from && nest_.uses_variable(*loop.from)) || nest_.root(loop.range) == kExtentN ||
+          nest_.root(loop.range) == kExtentM) {
+        fail(at, its + " does not choose the part: it must run over another extent");
+      }
+      return;
+    }
+    if (loop.from || (is_met && in_pieces)) {
+      fail(at, its + " leaves out a part of its blocks");
+    }
+    if (loop.variable == tile.met_by &&
+        ((is_met && !loop.whole) || nest_.uses_variable(loop.size))) {
+      fail(at, its + " must have the same blocks in each pass: those of an extent");
+    }
   }
 
   // Checks that tiles have the extents of their matrices.
@@ -273,10 +342,12 @@ class Checker {
         }
         break;
       case NestStatement::Kind::flops:
+      case NestStatement::Kind::text:
         break;
       case NestStatement::Kind::read:
       case NestStatement::Kind::make:
       case NestStatement::Kind::write:
+      case NestStatement::Kind::index:
         if (holds(statement)) {
           move(statement);
         }
@@ -407,9 +478,10 @@ class Checker {
   }
 
   const TextNest& nest_;
-  std::vector<SymbolId> asked_;     // the variables in conditions
-  std::vector<Compared> shared_;    // of statements outside loops
-  std::vector<Compared> compared_;  // these first
+  std::vector<const NestStatement*> around_;  // the statements around a part of a tile
+  std::vector<SymbolId> asked_;               // the variables in conditions
+  std::vector<Compared> shared_;              // of statements outside loops
+  std::vector<Compared> compared_;            // these first
   // A bit for each variable: whether it takes a single pass. Then one for each comparison.
   std::size_t walk_ = 0;
   std::size_t shared_walk_ = 0;                            // a bit for each shared comparison

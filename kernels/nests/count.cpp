@@ -16,6 +16,7 @@ namespace redblue {
 std::vector<Index> values_of(const TextNest& nest, const NestSizes& sizes) {
   std::vector<Index> values = sizes.extents.values();
   values[kMasked] = sizes.mask.full() ? 0 : 1;
+  values[kSoftmax] = sizes.softmax ? 1 : 0;
   values.resize(nest.symbols.size(), 0);
   for (const NestBlock& block : nest.blocks) {
     const std::string& name = nest.symbols[block.symbol].name;
@@ -43,9 +44,18 @@ class NestCounter::Walk {
     passes_.resize(symbols);
     at_.resize(symbols);
     met_.resize(symbols);
+    met_symbol_.resize(symbols, kNoSymbol);
     alive_.resize(nest.tile_names.size());
     if (!mask.full()) {
       transposed_ = mask.transposed();
+    }
+    for (SymbolId symbol = 0; symbol < symbols; ++symbol) {
+      if (nest.symbols[symbol].kind == NestSymbol::Kind::met) {
+        met_symbol_[nest.symbols[symbol].range] = symbol;
+        if (!mask.full()) {
+          position(nest.symbols[symbol].range);
+        }
+      }
     }
     prepare(nest.statements, {});
     for (const std::string& path : nest.phases) {
@@ -67,7 +77,7 @@ class NestCounter::Walk {
   // The words that a statement moved and made in all passes. `largest` is for each of its tiles.
   struct Moved {
     Words reads, writes, passes;
-    Index block = 0;  // of a loop: the largest
+    Index trips = 0, block = 0;  // of a loop: the most passes at once, and the largest block
     std::vector<Words> largest = {};
   };
   [[nodiscard]] const Moved& moved(const NestStatement& statement) const {
@@ -86,6 +96,7 @@ class NestCounter::Walk {
     entered_.assign(phases_.size(), false);
     std::ranges::fill(alive_, Words(0));
     living_ = 0;
+    inside_.clear();
     phase_ = phases_.size();
     walk(nest_.statements, {});
     leave();
@@ -108,6 +119,7 @@ class NestCounter::Walk {
     Index size = 0;
     bool first = true, last = true;
     Index begins = 0, ends = 0;
+    Index met = 0;  // the others that the block meets, if a size asks
 
     friend auto operator<=>(const PassClass&, const PassClass&) = default;
   };
@@ -178,6 +190,9 @@ class NestCounter::Walk {
         case NestStatement::Kind::phase:
           walk(statement.body, times);
           continue;
+        case NestStatement::Kind::text:
+          moved_[statement.number].passes += 1;
+          continue;
         case NestStatement::Kind::when:
           if (holds(statement.comparison, statement.size.value(values_),
                     statement.right.value(values_))) {
@@ -189,6 +204,7 @@ class NestCounter::Walk {
             continue;
           }
           enter(statement.phase);
+          moved_[statement.number].passes += 1;
           for (const TextTile& tile : statement.tiles) {
             living_ = less(living_, alive_[tile.name]);
             alive_[tile.name] = 0;
@@ -201,6 +217,7 @@ class NestCounter::Walk {
         case NestStatement::Kind::read:
         case NestStatement::Kind::make:
         case NestStatement::Kind::write:
+        case NestStatement::Kind::index:
           enter(statement.phase);
           move(statement, phase, times.all());
       }
@@ -242,18 +259,23 @@ class NestCounter::Walk {
   void move(const NestStatement& statement, PhaseCost& phase, Words times) {
     for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
       const TextTile& tile = statement.tiles[k];
-      const Words words = words_of(tile, statement);
+      const bool is_index = statement.kind == NestStatement::Kind::index;
+      const Words words = !is_index      ? words_of(tile, statement)
+                          : mask_.full() ? Words(0)
+                                         : Words(mask_.index().live());
+      const bool in_part = tile.in_part() && !mask_.full();
+      const Words all = in_part ? words_of_part(tile, statement) : words * times;
       Moved& moved = moved_[statement.number];
       moved.largest.resize(statement.tiles.size());
       moved.largest[k] = std::max(moved.largest[k], words);
       if (statement.kind == NestStatement::Kind::write) {
-        moved.writes += words * times;
-        phase.writes += words * times;
+        moved.writes += all;
+        phase.writes += all;
         continue;
       }
-      if (statement.kind == NestStatement::Kind::read) {
-        moved.reads += words * times;
-        phase.reads += words * times;
+      if (statement.kind == NestStatement::Kind::read || is_index) {
+        moved.reads += all;
+        phase.reads += all;
       }
       if (alive_[tile.name] == Words(0)) {
         made_.push_back(tile.name);
@@ -261,6 +283,34 @@ class NestCounter::Walk {
       alive_[tile.name] += words;
       living_ += words;
     }
+  }
+
+  // The words of a tile that moves in part, in all passes. The loops that select the part visit
+  // all of it once (kernels/nests/check.cpp), so the first class of their blocks counts it all.
+  [[nodiscard]] Words words_of_part(const TextTile& tile, const NestStatement& statement) const {
+    Words words = tile.sum ? sum_words_ : 1;
+    for (const auto& [loop, passes, is_first] : inside_) {
+      const bool selects = nest_.selects(*loop, tile);
+      if (selects && !is_first) {
+        return 0;
+      }
+      words *= selects ? Words(1) : passes;
+    }
+    for (const NestIndex& index : tile.indices) {
+      if (!nest_.is_selected(index, tile)) {
+        words *= index.kind == NestIndex::Kind::block ? values_[index.symbol]
+                                                      : size_of_index(index, statement);
+      }
+    }
+    const Range queries{0, values_[kExtentN]}, keys{0, values_[kExtentM]};
+    if (tile.live) {
+      return words * mask_.pairs(queries, keys);
+    }
+    const Index block = nest_.loop_of(tile.met_by).size.value(values_);
+    const Mask::Met met = nest_.root(tile.met_by) == kExtentN
+                              ? mask_.met_by_groups(queries, block)
+                              : transposed_.met_by_groups(keys, block);
+    return words * (statement.kind == NestStatement::Kind::index ? met.index : met.keys);
   }
 
   // The words of a tile that this statement moves or makes.
@@ -331,9 +381,12 @@ class NestCounter::Walk {
     }
     return rows;
   }
-  // A condition that holds row by row needs the whole block.
+  // A condition that holds row by row needs the whole block, or a loop over its met rows.
   void refuse_pieces(SymbolId variable, const NestCondition& condition,
                      const NestStatement& statement) const {
+    if (is_by_rows(variable, condition)) {
+      return;
+    }
     for (SymbolId outer = nest_.loop_of(variable).range;
          nest_.symbols[outer].kind == NestSymbol::Kind::variable;
          outer = nest_.loop_of(outer).range) {
@@ -365,18 +418,23 @@ class NestCounter::Walk {
       if (from >= values_[loop.range]) {
         return;
       }
+      note_trips(loop, ceil_div(values_[loop.range] - from, block));
       each_class(values_[loop.range] - from, block, asked_[loop.variable],
-                 [&](const PassClass& pass, Index passes) {
+                 [&, is_first = true](const PassClass& pass, Index passes) mutable {
                    Times inside = times;
                    inside.rest *= passes;
-                   walk_body(loop, pass, inside);
+                   walk_body({&loop, passes, std::exchange(is_first, false)}, pass, inside);
                  });
     }
   }
 
+  void note_trips(const NestStatement& loop, Index trips) {
+    moved_[loop.number].trips = std::max(moved_[loop.number].trips, trips);
+  }
+
   // The classes of the blocks of one range.
   template <class Visit>
-  static void each_class(Index extent, Index block, bool asked, const Visit& visit) {
+  static void each_class(Index extent, Index block, bool asked, Visit&& visit) {
     const Index passes = ceil_div(extent, block);
     const Index rest = extent - (passes - 1) * block;  // the last block
     if (passes == 1) {
@@ -395,16 +453,25 @@ class NestCounter::Walk {
     }
   }
 
-  void walk_body(const NestStatement& loop, const PassClass& pass, const Times& times) {
+  // A loop whose body is walked: the passes of this class, and whether it is the first class.
+  struct Inside {
+    const NestStatement* loop;
+    Words passes;
+    bool is_first;
+  };
+  void walk_body(const Inside& inside, const PassClass& pass, const Times& times) {
+    const NestStatement& loop = *inside.loop;
+    inside_.push_back(inside);
     ++steps_;
     Moved& moved = moved_[loop.number];
     moved.passes += times.all();
     moved.block = std::max(moved.block, pass.size);
     const std::size_t made = made_.size();
     const Words living = living_;
-    values_[loop.variable] = pass.size;
     passes_[loop.variable] = pass;
+    set_values(loop, pass);
     walk(loop.body, times);
+    inside_.pop_back();
     for (std::size_t k = made; k < made_.size(); ++k) {
       alive_[made_[k]] = 0;
     }
@@ -412,6 +479,15 @@ class NestCounter::Walk {
     living_ = living;
   }
 
+  // Sets the values of the loop's symbols.
+  void set_values(const NestStatement& loop, const PassClass& pass) {
+    values_[loop.variable] = pass.size;
+    if (const SymbolId met = met_symbol_[loop.variable]; met != kNoSymbol) {
+      values_[met] = !mask_.full()                           ? pass.met
+                     : nest_.root(loop.variable) == kExtentN ? values_[kExtentM]
+                                                             : values_[kExtentN];
+    }
+  }
   // Returns the elements that a loop leaves out at the beginning.
   [[nodiscard]] Index begin_of(const NestStatement& loop) const {
     return loop.from ? std::max<Index>(loop.from->value(values_), 0) : 0;
@@ -484,6 +560,7 @@ class NestCounter::Walk {
     if (pieces.size() == 0) {
       return;
     }
+    note_trips(loop, pieces.size());
     steps_ += pieces.size();
     std::vector<Alone> alone;
     for (const NestStatement* met : inner) {
@@ -501,7 +578,7 @@ class NestCounter::Walk {
         stand_at(k);
         PassClass pass{.size = pieces[k].size(), .first = k == 0, .last = k + 1 == pieces.size()};
         set_rows(loop, pieces[k], pass);
-        walk_body(loop, pass, times);
+        walk_body({&loop, 1, k == 0}, pass, times);
       }
       return;
     }
@@ -521,20 +598,26 @@ class NestCounter::Walk {
       Group& group = groups[pass];
       ++group.blocks;
       group.met.resize(inner.size());
-      values_[loop.variable] = pass.size;
+      set_values(loop, pass);
       for (std::size_t i = 0; i < inner.size(); ++i) {
         const Index size = inner[i]->size.value(values_);
         if (size > 0) {  // else the walk will refuse it
-          each_met(*inner[i], size,
-                   [&](const PassClass& of, Index passes) { group.met[i][of] += passes; });
+          Index trips = 0;
+          each_met(*inner[i], size, [&](const PassClass& of, Index passes) {
+            group.met[i][of] += passes;
+            trips += passes;
+          });
+          note_trips(*inner[i], trips);
         }
       }
     }
+    bool is_first = true;
     for (const auto& [pass, group] : groups) {
       for (std::size_t i = 0; i < inner.size(); ++i) {
         met_[inner[i]->variable] = PassClasses(group.met[i].begin(), group.met[i].end());
       }
-      walk_body(loop, pass, {.base = times.all(), .group = Words(group.blocks), .rest = 1});
+      walk_body({&loop, group.blocks, std::exchange(is_first, false)}, pass,
+                {.base = times.all(), .group = Words(group.blocks), .rest = 1});
       for (const NestStatement* met : inner) {
         met_[met->variable].reset();
       }
@@ -543,18 +626,25 @@ class NestCounter::Walk {
 
   // A loop over what an outer block meets.
   void walk_met(const NestStatement& loop, Index block, const Times& times) {
+    bool is_first = true;
     if (!met_[loop.variable]) {
       PassClasses classes;
-      each_met(loop, block,
-               [&](const PassClass& pass, Index passes) { classes.emplace_back(pass, passes); });
+      Index trips = 0;
+      each_met(loop, block, [&](const PassClass& pass, Index passes) {
+        classes.emplace_back(pass, passes);
+        trips += passes;
+      });
+      note_trips(loop, trips);
       for (const auto& [pass, passes] : classes) {
-        walk_body(loop, pass, {times.base, times.group, times.rest * passes});
+        walk_body({&loop, passes, std::exchange(is_first, false)}, pass,
+                  {times.base, times.group, times.rest * passes});
       }
       return;
     }
     const PassClasses classes = *met_[loop.variable];
     for (const auto& [pass, passes] : classes) {
-      walk_body(loop, pass, {.base = times.base * times.rest * passes, .group = 1, .rest = 1});
+      walk_body({&loop, passes, std::exchange(is_first, false)}, pass,
+                {.base = times.base * times.rest * passes, .group = 1, .rest = 1});
     }
   }
 
@@ -645,11 +735,14 @@ class NestCounter::Walk {
     }
     return joined;
   }
-  // Sets the rows of a piece that no earlier, and no later, outer block meets.
+  // Sets the rows of a piece that no earlier, and no later, outer block meets, and what it meets.
   void set_rows(const NestStatement& loop, Range piece, PassClass& pass) const {
     if (rowwise_[loop.variable]) {
       pass.begins = size_of(common(begun_.at(loop.variable), {piece}));
       pass.ends = size_of(common(ended_.at(loop.variable), {piece}));
+    }
+    if (met_symbol_[loop.variable] != kNoSymbol) {
+      pass.met = size_of(met_of(loop.variable, piece));
     }
   }
 
@@ -675,6 +768,8 @@ class NestCounter::Walk {
   std::vector<Range> at_;                        // of positioned loops
   std::map<SymbolId, Ranges> begun_, ended_;     // of loops over what an outer block meets
   std::vector<std::optional<PassClasses>> met_;  // by all blocks that are walked together
+  std::vector<SymbolId> met_symbol_;             // by variable: the symbol of met(I), if any
+  std::vector<Inside> inside_;                   // the loops around
   std::vector<Words> alive_;                     // words of the living tiles
   std::vector<std::size_t> made_;                // tiles, in the order in which they were made
   Words living_;
@@ -763,10 +858,29 @@ namespace {
 // Writes the lines of a list of statements.
 class Lines {
  public:
-  Lines(const TextNest& nest, const NestCounter& counter) : nest_(nest), counter_(counter) {}
+  Lines(const TextNest& nest, const NestCounter& counter, bool masked)
+      : nest_(nest), counter_(counter), masked_(masked), has_texts_(has_texts(nest.statements)) {}
 
-  void write(const std::vector<NestStatement>& list, Index depth) {
-    std::vector<NestLine::Stay> stays;  // of the loops that follow
+  Nest all() {
+    std::vector<Living> stay;
+    write(nest_.statements, 0, stay);
+    return std::move(lines_);
+  }
+
+ private:
+  struct Living {
+    std::size_t tile;
+    NestLine::Stay stay;
+  };
+
+  static bool has_texts(const std::vector<NestStatement>& list) {
+    return std::ranges::any_of(list, [](const NestStatement& statement) {
+      return statement.kind == NestStatement::Kind::text || has_texts(statement.body);
+    });
+  }
+
+  // `stay`: the living tiles that were made in this body.
+  void write(const std::vector<NestStatement>& list, Index depth, std::vector<Living>& stay) {
     for (const NestStatement& statement : list) {
       NestLine line;
       line.phase = nest_.phases[statement.phase];
@@ -774,64 +888,127 @@ class Lines {
       switch (statement.kind) {
         case NestStatement::Kind::phase:
         case NestStatement::Kind::when:
-          write(statement.body, depth);
-          continue;
-        case NestStatement::Kind::drop:
+          write(statement.body, depth, stay);
+          told_ = lines_.size();
+          break;
         case NestStatement::Kind::flops:
-          continue;
+          break;
+        case NestStatement::Kind::drop:
+          std::erase_if(stay, [&](const Living& living) {
+            return counter_.happened(statement) &&
+                   std::ranges::find(statement.tiles, living.tile, &TextTile::name) !=
+                       statement.tiles.end();
+          });
+          break;
         case NestStatement::Kind::loop:
-          line.kind = NestLine::Kind::loop;
-          line.text = "for " + nest_.symbols[statement.variable].name + " in " +
-                      nest_.symbols[statement.range].name;
-          if (statement.met_by != kNoSymbol) {
-            line.text += " met by " + nest_.symbols[statement.met_by].name;
-          }
-          std::tie(line.trips, line.block) = counter_.passes(statement);
-          line.stays = std::exchange(stays, {});
-          if (line.trips > 0) {
-            lines_.push_back(std::move(line));
-            write(statement.body, depth + 1);
-          }
-          continue;
+          loop(statement, std::move(line), stay);
+          told_ = lines_.size();
+          break;
+        case NestStatement::Kind::text:
+          text(statement, std::move(line));
+          break;
         case NestStatement::Kind::read:
         case NestStatement::Kind::make:
+        case NestStatement::Kind::index:
+          step(statement, std::move(line), stay);
+          break;
         case NestStatement::Kind::write:
-          step(statement, std::move(line), stays);
+          step(statement, std::move(line), stay);
+          told_ = lines_.size();
       }
     }
   }
 
-  Nest lines_;
+  void loop(const NestStatement& statement, NestLine line, const std::vector<Living>& stay) {
+    line.kind = NestLine::Kind::loop;
+    if (statement.phase == 0 && nest_.phases.size() > 1) {
+      line.phase = "";  // around phases
+    }
+    line.text = "for " + nest_.symbols[statement.variable].name + " in " + over(statement.range);
+    if (masked_ && statement.met_by != kNoSymbol) {
+      line.text += " met by " + nest_.symbols[statement.met_by].name;
+    }
+    std::tie(line.trips, line.block) = counter_.passes(statement);
+    for (const Living& living : stay) {
+      line.stays.push_back(living.stay);
+    }
+    if (line.trips > 0) {
+      lines_.push_back(std::move(line));
+      told_ = lines_.size();
+      std::vector<Living> inside;
+      write(statement.body, lines_.back().depth + 1, inside);
+    }
+  }
 
- private:
-  void step(const NestStatement& statement, NestLine line, std::vector<NestLine::Stay>& stays) {
+  // Returns the name of an extent in this problem.
+  [[nodiscard]] std::string over(SymbolId range) const {
+    const bool is_product = nest_.pass == Pass::product;
+    const bool has_queries = nest_.pass && !is_product;
+    return is_product && range == kExtentN    ? "rows"
+           : is_product && range == kExtentM  ? "columns"
+           : is_product && range == kExtentD  ? "depth"
+           : has_queries && range == kExtentN ? "queries"
+           : has_queries && range == kExtentM ? "keys"
+                                              : nest_.symbols[range].name;
+  }
+
+  // What is computed has the words of the tiles that were read and made just above, instead of
+  // their lines.
+  void text(const NestStatement& statement, NestLine line) {
+    if (!counter_.happened(statement)) {
+      return;
+    }
+    line.text = statement.text;
+    for (; lines_.size() > told_ && lines_.back().phase == line.phase; lines_.pop_back()) {
+      line.reads += lines_.back().reads;
+    }
+    lines_.push_back(std::move(line));
+    told_ = lines_.size();
+  }
+
+  void step(const NestStatement& statement, NestLine line, std::vector<Living>& stay) {
     const bool makes = statement.kind == NestStatement::Kind::make;
-    line.text = makes ? "new" : statement.kind == NestStatement::Kind::read ? "read" : "write";
+    const bool writes = statement.kind == NestStatement::Kind::write;
+    line.text = makes ? "new" : writes ? "write" : "read";
     const std::vector<Words> largest = counter_.largest(statement);
     for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
-      const std::string name = text_of(nest_, statement.tiles[k]);
-      line.text += (k == 0 ? " " : ", ") + name;
-      if (statement.kind != NestStatement::Kind::write && k < largest.size() &&
+      const TextTile& tile = statement.tiles[k];
+      const std::string name = text_of(nest_, tile);
+      line.text += (k == 0 ? " " : ", ") + (writes ? text_of(nest_, statement.targets[k]) : name);
+      const auto known = std::ranges::find(stay, tile.name, &Living::tile);
+      if (!writes && statement.kind != NestStatement::Kind::index && k < largest.size() &&
           largest[k] > Words(0)) {
-        stays.push_back({name, largest[k]});
+        if (known == stay.end()) {
+          stay.push_back({tile.name, {name, largest[k]}});
+        } else {  // read in some passes, made in others
+          known->stay.words = std::max(known->stay.words, largest[k]);
+        }
       }
     }
     line.text += text_of(nest_, statement.conditions);
     std::tie(line.reads, line.writes) = counter_.moved(statement);
-    if (!largest.empty()) {  // it happens at least once
+    if (!(makes && has_texts_) &&
+        std::ranges::any_of(largest, [](Words words) { return words > Words(0); })) {
       lines_.push_back(std::move(line));
     }
   }
 
   const TextNest& nest_;
   const NestCounter& counter_;
+  const bool masked_;
+  const bool has_texts_;  // they say what is made
+  Nest lines_;
+  std::size_t told_ = 0;  // lines that no text replaces
 };
 
 }  // namespace
 
 std::pair<Index, Index> NestCounter::passes(const NestStatement& loop) const {
   const auto& moved = walk_->moved(loop);
-  return {moved.passes.value(), moved.block};
+  return {moved.trips, moved.block};
+}
+bool NestCounter::happened(const NestStatement& statement) const {
+  return walk_->moved(statement).passes > Words(0);
 }
 std::pair<Words, Words> NestCounter::moved(const NestStatement& statement) const {
   const auto& moved = walk_->moved(statement);
@@ -844,9 +1021,7 @@ std::vector<Words> NestCounter::largest(const NestStatement& statement) const {
 Nest lines(const TextNest& nest, const NestSizes& sizes) {
   NestCounter counter(nest, sizes.mask, sizes.sum_words);
   static_cast<void>(counter.phases(values_of(nest, sizes)));
-  Lines all(nest, counter);
-  all.write(nest.statements, 0);
-  return std::move(all.lines_);
+  return Lines(nest, counter, !sizes.mask.full()).all();
 }
 
 }  // namespace redblue

@@ -21,6 +21,7 @@ struct NestSizes {
   Blocks blocks;
   Mask mask = {};  // of n queries and m keys, all of them live
   Index sum_words = 1;
+  bool softmax = true;
 };
 
 // Returns the value of each symbol: extents, and the block sizes of `blocks` or of the nest itself.
@@ -53,9 +54,11 @@ class NestCounter {
   // Returns a measure of the time that all calls took: the number of classes and of positioned
   // blocks.
   [[nodiscard]] Index steps() const;
-  // The results of the last call for one statement: the passes and the largest block of a loop, the
-  // words that it read and wrote, and the largest of each tile.
+  // The results of the last call for one statement: the most passes of a loop in one pass of the
+  // loops around it, and its largest block; whether a text or a drop happened; the words that a
+  // statement read and wrote, and the largest of each tile.
   [[nodiscard]] std::pair<Index, Index> passes(const NestStatement& loop) const;
+  [[nodiscard]] bool happened(const NestStatement& statement) const;
   [[nodiscard]] std::pair<Words, Words> moved(const NestStatement& statement) const;
   [[nodiscard]] std::vector<Words> largest(const NestStatement& statement) const;
 

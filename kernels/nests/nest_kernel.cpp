@@ -30,7 +30,8 @@ NestSizes sizes_of(const TextNest& nest, const Problem& problem, const Blocks& b
                       .M = M},
           .blocks = blocks,
           .mask = by_group ? problem.one_head().mask : problem.mask,
-          .sum_words = problem.sum_words};
+          .sum_words = problem.sum_words,
+          .softmax = problem.normalised()};
 }
 
 // M is a part of the blocks of a plan, because sizes may depend on it.
@@ -72,7 +73,7 @@ Blocks fitted(const TextNest& nest, const Problem& problem, const Memory& memory
   return blocks;
 }
 
-// The matrices of a kernel of this problem.
+// The matrices of the kernels of this problem. A kernel may return more than the problem asks for.
 struct Matrices {
   std::vector<Signature> operands, results;
 };
@@ -82,11 +83,15 @@ Matrices matrices_of(Pass pass) {
     if (name.kernel->takes_sparse || name.sharing != Sharing::none) {
       continue;
     }
-    for (const Signature& operand : name.kernel->operands) {
-      if (find_operand(all.operands, operand.name) == nullptr) {
-        all.operands.push_back(operand);
+    const auto add = [](std::vector<Signature>& known, const std::vector<Signature>& more) {
+      for (const Signature& matrix : more) {
+        if (find_operand(known, matrix.name) == nullptr) {
+          known.push_back(matrix);
+        }
       }
-    }
+    };
+    add(all.operands, name.kernel->operands);
+    add(all.results, name.kernel->returns);
   }
   return all;
 }
@@ -154,10 +159,13 @@ void set_matrices(Kernel& kernel, const TextNest& nest) {
     }
     (is_input ? kernel.operands : kernel.returns).push_back(*found);
   }
-  if (kernel.returns.empty()) {
+  const std::vector<Signature>& wanted = results_of(*nest.pass);
+  if (std::ranges::none_of(wanted, [&](const Signature& result) {
+        return find_operand(kernel.returns, result.name) != nullptr;
+      })) {
     throw NestError(
         nest.file, nest.matrices.front().line,
-        problem + " has the results " + texts(known.results) + ": the nest returns none of them");
+        problem + " has the results " + texts(wanted) + ": the nest returns none of them");
   }
 }
 
@@ -236,6 +244,7 @@ Kernel kernel_of(std::string_view name, const std::shared_ptr<const TextNest>& n
 
 struct Loaded {
   std::string name, text;
+  std::shared_ptr<const TextNest> nest;
   Kernel kernel;
 };
 
@@ -250,7 +259,7 @@ class LoadedNests {
       }
     }
     auto nest = std::make_shared<const TextNest>(parse_nest(text, file));
-    Loaded& added = loaded_.emplace_back(Loaded{name, std::string(text), {}});
+    Loaded& added = loaded_.emplace_back(Loaded{name, std::string(text), nest, {}});
     try {
       added.kernel = kernel_of(added.name, nest);
     } catch (...) {
@@ -258,6 +267,13 @@ class LoadedNests {
       throw;
     }
     return added.kernel;
+  }
+  const TextNest& nest_of(const Kernel& kernel) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = std::ranges::find_if(
+        loaded_, [&](const Loaded& other) { return &other.kernel == &kernel; });
+    require(found != loaded_.end(), "only a loaded nest has a formula");
+    return *found->nest;
   }
   // The last that was loaded with this name.
   const Kernel* find(std::string_view name) {
@@ -280,6 +296,11 @@ LoadedNests& loaded() {
 
 const Kernel& load_nest(const std::string& name, std::string_view text, std::string_view file) {
   return loaded().load(name, text, file);
+}
+
+NestFormula formula_of(const Kernel& loaded_nest, const Plan& plan) {
+  const TextNest& nest = loaded().nest_of(loaded_nest);
+  return formula(nest, sizes_of(nest, plan.problem, plan.blocks));
 }
 
 const Kernel* find_loaded(std::string_view name) {

@@ -12,12 +12,12 @@
 namespace redblue {
 namespace {
 
-constexpr std::array<std::string_view, 9> kExtentNames = {
-    "n", "m", "d", "dv", "heads", "kv_heads", "group", "M", "masked"};
+constexpr std::array<std::string_view, 10> kExtentNames = {
+    "n", "m", "d", "dv", "heads", "kv_heads", "group", "M", "masked", "softmax"};
 static_assert(kExtentNames.size() == kExtents);
-constexpr std::array<std::string_view, 15> kReserved = {
-    "and", "as",   "block", "by", "each", "first",  "from", "in",
-    "if",  "last", "met",   "of", "sum",  "unless", "whole"};
+constexpr std::array<std::string_view, 17> kReserved = {
+    "and",   "as",   "block", "by",  "each", "first", "from",   "in",   "if",
+    "index", "last", "live",  "met", "of",   "sum",   "unless", "whole"};
 constexpr std::size_t kLongestLine = 4096;
 constexpr Index kMostLines = 10'000;
 
@@ -47,7 +47,7 @@ class Line {
     if (text.size() > kLongestLine) {
       fail("the line has more than " + std::to_string(kLongestLine) + " characters");
     }
-    text = text.substr(0, text.find('#'));
+    text = text.substr(0, comment_in(text));
     while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) {
       text.remove_suffix(1);
     }
@@ -108,6 +108,17 @@ class Line {
   [[noreturn]] void fail(const std::string& what) const { throw NestError(file_, number_, what); }
 
  private:
+  // Where a comment begins: the first # that is not in quotes.
+  static std::size_t comment_in(std::string_view text) {
+    bool quoted = false;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      quoted = quoted != (text[at] == '"');
+      if (text[at] == '#' && !quoted) {
+        return at;
+      }
+    }
+    return text.size();
+  }
   // Adds the word that begins there, and returns the characters to skip.
   std::size_t word_at(std::string_view text, std::size_t at) {
     const char c = text[at];
@@ -122,6 +133,12 @@ class Line {
       while (is_part(at + size) || (text.substr(at + size, 1) == "." && is_part(at + size + 1))) {
         ++size;
       }
+    } else if (c == '"') {
+      const std::size_t end = text.find('"', at + 1);
+      if (end == std::string_view::npos) {
+        fail("the text has no end: close it with \"");
+      }
+      size = end + 1 - at;
     } else if (const std::string_view two = text.substr(at, 2);
                two == "->" || two == "<=" || two == ">=" || two == "==" || two == "!=") {
       size = 2;
@@ -139,9 +156,9 @@ class Line {
   std::size_t next_ = 0;
 };
 
-// M and masked are numbers, and no extents of matrices.
+// M, masked and softmax are numbers, and no extents of matrices.
 bool is_no_length(SymbolId symbol) {
-  return symbol == kFastWords || symbol == kMasked;
+  return symbol == kFastWords || symbol == kMasked || symbol == kSoftmax;
 }
 
 class Parser {
@@ -471,6 +488,10 @@ class Parser {
       }
       line.expect(")");
       to.steps.push_back({NestSize::Op::choose, static_cast<Index>(is)});
+    } else if (word == "met") {
+      line.expect("(");
+      to.steps.push_back({NestSize::Op::symbol, static_cast<Index>(met_symbol(line))});
+      line.expect(")");
     } else if (is_digit(word.front())) {
       to.steps.push_back({NestSize::Op::number, number(line, word)});
     } else {
@@ -485,6 +506,25 @@ class Parser {
       line.fail("'" + std::string(word) + "', expected <, <=, ==, !=, >= or >");
     }
     return static_cast<Comparison>(found - kTexts.begin());
+  }
+  // The variable of met(I).
+  SymbolId met_symbol(Line& line) {
+    const SymbolId variable = variable_around(line);
+    const SymbolId root = nest_.root(variable);
+    if (root != kExtentN && root != kExtentM) {
+      line.fail("met(" + nest_.symbols[variable].name +
+                ") counts what a block of n or m meets, "
+                "but the loop runs over " +
+                nest_.symbols[root].name);
+    }
+    for (SymbolId symbol = 0; symbol < nest_.symbols.size(); ++symbol) {
+      if (kind(symbol) == NestSymbol::Kind::met && nest_.symbols[symbol].range == variable) {
+        return symbol;
+      }
+    }
+    const SymbolId symbol = add("met(" + nest_.symbols[variable].name + ")", NestSymbol::Kind::met);
+    nest_.symbols[symbol].range = variable;
+    return symbol;
   }
   // A name in a size. A name that is not known yet is a block size that redblue chooses.
   SymbolId size_symbol(Line& line, std::string_view word) {
@@ -597,15 +637,34 @@ class Parser {
     } else if (word == "drop") {
       statement.kind = NestStatement::Kind::drop;
       do {
-        statement.tiles.push_back({known_tile(line, line.name("the name of a tile")), {}, false});
+        const bool is_index = line.peek() == "index";
+        const std::string_view name =
+            is_index ? line.take("a tile") : line.name("the name of a tile");
+        statement.tiles.push_back({known_tile(line, name), {}, false});
       } while (!at_condition(line));
       conditions(line, statement);
     } else if (word == "flops") {
       statement.size = size(line);
+    } else if (word == "index") {
+      statement.kind = NestStatement::Kind::index;
+      const SymbolId variable = variable_around(line);
+      if (nest_.root(variable) != kExtentN && nest_.root(variable) != kExtentM) {
+        line.fail("'index': the loop " + nest_.symbols[variable].name + " must run over n or m");
+      }
+      TextTile tile{tile_named("index"), {}, false};
+      tile.met_by = variable;
+      statement.tiles.push_back(std::move(tile));
+    } else if (word == "do") {
+      statement.kind = NestStatement::Kind::text;
+      std::string_view text = line.take("a text in quotes");
+      if (text.front() != '"' || text.size() < 3) {
+        line.fail("'" + std::string(text) + "', expected a text in quotes");
+      }
+      statement.text = text.substr(1, text.size() - 2);
     } else {
       line.fail("'" + std::string(word) +
-                "' is no statement: expected for, phase, when, otherwise, read, new, write, drop "
-                "or flops");
+                "' is no statement: expected for, phase, when, otherwise, read, new, write, drop, "
+                "flops, index or do");
     }
     return statement;
   }
@@ -659,6 +718,9 @@ class Parser {
           (kind(statement.range) == NestSymbol::Kind::variable || statement.from)) {
         line.fail("'whole': the blocks are those of an extent: leave out what is smaller");
       }
+      if (statement.whole && nest_.uses_variable(statement.size)) {
+        line.fail("'whole': the blocks are the same in each pass: take a size without variables");
+      }
     }
     statement.variable = add(name, NestSymbol::Kind::variable);
     nest_.symbols.back().range = statement.range;
@@ -705,6 +767,18 @@ class Parser {
       TextTile tile{0, {}, false};
       tile.indices = indices(line);
       tile.sum = line.accept("sum");
+      tile.live = line.accept("live");
+      if (line.peek() == "met") {
+        line.take("met");
+        line.expect("by");
+        tile.met_by = variable_around(line);
+      }
+      if (tile.in_part() && makes) {
+        line.fail("'new' makes whole tiles: leave out 'live' and 'met by'");
+      }
+      if (tile.live && tile.met_by != kNoSymbol) {
+        line.fail("'live' and 'met by' are two parts of a tile: leave out one");
+      }
       if (makes) {
         tile.name = tile_named(name);
       } else {
@@ -770,6 +844,9 @@ class Parser {
     const SymbolId symbol = its.symbol();
     if (symbol == kNoSymbol) {
       return {NestIndex::Kind::number, kNoSymbol, its.steps.front().number};
+    }
+    if (kind(symbol) == NestSymbol::Kind::met) {
+      return {NestIndex::Kind::part, kNoSymbol, 0, std::move(its)};
     }
     if (is_no_length(symbol) || kind(symbol) == NestSymbol::Kind::block) {
       return {NestIndex::Kind::part, symbol, 0, std::move(its)};

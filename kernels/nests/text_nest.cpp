@@ -159,9 +159,31 @@ SymbolId TextNest::extent_of(SymbolId block) const {
 
 bool TextNest::uses_variable(const NestSize& its) const {
   return std::ranges::any_of(its.steps, [&](const NestSize::Step& step) {
-    return step.op == NestSize::Op::symbol &&
-           symbols[static_cast<SymbolId>(step.number)].kind == NestSymbol::Kind::variable;
+    if (step.op != NestSize::Op::symbol) {
+      return false;
+    }
+    const NestSymbol::Kind kind = symbols[static_cast<SymbolId>(step.number)].kind;
+    return kind == NestSymbol::Kind::variable || kind == NestSymbol::Kind::met;
   });
+}
+
+bool TextNest::is_selected(const NestIndex& index, const TextTile& tile) const {
+  if (index.kind != NestIndex::Kind::block && index.kind != NestIndex::Kind::extent) {
+    return false;
+  }
+  const SymbolId of = root(index.symbol);
+  return (of == kExtentN || of == kExtentM) && (tile.live || of != root(tile.met_by));
+}
+
+bool TextNest::selects(const NestStatement& loop, const TextTile& tile) const {
+  return loop.variable == tile.met_by ||
+         std::ranges::any_of(tile.indices, [&](const NestIndex& index) {
+           SymbolId symbol = is_selected(index, tile) ? index.symbol : kExtentN;
+           while (symbols[symbol].kind == NestSymbol::Kind::variable && symbol != loop.variable) {
+             symbol = symbols[symbol].range;
+           }
+           return symbol == loop.variable;
+         });
 }
 
 bool TextNest::of_all_heads() const {

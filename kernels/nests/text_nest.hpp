@@ -33,10 +33,11 @@ using SymbolId = std::size_t;
 inline constexpr SymbolId kNoSymbol = static_cast<SymbolId>(-1);
 
 struct NestSymbol {
-  enum class Kind : std::uint8_t { extent, block, variable };
+  // `met`: the number of others that the current block of a loop meets, as met(I).
+  enum class Kind : std::uint8_t { extent, block, variable, met };
   std::string name;
   Kind kind;
-  SymbolId range = kNoSymbol;  // of a variable: what its loop cuts
+  SymbolId range = kNoSymbol;  // of a variable: what its loop cuts; of met(I): I
 };
 
 enum class Comparison : std::uint8_t { less, at_most, equal, unequal, at_least, more };
@@ -100,6 +101,12 @@ struct TextTile {
   std::size_t name;  // which of TextNest::tile_names; matrices come first, in their order
   std::vector<NestIndex> indices;
   bool sum = false;
+  // Only a part of the tile moves: the live pairs of its blocks, or the rows that the current block
+  // of another loop meets. In fast memory the tile has room for all of it.
+  bool live = false;
+  SymbolId met_by = kNoSymbol;
+
+  [[nodiscard]] bool in_part() const { return live || met_by != kNoSymbol; }
 };
 
 struct NestCondition {
@@ -112,7 +119,7 @@ struct NestCondition {
 };
 
 struct NestStatement {
-  enum class Kind : std::uint8_t { loop, phase, when, read, make, write, drop, flops };
+  enum class Kind : std::uint8_t { loop, phase, when, read, make, write, drop, flops, text, index };
   Kind kind;
   Index line;
   std::size_t number = 0;  // of all statements, in the order of the file
@@ -128,10 +135,11 @@ struct NestStatement {
   std::optional<NestSize> from = std::nullopt;
   std::size_t phase = 0;
   std::vector<NestStatement> body = {};  // of a loop, a phase or a `when`
-  std::vector<TextTile> tiles = {};      // drop: names alone
+  std::vector<TextTile> tiles = {};      // drop: names alone; index: met_by is the block's loop
   // For each tile that is read or written: the matrix, and its indices.
   std::vector<TextTile> targets = {};
   std::vector<NestCondition> conditions = {};  // all must hold
+  std::string text = {};                       // of `do`: what is computed, for a reader
 };
 
 // Returns whether a size of this statement, or of one inside it, uses the symbol.
@@ -180,19 +188,25 @@ struct TextNest {
   [[nodiscard]] SymbolId extent_of(SymbolId block) const;
   // Returns whether a size depends on the current block of a loop.
   [[nodiscard]] bool uses_variable(const NestSize& its) const;
+  // Returns whether the passes of a loop decide which part of a tile moves (TextTile::in_part): it
+  // cuts an index of pairs or met rows, or it is the loop that meets them.
+  [[nodiscard]] bool selects(const NestStatement& loop, const TextTile& tile) const;
+  // Returns whether an index is over the queries or keys of such a part.
+  [[nodiscard]] bool is_selected(const NestIndex& index, const TextTile& tile) const;
   // Returns whether the nest describes the work for all heads, and not for one head of keys.
   [[nodiscard]] bool of_all_heads() const;
 };
 
 // The extents that every nest knows, with the same symbols in each. `group`: the query heads for
-// each head of keys. kMasked is 1 under a mask, else 0: a count sets it.
+// each head of keys. kMasked is 1 under a mask, else 0. kSoftmax is 0 for
+// other activations, else 1. A count sets both.
 struct NestExtents {
   Index n = 1, m = 1, d = 1, dv = 1;
   Index heads = 1, kv_heads = 1, group = 1;
   Index M = 1;
 
   [[nodiscard]] std::vector<Index> values() const {
-    return {n, m, d, dv, heads, kv_heads, group, M, 0};
+    return {n, m, d, dv, heads, kv_heads, group, M, 0, 1};
   }
 };
 enum NestExtentSymbol : SymbolId {
@@ -205,6 +219,7 @@ enum NestExtentSymbol : SymbolId {
   kExtentGroup,
   kFastWords,
   kMasked,
+  kSoftmax,
   kExtents
 };
 

@@ -98,7 +98,8 @@ class Walker {
     for (const NestStatement& statement : list) {
       const bool happens = statement.kind != NestStatement::Kind::loop &&
                            statement.kind != NestStatement::Kind::phase &&
-                           statement.kind != NestStatement::Kind::when;
+                           statement.kind != NestStatement::Kind::when &&
+                           statement.kind != NestStatement::Kind::text;
       if (happens && (statement.kind != NestStatement::Kind::drop || is_now(statement))) {
         enter(statement.phase);
       }
@@ -108,6 +109,8 @@ class Walker {
           break;
         case NestStatement::Kind::phase:
           run(statement.body);
+          break;
+        case NestStatement::Kind::text:
           break;
         case NestStatement::Kind::when:
           if (holds(statement.comparison, statement.size.value(values_),
@@ -126,6 +129,9 @@ class Walker {
         case NestStatement::Kind::flops:
           machine_.computed({.flops = statement.size.value(values_)});
           break;
+        case NestStatement::Kind::index:
+          read_index(statement.tiles.front());
+          break;
         case NestStatement::Kind::read:
         case NestStatement::Kind::make:
         case NestStatement::Kind::write:
@@ -133,6 +139,15 @@ class Walker {
             move(statement, k);
           }
       }
+    }
+  }
+
+  void read_index(const TextTile& tile) {
+    if (!mask_.full()) {
+      const Mask& mask = nest_.root(tile.met_by) == kExtentN ? mask_ : transposed_;
+      const Range rows = passes_[tile.met_by].block;
+      alive_[tile.name].push_back(
+          machine_.read_indices(mask.index_words(rows).value(), mask.index().live()));
     }
   }
 
@@ -163,11 +178,24 @@ class Walker {
         }
       }
       values_[loop.variable] = pieces[k].size();
+      if (const SymbolId its = met_symbol(loop.variable); its != kNoSymbol) {
+        values_[its] = !mask_.full() ? size_of(met(loop.variable, pieces[k]))
+                       : nest_.root(loop.variable) == kExtentN ? values_[kExtentM]
+                                                               : values_[kExtentN];
+      }
       run(loop.body);
       for (std::size_t tile = 0; tile < alive_.size(); ++tile) {
         alive_[tile].resize(before[tile]);
       }
     }
+  }
+  // The symbol of met(I), if a size has it.
+  [[nodiscard]] SymbolId met_symbol(SymbolId variable) const {
+    const auto found = std::ranges::find_if(nest_.symbols, [&](const NestSymbol& symbol) {
+      return symbol.kind == NestSymbol::Kind::met && symbol.range == variable;
+    });
+    return found == nest_.symbols.end() ? kNoSymbol
+                                        : static_cast<SymbolId>(found - nest_.symbols.begin());
   }
   [[nodiscard]] Ranges met(SymbolId variable, Range rows) const {
     return nest_.root(variable) == kExtentN ? mask_.keys(rows) : transposed_.keys(rows);
@@ -285,6 +313,35 @@ class Walker {
     return blocks;
   }
 
+  // The blocks of a matrix that move: of a tile that moves in part, this part, row by row.
+  std::vector<std::pair<Range, Range>> moved(const NestStatement& statement,
+                                             std::size_t which) const {
+    const TextTile& target = statement.targets[which];
+    auto blocks = blocks_of(target, &nest_.matrices[target.name], statement.conditions);
+    if (!target.in_part() || mask_.full()) {
+      return blocks;
+    }
+    const bool first_selected = nest_.is_selected(target.indices[0], target);
+    std::vector<std::pair<Range, Range>> part;
+    for (const auto& [rows, cols] : blocks) {
+      for (Index row = rows.begin; row < rows.end; ++row) {
+        const Range its{row, row + 1};
+        if (target.live) {
+          const bool is_query = nest_.root(target.indices[0].symbol) == kExtentN;
+          for (const Range live : common((is_query ? mask_ : transposed_).keys(its), {cols})) {
+            part.emplace_back(its, live);
+          }
+          continue;
+        }
+        const Ranges met = this->met(target.met_by, passes_[target.met_by].block);
+        for (const Range live : common(met, {first_selected ? its : cols})) {
+          part.emplace_back(first_selected ? live : its, first_selected ? cols : live);
+        }
+      }
+    }
+    return part;
+  }
+
   void move(const NestStatement& statement, std::size_t which) {
     const TextTile& tile = statement.tiles[which];
     const Holds holds = tile.sum ? Holds::sums : Holds::operands;
@@ -292,9 +349,17 @@ class Walker {
     if (statement.kind == NestStatement::Kind::read) {
       const TextTile& from = statement.targets[which];
       const NestMatrix& matrix = nest_.matrices[from.name];
+      Index words = 0, read = 0;  // of the whole tile, and those that are read
       for (const auto& [rows, cols] : blocks_of(from, &matrix, statement.conditions)) {
+        words += rows.size() * cols.size();
+      }
+      for (const auto& [rows, cols] : moved(statement, which)) {
+        read += rows.size() * cols.size();
         alive_[tile.name].push_back(
             machine_.read(from_[from.name]->block(rows, cols).holding(holds)));
+      }
+      if (words > read) {  // the room of dead pairs
+        alive_[tile.name].push_back(machine_.initialize(name, words - read, 1, 0, holds));
       }
       return;
     }
@@ -315,8 +380,7 @@ class Walker {
     }
     alive_[tile.name].clear();
     const TextTile& target = statement.targets[which];
-    for (const auto& [rows, cols] :
-         blocks_of(target, &nest_.matrices[target.name], statement.conditions)) {
+    for (const auto& [rows, cols] : moved(statement, which)) {
       const Tile zeros = machine_.initialize(name, rows.size(), cols.size(), 0, holds);
       machine_.write(zeros, to_[target.name]->block(rows, cols).holding(holds));
     }

@@ -73,26 +73,6 @@ PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Index w
           .flops = 2 * md * d};
 }
 
-void product_in_pieces_nest(NestWriter& nest, const ColumnPlan& by, const NestLoop& J,
-                            std::string_view name, std::string_view weights, std::string_view keys,
-                            const NestWriter::Tiles& beside) {
-  const Index d = by.problem.shape.d;
-  const NestLoop C("C", "depth", d, by.weights);
-  if (by.problem.inputs == Inputs::plain) {
-    nest.phase(name, [&] {
-      nest.read({{keys, J, keys == kV.name ? by.problem.shape.dv : d}});
-      if (keys == kK.name) {
-        nest.step("K_J = c K_J");
-      }
-    });
-    return;
-  }
-  const NestTile sum(name, J, d), w(weights, C, d), a(keys, J, C);
-  NestWriter::Tiles staying = beside;
-  staying.push_back(sum);
-  nest.phase(name, [&] { nest.loop(C, staying, [&] { nest.step(sum_text(sum, a, w), {a, w}); }); });
-}
-
 Window column_window(const Signature& operand, const Problem& problem, const Blocks& blocks) {
   const ColumnPlan by(problem, blocks);
   const auto of = [&](Index rows, Index cols) { return window_of(operand, problem, rows, cols); };

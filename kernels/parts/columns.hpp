@@ -41,7 +41,6 @@ struct ColumnPlan {
     const Words all = units().sum().met;
     return {all, all.overflowed() ? all : Words(all.value() - problem.shape.n)};
   }
-  [[nodiscard]] NestLoop key_loop() const { return {"J", "keys", problem.shape.m, keys}; }
 };
 
 // Opens a phase called `name`, and returns the sum of left(K) right(K) over all pieces K of the
@@ -64,12 +63,6 @@ Tile keys_of_scores(Machine& machine, const ColumnPlan& by, const Operands& io, 
 // The cost of K_J, or of h_J, over all blocks. Each key has `kept` other words in fast memory.
 // Plain inputs are only read.
 PhaseCost product_in_pieces_cost(std::string path, const ColumnPlan& by, Index width, Words kept);
-// Writes the loops of this product inside the loop J over blocks of keys. `name` is the product of
-// `weights` and `keys`, and `beside` are the other resident tiles. For plain inputs, it writes a
-// phase that reads `keys`.
-void product_in_pieces_nest(NestWriter& nest, const ColumnPlan& by, const NestLoop& J,
-                            std::string_view name, std::string_view weights, std::string_view keys,
-                            const NestWriter::Tiles& beside);
 
 // The window of an operand. Keys, X and g move by columns and Y by rows, as pieces of the width
 // meet. The others move by row blocks. Plain keys have their whole width.

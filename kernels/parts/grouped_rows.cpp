@@ -12,6 +12,11 @@ void add(Units::Sum& sum, const Units::Sum& more) {
   sum.met += more.met;
   sum.longest = std::max(sum.longest, more.longest);
   sum.most = std::max(sum.most, more.most);
+  for (const auto unit : {&Units::Sum::full, &Units::Sum::last}) {
+    sum.*unit = {std::max((sum.*unit).rows, (more.*unit).rows),
+                 std::max((sum.*unit).longest, (more.*unit).longest),
+                 std::max((sum.*unit).most, (more.*unit).most)};
+  }
   sum.pairs += more.pairs;
   sum.index += more.index;
   sum.index_live = std::max(sum.index_live, more.index_live);
@@ -60,6 +65,8 @@ Units::Sum of_all_groups(Units::Sum of_one, Index groups, Index most, Index othe
   all.met = Words(of_one.units) * others;
   all.pairs = Words(of_one.rows) * others;
   all.longest = all.most = most;
+  all.full = {of_one.largest, most, most};
+  all.last = {of_one.last.rows, most, most};
   all.units *= groups;
   all.rows = (Words(of_one.rows) * groups).value();
   return all;

@@ -450,7 +450,9 @@ PhaseCost key_gradients_cost(std::string path, const Problem& problem, const Key
        .writes = of.rows * ((sums.dK ? d : Words(0)) + dv * values_written(sums)) *
                      (sums.of_parts ? sum_words : Words(1)) +
                  again * d * sum_words + (sums.dQ ? Words(problem.shape.n) * d : Words(0)),
-       .peak = peak(problem, by, sums, std::min(of.longest, by.rows), of.largest),
+       .peak = of.peak([&](const Units::Unit& unit) {
+         return peak(problem, by, sums, std::min(unit.longest, by.rows), unit.rows);
+       }),
        .flops = of.pairs * (2 * d * (1 + (sums.dK ? 1 : 0) + (sums.dQ ? 1 : 0)) +
                             2 * dv * ((needs_p ? 1 : 0) + (sums.dV ? 1 : 0)))},
       of);

@@ -65,14 +65,4 @@ PhaseCost f_at_once_cost(const Problem& problem, bool writes_L) {
                     all);
 }
 
-void f_at_once_nest(NestWriter& nest, const Problem& problem, bool writes_L) {
-  const auto [n, m, d] = problem.shape;
-  nest.read({{"A1", n, d}, {"A2", m, d}, {"X", d, d}});
-  index_nest(nest, all_queries(problem).sum());
-  nest.step(problem.normalised() ? "f = softmax(A1 X A2^T)" : "s = A1 X A2^T; f = phi(s)");
-  if (writes_L) {
-    nest.write({{"L", n, problem.row_columns()}});
-  }
-}
-
 }  // namespace redblue

@@ -30,8 +30,7 @@ inline Window whole_window(const Signature& operand, const Problem& problem, con
   return {operand.rows_of(problem.shape), operand.cols_of(problem.shape)};
 }
 
-// The cost and the loops of a phase that reads A1 and A2 and then makes f.
+// The cost of a phase that reads A1 and A2 and then makes f.
 PhaseCost f_at_once_cost(const Problem& problem, bool writes_L);
-void f_at_once_nest(NestWriter& nest, const Problem& problem, bool writes_L);
 
 }  // namespace redblue

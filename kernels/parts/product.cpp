@@ -67,29 +67,12 @@ PhaseCost product_cost(std::string path, const ProductShape& of, ProductBlocks b
 
 void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                   ProductBlocks by) {
-  product_nest(nest, names, of, by,
-               {.left = Words(of.rows) * of.depth * ceil_div(of.cols, by.cols),
-                .right = Words(of.depth) * of.cols * ceil_div(of.rows, by.rows),
-                .result = Words(of.rows) * of.cols});
-}
-
-void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
-                  ProductBlocks by, const ProductWords& moved) {
   const NestLoop I("I", "rows", of.rows, by.rows);
   const NestLoop J("J", "columns", of.cols, by.cols);
   const NestLoop K("K", "depth", of.depth, by.depth);
-  const NestTile c = NestTile(names.result, I, J).of_words(moved.result);
-  const NestTile a = NestTile(names.left, I, K).of_words(moved.left);
-  const NestTile b = NestTile(names.right, K, J).of_words(moved.right);
-  const auto read = [&](const NestWriter::Tiles& tiles) {
-    if (!tiles.empty()) {
-      nest.read(tiles);
-    }
-  };
+  const NestTile c(names.result, I, J), a(names.left, I, K), b(names.right, K, J);
   nest.loop(I, [&] {
-    read(moved.of_rows);
     nest.loop(J, [&] {
-      read(moved.of_block);
       nest.loop(K, {c}, [&] { nest.step(sum_text(c, a, b), {a, b}); });
       nest.write({c});
     });

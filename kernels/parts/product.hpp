@@ -84,13 +84,6 @@ Tile product_block(Machine& machine, std::string_view name, const Factor& A, con
 PhaseCost product_cost(std::string path, const ProductShape& of, ProductBlocks by);
 void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
                   ProductBlocks by);
-// The same loops with these numbers of words, for a product that leaves out some blocks.
-struct ProductWords {
-  Words left, right, result;
-  NestWriter::Tiles of_rows = {}, of_block = {};  // read before rows, before a block
-};
-void product_nest(NestWriter& nest, const ProductNames& names, const ProductShape& of,
-                  ProductBlocks by, const ProductWords& moved);
 
 // S = A X with a d x d matrix X, as in Algorithm 7 of the paper. A row block of A stays, column
 // blocks of X stream, and each block of S is written when it is made. With r rows of A, c columns

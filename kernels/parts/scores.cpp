@@ -219,8 +219,27 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
   const Words p = std::min(r, Words(by.piece));
   const Words all = problem.pairs();
   const Index of_sum = problem.sum_words;
-  const Words used = p * epilogue.scratch * of_sum + p * c * epilogue.tiles;
   const Words columns = Words(epilogue.columns) * of_sum;
+  const auto used = [&](Words rows, Words keys) {
+    return rows * epilogue.scratch * of_sum + rows * keys * epilogue.tiles;
+  };
+  const Units::Sum of_rows = Units::of_queries(problem, by.rows).sum();
+  // The peak of a block of rows that stays. Keys pass in blocks of the ranges that it meets.
+  const auto rows_peak = [&, d = d](const Units::Unit& unit) {
+    const Words rows = unit.rows, keys = std::min(unit.longest, by.cols);
+    const Words piece = std::min(rows, Words(by.piece));
+    const Words stays = rows * d + rows * columns;
+    // A second operand of the rows passes before, in pieces of as many rows, or columns, as a block
+    // has keys.
+    const Words before = epilogue.row_operands == Words(0) ? Words(0)
+                         : s <= r                          ? std::min(rows, c) * d
+                                                           : rows * std::min(Words(d), c);
+    if (s <= r) {
+      return stays + std::max(before, d * keys + piece * keys + used(piece, keys));
+    }
+    const Words slice = std::min(s, Words(by.piece)) * keys;
+    return stays + std::max(before, rows * keys + std::max(slice, used(piece, keys)));
+  };
   PhaseCost cost{
       .path = std::move(path),
       .reads = (met.rows + met.columns) * d + all * epilogue.reads +
@@ -232,14 +251,10 @@ PhaseCost scores_cost(std::string path, const Problem& problem, const Stationary
       .flops = 2 * all * d};
   if (!whole) {
     const Words passing = is_wide(of, by) ? std::min(c, Words(column_piece(by))) : p;
-    cost.peak = r * c + std::max(s * std::min(r, c) + passing * s, p * columns + used);
-  } else if (s <= r) {
-    cost.peak = r * d + r * columns + d * c + p * c + used;
+    cost.peak = r * c + std::max(s * std::min(r, c) + passing * s, p * columns + used(p, c));
   } else {
-    const Words slice = std::min(s, Words(by.piece)) * c;
-    cost.peak = r * d + r * columns + r * c + std::max(slice, used);
+    cost.peak = of_rows.peak(rows_peak);
   }
-  const Units::Sum of_rows = Units::of_queries(problem, by.rows).sum();
   cost.peak += of_rows.index_live;
   return with_index(std::move(cost), of_rows);
 }

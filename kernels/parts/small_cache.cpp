@@ -11,54 +11,6 @@
 
 namespace redblue {
 
-void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem& problem, Index B,
-                  bool writes_L, bool for_p) {
-  const NestLoop I("I", "queries", problem.shape.n, B);
-  const Units::Tiles tiles = live_tiles(problem, B);
-  const Words d = problem.shape.d;
-  const NestLoop J("J", problem.mask.full() ? "keys" : "live keys", tiles.most, B);
-  const NestLoop K("K", "depth", problem.shape.d, B);
-  const NestTile maximum("max", I), sum("sum", I), L("L", I);
-  const NestTile s = NestTile("s", I, J).of_words(tiles.words);
-  const NestTile f = NestTile("f", I, J).of_words(tiles.words);
-  const NestTile S = NestTile("S", I, K).of_words(d * tiles.rows);
-  const NestTile A2 = NestTile("A2", J, K).of_words(d * tiles.met);
-  const Units::Sum queries = Units::of_queries(problem, B).sum();
-  const auto scores = [&] {
-    nest.loop(K, {s}, [&] { nest.step("s_IJ += S_IK A2_JK^T", {S, A2}); });
-  };
-  if (!problem.normalised()) {
-    nest.phase(score_phase, [&] {
-      nest.loop(I, [&] {
-        index_nest(nest, queries);
-        nest.loop(J, [&] {
-          scores();
-          nest.step(for_p ? "f_IJ = s_IJ, of which p is made" : "f_IJ = phi(s_IJ)", {}, {f});
-        });
-      });
-    });
-    return;
-  }
-  nest.loop(I, [&] {
-    nest.phase(score_phase, [&] {
-      index_nest(nest, queries);
-      nest.loop(J, {maximum, sum}, [&] {
-        scores();
-        nest.write({s});
-        nest.step("max_I of s_IJ; sum_I += rowsum(exp(s_IJ - max_I))");
-      });
-    });
-    nest.phase("f", [&] {
-      nest.step("L_I = max_I + log sum_I");
-      if (writes_L) {
-        nest.write({L});
-      }
-      index_nest(nest, queries);
-      nest.loop(J, {L}, [&] { nest.step("f_IJ = exp(s_IJ - L_I)", {s}, {f}); });
-    });
-  });
-}
-
 namespace {
 
 // Returns s_IJ of a block of queries and a block of keys. Words of dead pairs may be anything.
@@ -149,17 +101,6 @@ PhaseCost score_product_cost(std::string path, const Problem& problem, Index B) 
   const Units::Sum queries = Units::of_queries(problem, B).sum();
   cost.peak += queries.index_live;
   return with_index(std::move(cost), queries);
-}
-
-void score_product_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
-                        Index B) {
-  const auto [n, m, d] = problem.shape;
-  const Units::Tiles tiles = live_tiles(problem, B);
-  product_nest(nest, names, {n, tiles.most, d}, square(B),
-               {.left = d * tiles.rows,
-                .right = d * tiles.met,
-                .result = tiles.words,
-                .of_rows = index_tiles(Units::of_queries(problem, B).sum())});
 }
 
 namespace {

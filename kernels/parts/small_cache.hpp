@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "kernels/fit.hpp"
-#include "kernels/nest.hpp"
 #include "kernels/parts/product.hpp"
 #include "kernels/plan.hpp"
 #include "kernels/units.hpp"
@@ -43,11 +42,9 @@ inline Words small_cache_rescales(const Problem& problem, const Blocks& blocks) 
 inline Units::Tiles live_tiles(const Problem& problem, Index B) {
   return Units::of_queries(problem, B).live_tiles(B);
 }
-// The cost and the loops of the product that makes the live tiles of scores, from an n x d matrix
+// The cost of the product that makes the live tiles of scores, from an n x d matrix
 // and a d x m matrix.
 PhaseCost score_product_cost(std::string path, const Problem& problem, Index B);
-void score_product_nest(NestWriter& nest, const ProductNames& names, const Problem& problem,
-                        Index B);
 
 // Computes f = softmax(S A2^T). A phase `score_phase` writes the raw scores, and a phase "f" reads
 // them again. Writes the log-sum-exp of the rows if L is not null. For other activations the first
@@ -61,7 +58,5 @@ void softmax(Machine& machine, const Problem& problem, Index B, std::string_view
 // paths, as in INTO/f.
 std::vector<PhaseCost> softmax_cost(const std::string& into, std::string_view score_phase,
                                     const Problem& problem, Index B, bool writes_L);
-void softmax_nest(NestWriter& nest, std::string_view score_phase, const Problem& problem, Index B,
-                  bool writes_L, bool for_p);
 
 }  // namespace redblue

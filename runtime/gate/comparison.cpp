@@ -279,11 +279,11 @@ bool Compared::fails() const {
   });
 }
 
-std::size_t Comparison::failing() const {
+std::size_t GateComparison::failing() const {
   return static_cast<std::size_t>(std::ranges::count_if(points, &Compared::fails));
 }
 
-std::size_t Comparison::hidden() const {
+std::size_t GateComparison::hidden() const {
   std::size_t hidden = 0;
   for (const Compared& compared : points) {
     if (compared.accepted) {
@@ -296,7 +296,7 @@ std::size_t Comparison::hidden() const {
   return hidden;
 }
 
-std::size_t Comparison::accepted() const {
+std::size_t GateComparison::accepted() const {
   return static_cast<std::size_t>(std::ranges::count_if(
       points, [](const Compared& compared) { return compared.accepted.has_value(); }));
 }
@@ -405,7 +405,7 @@ std::vector<Difference> differences(const RecordedPoint& before, const RecordedP
 }
 
 std::vector<std::string> idle(const std::vector<Tolerance>& tolerances,
-                              const Comparison& comparison) {
+                              const GateComparison& comparison) {
   std::vector<std::string> texts;
   for (const Tolerance& tolerance : tolerances) {
     const auto has = [&](const std::optional<RecordedPoint>& recorded) {
@@ -424,21 +424,21 @@ std::vector<std::string> idle(const std::vector<Tolerance>& tolerances,
   return texts;
 }
 
-void sort_by_change(Comparison& comparison) {
+void sort_by_change(GateComparison& comparison) {
   std::ranges::stable_sort(comparison.points, std::greater<>(), [](const Compared& compared) {
     return std::pair(compared.fails(), change_of(compared));
   });
 }
 
-Comparison compare(const Recording& before, const Recording& now,
-                   const std::vector<Tolerance>& tolerances) {
+GateComparison compare(const Recording& before, const Recording& now,
+                       const std::vector<Tolerance>& tolerances) {
   if (before.how != now.how) {
     throw InputError(
         fmt::format("one recording is of what kernels {}, the other of what they {}: "
                     "record both alike",
                     to_string(before.how), to_string(now.how)));
   }
-  Comparison comparison{.how = now.how};
+  GateComparison comparison{.how = now.how};
   const auto index = [](const Recording& recording) {
     std::map<PointKey, const RecordedPoint*> points;
     for (const RecordedPoint& recorded : recording.points) {

@@ -76,7 +76,7 @@ struct Compared {
   [[nodiscard]] bool fails() const;  // some difference is not hidden by a tolerance
 };
 
-struct Comparison {
+struct GateComparison {
   std::string before = {}, now = {};  // names of the recordings in reports
   How how = How::run;
   std::vector<Compared> points = {};
@@ -99,16 +99,16 @@ std::vector<Difference> differences(const RecordedPoint& before, const RecordedP
 
 // Returns the texts of tolerances for a phase that no point has. The phase may be misspelled.
 std::vector<std::string> idle(const std::vector<Tolerance>& tolerances,
-                              const Comparison& comparison);
+                              const GateComparison& comparison);
 
 // Sorts failing points first, by the size of their change, and equal points last. Ties keep their
 // order.
-void sort_by_change(Comparison& comparison);
+void sort_by_change(GateComparison& comparison);
 
 // Compares point by point. Checks the new counts against the budgets of both recordings. A budget
 // that was removed or raised is a difference. Throws: InputError if one recording was run and the
 // other counted by formulas.
-Comparison compare(const Recording& before, const Recording& now,
-                   const std::vector<Tolerance>& tolerances);
+GateComparison compare(const Recording& before, const Recording& now,
+                       const std::vector<Tolerance>& tolerances);
 
 }  // namespace redblue

@@ -39,7 +39,7 @@ std::uint64_t words_of(const IoCount& io) {
 
 // Calls `line` for each difference, with its point.
 template <class Line>
-void each_difference(const Comparison& comparison, const Line& line) {
+void each_difference(const GateComparison& comparison, const Line& line) {
   for (const Compared& compared : comparison.points) {
     for (const Difference& difference : compared.differences) {
       line(compared, difference);
@@ -142,7 +142,7 @@ std::string with_passed(const Compared& compared, const Difference& difference) 
 }
 
 // Returns the points that differ, largest change first.
-std::vector<const Compared*> changed_points(const Comparison& comparison) {
+std::vector<const Compared*> changed_points(const GateComparison& comparison) {
   std::vector<const Compared*> changed;
   for (const Compared& compared : comparison.points) {
     if (!compared.differences.empty()) {
@@ -195,7 +195,7 @@ struct Told {
 // Returns all differences in order. First come differences without a size, such as a failed point.
 // Then come phases and then totals, largest change first. Differences that are not failures are
 // last.
-std::vector<Told> by_size(const Comparison& comparison) {
+std::vector<Told> by_size(const GateComparison& comparison) {
   std::vector<Told> all;
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
     all.push_back({&compared, &difference});
@@ -215,7 +215,8 @@ std::vector<Told> by_size(const Comparison& comparison) {
 
 // Returns the command that accepts the failing points into the baseline. Empty if no point may be
 // accepted. `between` separates its options.
-std::string accept_command(const Comparison& comparison, const std::vector<const Compared*>& points,
+std::string accept_command(const GateComparison& comparison,
+                           const std::vector<const Compared*>& points,
                            std::string_view between = " \\\n  ") {
   std::string accepts;
   for (const Compared* point : points) {
@@ -230,7 +231,7 @@ std::string accept_command(const Comparison& comparison, const std::vector<const
              : fmt::format("{}{}{}--reason 'WHY'", comparison.accept_with, accepts, between);
 }
 
-std::string text_table(const Comparison& comparison) {
+std::string text_table(const GateComparison& comparison) {
   std::string text = fmt::format("{}\nagainst {}: {}\n", printable(comparison.now),
                                  printable(comparison.before), verdict(comparison));
   const std::vector<const Compared*> points = changed_points(comparison);
@@ -292,7 +293,7 @@ Cells difference_cells(const Compared& compared, const Difference& difference) {
                                    {in_json("text"), to_words(difference)}});
 }
 
-std::string json_text(const Comparison& comparison) {
+std::string json_text(const GateComparison& comparison) {
   Json found = Json::array();
   each_difference(comparison, [&](const Compared& compared, const Difference& difference) {
     found.push_back(json_of(difference_cells(compared, difference)));
@@ -316,7 +317,7 @@ std::string json_text(const Comparison& comparison) {
 
 // Writes CSV. Adds a column of levels if an inner level differs (empty for M itself), and a column
 // of reasons if any point is accepted.
-std::string csv_text(const Comparison& comparison) {
+std::string csv_text(const GateComparison& comparison) {
   const bool accepted = comparison.accepted() != 0;
   bool levels = false;
   each_difference(comparison, [&](const Compared&, const Difference& difference) {
@@ -353,7 +354,7 @@ std::string markdown_cell(const std::string& text) {
   return safe;
 }
 
-std::string markdown_text(const Comparison& comparison) {
+std::string markdown_text(const GateComparison& comparison) {
   std::string text = fmt::format("### redblue: {}\n\n{} against {}\n", verdict(comparison),
                                  markdown_cell(comparison.now), markdown_cell(comparison.before));
   const std::vector<const Compared*> points = changed_points(comparison);
@@ -397,7 +398,7 @@ std::string escaped_command(const std::string& text, bool property) {
 }
 
 // Writes an annotation for each point that differs: an error, or a notice if nothing fails.
-std::string github_text(const Comparison& comparison) {
+std::string github_text(const GateComparison& comparison) {
   std::string text;
   for (const Compared& compared : comparison.points) {
     if (compared.differences.empty()) {
@@ -419,7 +420,7 @@ std::string github_text(const Comparison& comparison) {
   return text + fmt::format("redblue: {}\n", verdict(comparison));
 }
 
-std::string junit_text(const Comparison& comparison) {
+std::string junit_text(const GateComparison& comparison) {
   std::map<std::string, std::vector<const Compared*>> suites;
   for (const Compared& compared : comparison.points) {
     suites[compared.point.subject].push_back(&compared);
@@ -455,7 +456,7 @@ std::string junit_text(const Comparison& comparison) {
 
 // Calls `item` with each point that fits now and its total.
 template <class Item>
-void each_total(const Comparison& comparison, const Item& item) {
+void each_total(const GateComparison& comparison, const Item& item) {
   for (const Compared& compared : comparison.points) {
     if (compared.now && compared.now->fits) {
       item(compared, compared.now->counts.total);
@@ -463,7 +464,7 @@ void each_total(const Comparison& comparison, const Item& item) {
   }
 }
 
-std::string smaller_is_better_text(const Comparison& comparison) {
+std::string smaller_is_better_text(const GateComparison& comparison) {
   Json entries = Json::array();
   each_total(comparison, [&](const Compared& compared, const PhaseCounts& total) {
     const std::string name = to_string(compared.point);
@@ -477,7 +478,7 @@ std::string smaller_is_better_text(const Comparison& comparison) {
   return entries.document();
 }
 
-std::string bmf_text(const Comparison& comparison) {
+std::string bmf_text(const GateComparison& comparison) {
   Json benchmarks = Json::object();
   each_total(comparison, [&](const Compared& compared, const PhaseCounts& total) {
     benchmarks[to_string(compared.point)] = {{"reads", {{"value", total.io.reads}}},
@@ -502,7 +503,7 @@ const std::vector<ComparisonForm>& comparison_forms() {
   return forms;
 }
 
-std::string verdict(const Comparison& comparison) {
+std::string verdict(const GateComparison& comparison) {
   const std::size_t failing = comparison.failing();
   const auto hidden = static_cast<Index>(comparison.hidden());
   const auto all = std::ssize(comparison.points);

@@ -44,6 +44,19 @@ Description begin_report(std::string title, const std::optional<FastMemoryOrigin
   return of;
 }
 
+std::string goal_text(Objective objective) {
+  switch (objective) {
+    case Objective::words:
+      return "fewest words (objective words)";
+    case Objective::balanced:
+      return fmt::format("fastest within {:.0f}% of the fewest words (objective balanced)",
+                         100 * (kBalancedShare - 1));
+    case Objective::time:
+      return "fastest (objective time)";
+  }
+  return "";
+}
+
 Cells task_cells(const Task& task, bool everywhere) {
   const auto [n, m, d] = task.problem.one_head().shape;
   const auto where = [&](bool meant, std::string_view text) {

@@ -26,6 +26,9 @@ Description begin_report(std::string title, const std::optional<FastMemoryOrigin
                          const std::vector<FastMemoryOrigin>& inner_from = {},
                          const std::optional<Device>& device = {});
 
+// Returns "fewest words (objective words)": the goal by which blocks were chosen.
+std::string goal_text(Objective objective);
+
 // Returns the problem as cells for JSON and CSV. If the problem has no `sharing` or `given`, they
 // are absent unless `everywhere` is true.
 Cells task_cells(const Task& task, bool everywhere = false);

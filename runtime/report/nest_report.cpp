@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "kernels/nests/nest_kernel.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/word_width.hpp"
 #include "runtime/text/sizes.hpp"
@@ -87,8 +88,28 @@ Cells total_cells(const NestReport& report) {
 
 }  // namespace
 
-NestReport report_nest(const Plan& plan) {
-  return {.plan = plan, .lines = find_kernel(plan.kernel).formula.nest(plan.problem, plan.blocks)};
+namespace {
+
+// Returns the nest of a kernel as text, or "" if it has none.
+std::string_view text_of(std::string_view kernel) {
+  for (const KnownFile& known : kernel_nests()) {
+    if (known.name == std::string(kernel) + ".nest") {
+      return known.text;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+NestReport report_nest(const Plan& plan, Objective objective) {
+  const Kernel& kernel = find_kernel(plan.kernel);
+  const Formula& formula =
+      kernel.formula.nest != nullptr
+          ? kernel.formula
+          : load_nest("loops of " + plan.kernel, text_of(plan.kernel), plan.kernel + ".nest")
+                .formula;
+  return {.plan = plan, .lines = formula.nest(plan.problem, plan.blocks), .objective = objective};
 }
 
 Description describe(const NestReport& report) {
@@ -106,6 +127,10 @@ Description describe(const NestReport& report) {
               {in_json("wanted"), is_product ? absent() : wanted_json(results, problem)},
               {in_json(problem.normalised() ? "" : "activation"), to_string(problem.activation)}}));
   of.fact("blocks", blocks_json(plan.blocks));
+  of.fact("objective", to_string(report.objective));
+  if (!std::ranges::empty(plan.blocks)) {
+    of.say("blocks: {}", goal_text(report.objective));
+  }
   std::vector<Cells> rows = rows_of(report.lines, line_cells);
   rows.push_back(total_cells(report));
   of.text("\n");
@@ -158,10 +183,8 @@ std::string with_blocks(std::string_view text, const Blocks& blocks, const std::
 
 std::string nest_text(const Plan& plan) {
   const std::string kernel = spelled(plan);
-  for (const KnownFile& known : kernel_nests()) {
-    if (known.name == kernel + ".nest") {
-      return with_blocks(known.text, plan.blocks, kernel);
-    }
+  if (const std::string_view text = text_of(kernel); !text.empty()) {
+    return with_blocks(text, plan.blocks, kernel);
   }
   throw UsageError(
       fmt::format("{}: its loops have no text as a nest: leave out --format nest", kernel));

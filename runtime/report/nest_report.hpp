@@ -16,9 +16,10 @@ struct NestReport {
   Plan plan;
   std::optional<FastMemoryOrigin> M_from = {};  // set if M is a share of a cache
   Nest lines;
+  Objective objective = Objective::words;  // goal by which the blocks were chosen
 };
 
-NestReport report_nest(const Plan& plan);
+NestReport report_nest(const Plan& plan, Objective objective = Objective::words);
 
 Description describe(const NestReport& report);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -59,12 +60,12 @@ std::string latex_name(std::string_view name) {
   return text;
 }
 
-std::string FormulaWriter::quantity(std::size_t which) const {
-  std::string name = of_.quantities()[which].name;
-  if (notation_ == Notation::latex && !of_.is_length(which)) {
+std::string FormulaWriter::symbol(SymbolId symbol) const {
+  std::string name = of_.names[symbol];
+  if (notation_ == Notation::latex && symbol >= kExtents) {
     return latex_block(name);
   }
-  if (notation_ == Notation::latex && name == "dv") {
+  if (notation_ == Notation::latex && symbol == kExtentDv) {
     return "d_{v}";
   }
   if (notation_ == Notation::sympy) {
@@ -74,16 +75,46 @@ std::string FormulaWriter::quantity(std::size_t which) const {
   return name;
 }
 
-std::string FormulaWriter::atom(const Atom& of) const {
-  const std::string length = quantity(of.of);
-  if (!of.by) {
-    return length;
+std::string FormulaWriter::quotient(const Polynomial& a, const Polynomial& b) const {
+  const auto above = sum(terms(a)), below = sum(terms(b));
+  if (notation_ == Notation::latex) {
+    return fmt::format("\\tfrac{{{}}}{{{}}}", above, below);
   }
-  const std::string block = quantity(*of.by);
-  return notation_ == Notation::latex
-             ? fmt::format("\\left\\lceil \\tfrac{{{}}}{{{}}} \\right\\rceil", length, block)
-         : notation_ == Notation::sympy ? fmt::format("ceiling({}/{})", length, block)
-                                        : fmt::format("ceil({}/{})", length, block);
+  const auto in_brackets = [](const std::string& text, std::string_view apart) {
+    return text.find_first_of(apart) == std::string::npos ? text : fmt::format("({})", text);
+  };
+  return fmt::format("{}/{}", in_brackets(above, a.size() > 1 ? " " : ""),
+                     in_brackets(below, " *"));
+}
+
+std::string FormulaWriter::atom(AtomId id) const {
+  const Atom& atom = of_.atoms[id];
+  const bool latex = notation_ == Notation::latex, sympy = notation_ == Notation::sympy;
+  switch (atom.kind) {
+    case Atom::Kind::symbol:
+      return symbol(atom.symbol);
+    case Atom::Kind::ceil:
+      return latex ? fmt::format("\\left\\lceil {} \\right\\rceil", quotient(atom.a, atom.b))
+                   : fmt::format("{}({})", sympy ? "ceiling" : "ceil", quotient(atom.a, atom.b));
+    case Atom::Kind::floor:
+      return latex ? fmt::format("\\left\\lfloor {} \\right\\rfloor", quotient(atom.a, atom.b))
+                   : fmt::format("floor({})", quotient(atom.a, atom.b));
+    case Atom::Kind::rest:  // formulas write it out
+      break;
+    case Atom::Kind::min:
+      return fmt::format("{}({}, {}{}",
+                         latex   ? "\\min\\left"
+                         : sympy ? "Min"
+                                 : "min",
+                         sum(terms(atom.a)), sum(terms(atom.b)), latex ? "\\right)" : ")");
+    case Atom::Kind::max:
+      return fmt::format("{}({}, {}{}",
+                         latex   ? "\\max\\left"
+                         : sympy ? "Max"
+                                 : "max",
+                         sum(terms(atom.a)), sum(terms(atom.b)), latex ? "\\right)" : ")");
+  }
+  return "";
 }
 
 std::string FormulaWriter::product(Index coefficient, const std::vector<std::string>& factors,
@@ -107,31 +138,38 @@ std::string FormulaWriter::product(Index coefficient, const std::vector<std::str
 }
 
 std::vector<std::string> FormulaWriter::terms(const Polynomial& of) const {
-  Polynomial sorted = of;
-  std::ranges::stable_sort(sorted, std::ranges::greater(),
-                           [](const Term& term) { return term.factors.size(); });
+  std::vector<std::pair<Monomial, Index>> sorted(of.begin(), of.end());
+  // Positive terms come first among those of one degree.
+  std::ranges::stable_sort(sorted, std::ranges::greater(), [](const auto& term) {
+    return std::pair(term.first.size(), term.second > 0);
+  });
+  const auto positive =
+      std::ranges::find_if(sorted, [](const auto& term) { return term.second > 0; });
+  if (positive != sorted.end()) {
+    std::rotate(sorted.begin(), positive, positive + 1);
+  }
   std::vector<std::string> all;
-  for (const Term& term : sorted) {
+  for (const auto& [monomial, coefficient] : sorted) {
     std::vector<std::string> factors;
     for (const bool counted : {false, true}) {
-      for (const Atom& factor : term.factors) {
-        if (factor.by.has_value() == counted) {
+      for (const AtomId factor : monomial) {
+        if ((of_.atoms[factor].kind != Atom::Kind::symbol) == counted) {
           factors.push_back(atom(factor));
         }
       }
     }
-    all.push_back((term.coefficient < 0 ? "- "
-                   : all.empty()        ? ""
-                                        : "+ ") +
-                  product(term.coefficient, factors, {}));
+    all.push_back((coefficient < 0 ? "- "
+                   : all.empty()   ? ""
+                                   : "+ ") +
+                  product(coefficient, factors, {}));
   }
   return all;
 }
 
-std::vector<std::string> FormulaWriter::names(const std::vector<std::size_t>& which) const {
+std::vector<std::string> FormulaWriter::names(const std::vector<SymbolId>& which) const {
   std::vector<std::string> all;
-  for (const std::size_t one : which) {
-    all.push_back(quantity(one));
+  for (const SymbolId one : which) {
+    all.push_back(symbol(one));
   }
   return all;
 }
@@ -139,10 +177,14 @@ std::vector<std::string> FormulaWriter::names(const std::vector<std::size_t>& wh
 std::vector<std::string> FormulaWriter::terms(const std::vector<LeadingTerm>& of) const {
   std::vector<std::string> all;
   for (const LeadingTerm& term : of) {
+    std::vector<std::string> divisors = names(term.divisors);
+    if (term.divisor != 1) {
+      divisors.insert(divisors.begin(), fmt::format("{}", term.divisor));
+    }
     all.push_back((term.coefficient < 0 ? "- "
                    : all.empty()        ? ""
                                         : "+ ") +
-                  product(term.coefficient, names(term.factors), names(term.divisors)));
+                  product(term.coefficient, names(term.factors), divisors));
   }
   return all;
 }
@@ -167,7 +209,7 @@ std::vector<std::string> FormulaWriter::terms(const std::vector<LeadingTerm>& of
   std::vector<std::string> all;
   for (const LeadingTerm& term : of) {
     Index coefficient = term.coefficient;
-    std::vector<std::size_t> lengths = term.factors;
+    std::vector<SymbolId> lengths = term.factors;
     std::vector<std::string> roots, below;
     if (!term.divisors.empty() && block.squared) {
       coefficient *= whole ? side : 1;
@@ -192,50 +234,38 @@ std::string FormulaWriter::sum(const std::vector<std::string>& terms) const {
   return terms.empty() ? "0" : fmt::format("{}", fmt::join(terms, " "));
 }
 
-std::string FormulaWriter::largest(const std::vector<Polynomial>& of) const {
+std::vector<std::string> FormulaWriter::largest(const std::vector<Polynomial>& of) const {
   std::vector<std::string> all;
   for (const Polynomial& one : of) {
     all.push_back(sum(terms(one)));
   }
   if (all.size() == 1) {
-    return all[0];
+    return all;
   }
-  return notation_ == Notation::latex
-             ? fmt::format("\\max\\left({}\\right)", fmt::join(all, ",\\; "))
-             : fmt::format("{}({})", notation_ == Notation::sympy ? "Max" : "max",
-                           fmt::join(all, ", "));
+  if (notation_ == Notation::latex) {
+    return {fmt::format("\\max\\left({}\\right)", fmt::join(all, ",\\; "))};
+  }
+  all.front().insert(0, notation_ == Notation::sympy ? "Max(" : "max(");
+  for (std::string& one : all) {
+    one += &one == &all.back() ? ")" : ",";
+  }
+  return all;
 }
 
-std::string FormulaWriter::condition(const Condition& condition) const {
-  const std::string of = quantity(condition.of);
-  const std::string than = quantity(condition.than);
+std::string FormulaWriter::condition(const SizeCondition& condition) const {
   const bool latex = notation_ == Notation::latex;
-  const std::string_view at_most = latex ? "\\le" : "<=";
-  const std::string_view at_least = latex ? "\\ge" : ">=";
-  const auto times = [](Index number, const std::string& what) {
-    return number == 1 ? what : fmt::format("{} {}", number, what);
-  };
-  switch (condition.is) {
-    case Condition::Is::equal:
-      return fmt::format("{} = {}", of, than);
-    case Condition::Is::less:
-      return fmt::format("{} < {}", of, than);
-    case Condition::Is::at_most:
-      return fmt::format("{} {} {}", of, at_most, than);
-    case Condition::Is::at_most_quarters:
-      return condition.number == 2
-                 ? fmt::format("2 {} {} {}", of, at_most, than)
-                 : fmt::format("4 {} {} {}", of, at_most, times(condition.number, than));
-    case Condition::Is::sum_at_most:
-      return fmt::format("{} + {} {} {}", of, quantity(condition.with), at_most, than);
-    case Condition::Is::sum_at_least:
-      return fmt::format("{} + {} {} {}", of, quantity(condition.with), at_least, than);
-    case Condition::Is::at_least:
-      return fmt::format("{} {} {}", of, at_least, condition.number);
-    case Condition::Is::at_most_number:
-      return fmt::format("{} {} {}", of, at_most, condition.number);
+  const std::string left = sum(terms(condition.left)), right = sum(terms(condition.right));
+  if (condition.is == Comparison::equal) {
+    return fmt::format("{} = {}", left, right);
   }
-  return "";
+  const bool strict = condition.is == Comparison::less;
+  if (const auto number = as_number(condition.left)) {
+    return fmt::format("{} {} {}", right, latex ? "\\ge" : ">=", *number + (strict ? 1 : 0));
+  }
+  if (const auto number = as_number(condition.right)) {
+    return fmt::format("{} {} {}", left, latex ? "\\le" : "<=", *number - (strict ? 1 : 0));
+  }
+  return fmt::format("{} {} {}", left, strict ? "<" : latex ? "\\le" : "<=", right);
 }
 
 std::vector<std::string> FormulaWriter::regime(Regime regime) const {
@@ -255,23 +285,25 @@ std::vector<std::string> FormulaWriter::regime(Regime regime) const {
 
 std::vector<std::string> FormulaWriter::conditions() const {
   std::vector<std::string> all;
-  for (std::size_t block = 0; block < of_.quantities().size(); ++block) {
-    if (const auto length = of_.whole(block)) {
-      all.push_back(fmt::format("{} = {}", quantity(block), quantity(*length)));
-    }
-  }
-  for (const auto& [name, size] : of_.fixed()) {
-    all.push_back(fmt::format("{} = {}", name, size));
+  for (const auto& [block, extent] : of_.whole) {
+    all.push_back(fmt::format("{} = {}", symbol(block), symbol(extent)));
   }
   // "At least 3" and "at most 3" become "= 3".
-  const auto has = [&](Condition condition, Condition::Is is) {
-    condition.is = is;
-    return std::ranges::count(of_.conditions(), condition) > 0;
+  const auto bound = [](const SizeCondition& one, bool least) -> std::optional<Index> {
+    const auto number = as_number(least ? one.left : one.right);
+    const Index strict = one.is == Comparison::less ? 1 : 0;
+    return number ? std::optional(*number + (least ? strict : -strict)) : std::nullopt;
   };
-  for (const Condition& one : of_.conditions()) {
-    if (one.is == Condition::Is::at_least && has(one, Condition::Is::at_most_number)) {
-      all.push_back(fmt::format("{} = {}", quantity(one.of), one.number));
-    } else if (one.is != Condition::Is::at_most_number || !has(one, Condition::Is::at_least)) {
+  const auto has_other = [&](const SizeCondition& one, bool least) {
+    return std::ranges::any_of(of_.conditions, [&](const SizeCondition& other) {
+      return bound(one, least) && bound(other, !least) == bound(one, least) &&
+             (least ? one.right == other.left : one.left == other.right);
+    });
+  };
+  for (const SizeCondition& one : of_.conditions) {
+    if (has_other(one, true)) {
+      all.push_back(fmt::format("{} = {}", sum(terms(one.right)), *bound(one, true)));
+    } else if (!has_other(one, false)) {
       all.push_back(condition(one));
     }
   }

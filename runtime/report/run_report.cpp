@@ -559,6 +559,11 @@ Description describe(const Report& report, const Part& part) {
   of.facts(only_in_csv(joined(kernel_cells(spelled(plan), plan.problem.one_head().shape, plan.M),
                               heads_cells(plan.pass, plan.problem, part.team.heads))));
   of.fact("blocks", blocks_json(plan.blocks));
+  if (!part.levels.empty()) {
+    of.say("level {}, M = {} words\n", part.levels.size() + 1, grouped(plan.M));
+  } else if (report.equal_levels > 1) {
+    of.say("levels 1 to {}, M = {} words each\n", report.equal_levels, grouped(plan.M));
+  }
   of.table("phases", "total",
            level_rows(part, levels.back(), false, last_cells(report, levels, part.levels.size())));
   of.fact("formula", words_json(formula.io, formula.peak));
@@ -641,6 +646,8 @@ void add_problem(Description& of, const Report& report) {
        {in_json("M"), plan.M},
        {in_json("problem"), to_string(plan.pass)},
        {in_json("objective"), to_string(report.objective)},
+       {in_json("given_blocks"),
+        report.given_blocks.empty() ? absent() : CellValue(report.given_blocks)},
        {in_json("multiple"), report.multiple > 1 ? CellValue(report.multiple) : absent()},
        {in_json("threads"), report.kernel.team.workers},
        {in_json("softmax_scale"), problem.inputs == Inputs::plain
@@ -678,14 +685,16 @@ void add_beside(Description& of, const Report& report) {
                                     total_from_nothing(report).value_or(report.kernel.io()));
   add_bound(of, over);
   if (report.bound) {
-    of.say("\nlower bound ({}): {} words; {}", report.bound->name, grouped(report.bound->words),
-           times_text(over));
+    const std::size_t inner = report.kernel.levels.size();
+    of.say("\nlower bound{} ({}): {} words; {}",
+           inner == 0 ? "" : fmt::format(" of level {}", inner + 1), report.bound->name,
+           grouped(report.bound->words), times_text(over));
     if (const PhaseCost prepare = preparation(report.kernel.formula); !prepare.path.empty()) {
       of.fact("ratio_without_prepare",
               over.ratio - static_cast<double>((prepare.reads + prepare.writes).value()) /
                                static_cast<double>(report.bound->words));
     }
-    for (std::size_t level = 0; level < report.kernel.levels.size(); ++level) {
+    for (std::size_t level = 0; level < inner; ++level) {
       if (const OverBound its = over_bound_of_level(report, level); its.bound) {
         of.say("lower bound of level {} ({}): {} words; {}", level + 1, its.bound->name,
                grouped(its.bound->words), times_text(its));
@@ -783,6 +792,18 @@ Json origins_json(const Origins& operands) {
   return json;
 }
 
+// Returns the goal by which the block sizes were chosen, or names the ones that the request set.
+std::string blocks_text(const Report& report) {
+  const std::string goal = goal_text(report.objective);
+  if (report.given_blocks.empty()) {
+    return goal;
+  }
+  return std::ssize(report.given_blocks) == std::ranges::distance(report.kernel.plan.blocks)
+             ? "as given"
+             : fmt::format("{} as given, the others {}", fmt::join(report.given_blocks, ", "),
+                           goal);
+}
+
 Description describe(const Report& report) {
   const Plan& plan = report.kernel.plan;
   const auto title = [](const Part& part) { return to_string(part.plan, part.team.heads); };
@@ -790,6 +811,9 @@ Description describe(const Report& report) {
       fmt::format("{}{}   (all {})", report.asked == name_of(report) ? "" : report.asked + ": ",
                   title(report.kernel), in_words(plan.problem)),
       report.M_from, report.inner_from, report.device);
+  if (!std::ranges::empty(plan.blocks)) {
+    of.say("blocks: {}", blocks_text(report));
+  }
   if (report.kernel.counted && plan.problem.word_bytes.value_or(kFloatBytes) != kFloatBytes) {
     of.say("computed in float32; counted in words of {} bytes", *plan.problem.word_bytes);
   }

@@ -1,5 +1,6 @@
 #include "runtime/report/symbolic_report.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <vector>
@@ -7,7 +8,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/nests/nest_kernel.hpp"
 #include "runtime/report/context.hpp"
+#include "runtime/report/nest_report.hpp"
 #include "runtime/report/word_width.hpp"
 #include "runtime/theory/bounds.hpp"
 
@@ -15,8 +18,6 @@ namespace redblue {
 namespace {
 
 using Texts = std::vector<std::string>;
-
-constexpr std::string_view kMissing = "no polynomial was found";
 
 // Joins pieces into lines of similar length.
 std::string wrapped(const Texts& pieces, std::string_view between, std::string_view line_break,
@@ -35,22 +36,19 @@ std::string wrapped(const Texts& pieces, std::string_view between, std::string_v
 // A metric of a phase.
 struct Line {
   std::string_view name;
-  std::optional<Texts> terms;  // a peak is a single term
+  Texts terms;  // pieces of the formula, with blanks between them
 };
-std::vector<Line> lines_of(const SymbolicPhase& phase, const FormulaWriter& writer) {
-  const auto moved = [&](const std::optional<Polynomial>& of) -> std::optional<Texts> {
-    if (!of) {
-      return std::nullopt;
-    }
-    return of->empty() ? Texts{"0"} : writer.terms(*of);
+std::vector<Line> lines_of(const PhaseFormula& phase, const FormulaWriter& writer) {
+  const auto moved = [&](const Polynomial& of) {
+    return of.empty() ? Texts{"0"} : writer.terms(of);
   };
   return {{"reads", moved(phase.reads)},
           {"writes", moved(phase.writes)},
-          {"peak", phase.peak ? std::optional(Texts{writer.largest(*phase.peak)}) : std::nullopt}};
+          {"peak", writer.largest(phase.peak)}};
 }
 
-std::vector<SymbolicPhase> with_total(const SymbolicFormula& formula) {
-  std::vector<SymbolicPhase> all = formula.phases;
+std::vector<PhaseFormula> with_total(const NestFormula& formula) {
+  std::vector<PhaseFormula> all = formula.phases;
   all.push_back(formula.total);
   return all;
 }
@@ -77,15 +75,14 @@ Texts assumptions(const SymbolicReport& report, const FormulaWriter& writer) {
   return all;
 }
 
-std::string lengths(const FormulaCase& of) {
-  const Sizes& sizes = of.sizes();
-  return fmt::format("n = {} queries, m = {} keys, d = {}{}", sizes[0], sizes[1], sizes[2],
-                     of.is_length(3) ? fmt::format(", dv = {}", sizes[3]) : "");
+std::string lengths(const Shape& shape) {
+  return fmt::format("n = {} queries, m = {} keys, d = {}{}", shape.n, shape.m, shape.d,
+                     shape.dv != shape.d ? fmt::format(", dv = {}", shape.dv) : "");
 }
 
 // Returns the sizes that give the blocks and the assumptions.
 std::string sizes_of_plan(const SymbolicReport& report) {
-  return fmt::format("{}, M = {}{}", lengths(report.formula.of), report.plan.M,
+  return fmt::format("{}, M = {}{}", lengths(report.plan.problem.shape), report.plan.M,
                      report.plan.blocks.begin() == report.plan.blocks.end()
                          ? ""
                          : ": " + blocks_text(report.plan.blocks));
@@ -96,14 +93,14 @@ std::string_view whose_sizes(const SymbolicReport& report) {
 
 // Returns the share of the leading terms in the plan's words.
 double leading_part(const SymbolicReport& report, const std::vector<LeadingTerm>& leading) {
-  const Sizes& sizes = report.formula.of.sizes();
+  const std::vector<Index>& sizes = report.formula.sizes;
   double sum = 0;
   for (const LeadingTerm& term : leading) {
-    double words = static_cast<double>(term.coefficient);
-    for (const std::size_t factor : term.factors) {
+    double words = static_cast<double>(term.coefficient) / static_cast<double>(term.divisor);
+    for (const SymbolId factor : term.factors) {
       words *= static_cast<double>(sizes[factor]);
     }
-    for (const std::size_t divisor : term.divisors) {
+    for (const SymbolId divisor : term.divisors) {
       words /= static_cast<double>(sizes[divisor]);
     }
     sum += words;
@@ -114,7 +111,7 @@ double leading_part(const SymbolicReport& report, const std::vector<LeadingTerm>
 
 // Returns the block as a formula in M.
 std::string about(const FormulaWriter& writer, const BlockOfM& block) {
-  return fmt::format("{} {} {}", writer.quantity(block.block), writer.about(),
+  return fmt::format("{} {} {}", writer.symbol(block.block), writer.about(),
                      writer.block_of_M(block));
 }
 
@@ -125,21 +122,17 @@ constexpr std::array kNotations = {std::pair("text", Notation::text),
 Json notations_json(const SymbolicReport& report, const auto& write) {
   Json json = Json::object();
   for (const auto& [name, notation] : kNotations) {
-    json[name] = write(FormulaWriter(report.formula.of, notation));
+    json[name] = write(FormulaWriter(report.formula, notation));
   }
   return json;
 }
 
-Json phase_json(const SymbolicReport& report, const SymbolicPhase& phase) {
+Json phase_json(const SymbolicReport& report, const PhaseFormula& phase) {
   Json json = {{"path", phase.path}};
   for (const auto& [name, notation] : kNotations) {
-    const FormulaWriter writer(report.formula.of, notation);
+    const FormulaWriter writer(report.formula, notation);
     for (const Line& line : lines_of(phase, writer)) {
-      if (line.terms) {
-        json[line.name][name] = writer.sum(*line.terms);
-      } else {
-        json[line.name] = nullptr;
-      }
+      json[line.name][name] = writer.sum(line.terms);
     }
   }
   return json;
@@ -151,10 +144,9 @@ struct Leading {
   std::vector<LeadingTerm> terms;
   std::optional<BlockOfM> block;
 };
-std::optional<Leading> leading_of(const SymbolicReport& report) {
-  const auto terms = leading_terms(report.formula);
-  return terms ? std::optional(Leading{*terms, block_of_M(report.formula, *terms, report.plan.M)})
-               : std::nullopt;
+Leading leading_of(const SymbolicReport& report) {
+  const std::vector<LeadingTerm> terms = leading_terms(report.formula);
+  return {terms, block_of_M(report.formula, terms, report.plan.M)};
 }
 std::string sum_of(const FormulaWriter& writer, const Leading& leading) {
   return writer.sum(writer.terms(leading.terms));
@@ -164,36 +156,32 @@ std::string sum_in_M(const FormulaWriter& writer, const Leading& leading) {
 }
 
 void add_leading(Description& of, const SymbolicReport& report) {
-  const std::optional<Leading> leading = leading_of(report);
-  const bool in_M = leading && leading->block;
-  const auto notations = [&](bool there, const auto& write) {
-    return there ? notations_json(report, write) : Json();
+  const Leading leading = leading_of(report);
+  const bool in_M = leading.block.has_value();
+  const auto if_in_M = [&](const auto& write) {
+    return in_M ? notations_json(report, write) : Json();
   };
-  of.fact("leading", notations(leading.has_value(), [&](const FormulaWriter& writer) {
-            return sum_of(writer, *leading);
+  of.fact("leading", notations_json(report, [&](const FormulaWriter& writer) {
+            return sum_of(writer, leading);
           }));
   of.fact("leading_in_M",
-          notations(in_M, [&](const FormulaWriter& writer) { return sum_in_M(writer, *leading); }));
-  of.fact("leading_in_M_with", notations(in_M, [&](const FormulaWriter& writer) {
-            return about(writer, *leading->block);
-          }));
-  if (!leading) {
-    return;
-  }
-  const FormulaWriter writer(report.formula.of, Notation::text);
-  of.say("for n and m large, words: {}", sum_of(writer, *leading));
+          if_in_M([&](const FormulaWriter& writer) { return sum_in_M(writer, leading); }));
+  of.fact("leading_in_M_with",
+          if_in_M([&](const FormulaWriter& writer) { return about(writer, *leading.block); }));
+  const FormulaWriter writer(report.formula, Notation::text);
+  of.say("for n and m large, words: {}", sum_of(writer, leading));
   if (in_M) {
-    of.say("  with {}: {}", about(writer, *leading->block), sum_in_M(writer, *leading));
+    of.say("  with {}: {}", about(writer, *leading.block), sum_in_M(writer, leading));
   }
-  of.say("  {:.1f}% of the exact words at these sizes", 100 * leading_part(report, leading->terms));
+  of.say("  {:.1f}% of the exact words at these sizes", 100 * leading_part(report, leading.terms));
 }
 
-std::vector<Cells> phase_rows(const SymbolicReport& report, const SymbolicPhase& phase,
+std::vector<Cells> phase_rows(const SymbolicReport& report, const PhaseFormula& phase,
                               const Texts& where) {
-  const FormulaWriter writer(report.formula.of, Notation::text);
-  const FormulaWriter sympy(report.formula.of, Notation::sympy);
+  const FormulaWriter writer(report.formula, Notation::text);
+  const FormulaWriter sympy(report.formula, Notation::sympy);
   const auto cell = [](const FormulaWriter& by, const Line& line) {
-    return line.terms ? CellValue(by.sum(*line.terms)) : CellValue(nullptr);
+    return CellValue(by.sum(line.terms));
   };
   const std::vector<Line> programs = lines_of(phase, sympy);
   std::size_t k = 0;
@@ -211,6 +199,39 @@ std::vector<Cells> phase_rows(const SymbolicReport& report, const SymbolicPhase&
             {in_csv("M"), report.plan.M},
             {in_csv("blocks"), blocks_text(report.plan.blocks)}};
   });
+}
+
+// Returns the formula of the plan's nest. A nest that describes only some plans of its kernel has
+// other words for the rest.
+NestFormula formula_of(const Plan& plan) {
+  const auto refuse = [&] {
+    throw UsageError(fmt::format(
+        "--symbolic: formulas follow from nests, and no nest describes this plan of {}: give other "
+        "options or blocks, or leave out --symbolic",
+        spelled(plan)));
+  };
+  const Kernel* nest = &find_kernel(plan.kernel);
+  if (!nest->is_nest) {
+    try {
+      nest = &load_nest("nest of " + plan.kernel, nest_text(plan), plan.kernel + ".nest");
+    } catch (const UsageError&) {
+      refuse();
+    }
+  }
+  NestFormula formula = redblue::formula_of(*nest, plan);
+  const auto value = [&](const Polynomial& of) {
+    return Words(formula.atoms.value(of, formula.sizes));
+  };
+  const bool is = std::ranges::equal(
+      formula.phases, plan.phases, [&](const PhaseFormula& phase, const PhaseCost& counted) {
+        return phase.path == counted.path && value(phase.reads) == counted.reads &&
+               value(phase.writes) == counted.writes &&
+               Words(peak(formula, phase, formula.sizes)) == counted.peak;
+      });
+  if (!is) {
+    refuse();
+  }
+  return formula;
 }
 
 }  // namespace
@@ -233,9 +254,7 @@ SymbolicReport report_symbolic(const Report& counted) {
         "formulas are of one head, on one machine of one level: leave --heads, --threads, "
         "--ranks and --grid out, and give one --M");
   }
-  SymbolicReport report = {.plan = plan,
-                           .formula = symbolic_formula(find_kernel(plan.kernel), plan),
-                           .M_from = counted.M_from};
+  SymbolicReport report = {.plan = plan, .formula = formula_of(plan), .M_from = counted.M_from};
   if (plan.blocks.begin() != plan.blocks.end()) {
     const Shape& shape = plan.problem.shape;
     report.regime = Words(plan.M) < dividing_point(shape)       ? Regime::small
@@ -248,7 +267,7 @@ SymbolicReport report_symbolic(const Report& counted) {
 Description describe(const SymbolicReport& report) {
   const Plan& plan = report.plan;
   const Shape& shape = plan.problem.shape;
-  const FormulaWriter writer(report.formula.of, Notation::text);
+  const FormulaWriter writer(report.formula, Notation::text);
   const Texts where = assumptions(report, writer);
   Description of = begin_report(
       fmt::format("{}: reads, writes and peak, {}", spelled(plan), in_words(plan.problem)));
@@ -266,15 +285,14 @@ Description describe(const SymbolicReport& report) {
             {in_json("where"), where}});
   of.facts(only_in_json(width_cells(plan.problem)));
   Json phases = Json::array();
-  for (const SymbolicPhase& phase : report.formula.phases) {
+  for (const PhaseFormula& phase : report.formula.phases) {
     phases.push_back(phase_json(report, phase));
   }
   of.fact("phases", std::move(phases));
-  for (const SymbolicPhase& phase : with_total(report.formula)) {
+  for (const PhaseFormula& phase : with_total(report.formula)) {
     of.say("\n{}", phase.path);
     for (const Line& line : lines_of(phase, writer)) {
-      of.say("  {:<6}  {}", line.name,
-             line.terms ? wrapped(*line.terms, " ", "\n          ", 90) : std::string(kMissing));
+      of.say("  {:<6}  {}", line.name, wrapped(line.terms, " ", "\n          ", 90));
     }
     of.table("", phase_rows(report, phase, where));
   }
@@ -286,25 +304,23 @@ Description describe(const SymbolicReport& report) {
 }
 
 std::string to_latex(const SymbolicReport& report) {
-  const FormulaWriter writer(report.formula.of, Notation::latex);
+  const FormulaWriter writer(report.formula, Notation::latex);
   Texts equations;
-  for (const SymbolicPhase& phase : with_total(report.formula)) {
+  for (const PhaseFormula& phase : with_total(report.formula)) {
     for (const Line& line : lines_of(phase, writer)) {
       equations.push_back(fmt::format("\\mathrm{{{}}}_{{\\mathrm{{{}}}}} &= {}", line.name,
                                       latex_name(phase.path),
-                                      line.terms ? wrapped(*line.terms, " ", " \\\\\n&\\quad ", 140)
-                                                 : fmt::format("\\text{{{}}}", kMissing)));
+                                      wrapped(line.terms, " ", " \\\\\n&\\quad ", 140)));
     }
   }
   std::string text = fmt::format(
       "% {}: words; needs \\usepackage{{amsmath}}\n\\begin{{align*}}\n{}\n\\end{{align*}}\n",
       spelled(report.plan), fmt::join(equations, " \\\\\n"));
-  if (const auto leading = leading_of(report)) {
-    text += fmt::format("For $n$ and $m$ large: ${}$ words.\n", sum_of(writer, *leading));
-    if (leading->block) {
-      text += fmt::format("With ${}$: ${}$.\n", about(writer, *leading->block),
-                          sum_in_M(writer, *leading));
-    }
+  const Leading leading = leading_of(report);
+  text += fmt::format("For $n$ and $m$ large: ${}$ words.\n", sum_of(writer, leading));
+  if (leading.block) {
+    text +=
+        fmt::format("With ${}$: ${}$.\n", about(writer, *leading.block), sum_in_M(writer, leading));
   }
   const Texts where = assumptions(report, writer);
   if (!where.empty()) {
@@ -315,42 +331,41 @@ std::string to_latex(const SymbolicReport& report) {
 }
 
 std::string to_sympy(const SymbolicReport& report) {
-  const FormulaCase& of = report.formula.of;
+  const NestFormula& of = report.formula;
   const FormulaWriter writer(of, Notation::sympy);
-  Texts names;
-  for (std::size_t which = 0; which < of.quantities().size(); ++which) {
-    if (!of.whole(which)) {
-      names.push_back(writer.quantity(which));
+  Texts names = {"n", "m", "d"};
+  for (const SymbolId symbol : of.free) {
+    if (symbol > kExtentD && symbol != kFastWords) {
+      names.push_back(writer.symbol(symbol));
     }
   }
   names.emplace_back("M");
   const Texts where = assumptions(report, writer);
   std::string text = fmt::format(
-      "# {}: words\n{}# of {}\n# {}: {}\nfrom sympy import Max, ceiling, sqrt, symbols\n\n"
+      "# {}: words\n{}# of {}\n# {}: {}\nfrom sympy import Max, Min, ceiling, floor, sqrt, "
+      "symbols\n\n"
       "{} = symbols(\n    \"{}\", integer=True, positive=True)\nphases = {{\n",
       spelled(report.plan),
       where.empty() ? "" : fmt::format("# where {}\n", wrapped(where, ", ", ",\n#   ", 90)),
       kOnlyTheseBlocks, whose_sizes(report), sizes_of_plan(report), fmt::join(names, ", "),
       fmt::join(names, " "));
-  const auto dictionary = [&](const SymbolicPhase& phase) {
+  const auto dictionary = [&](const PhaseFormula& phase) {
     std::string entries;
     for (const Line& line : lines_of(phase, writer)) {
-      entries += fmt::format(
-          "        \"{}\": {},\n", line.name,
-          line.terms ? wrapped(*line.terms, " ", "\n        ", 80) : std::string("None"));
+      entries += fmt::format("        \"{}\": {},\n", line.name,
+                             wrapped(line.terms, " ", "\n        ", 80));
     }
     return entries;
   };
-  for (const SymbolicPhase& phase : report.formula.phases) {
+  for (const PhaseFormula& phase : report.formula.phases) {
     text += fmt::format("    \"{}\": {{\n{}    }},\n", phase.path, dictionary(phase));
   }
   text += fmt::format("}}\ntotal = {{\n{}}}\n", dictionary(report.formula.total));
-  if (const auto leading = leading_of(report)) {
-    text += fmt::format("leading = {}  # for n and m large\n", sum_of(writer, *leading));
-    if (leading->block) {
-      text += fmt::format("leading_in_M = {}  # with {}\n", sum_in_M(writer, *leading),
-                          about(writer, *leading->block));
-    }
+  const Leading leading = leading_of(report);
+  text += fmt::format("leading = {}  # for n and m large\n", sum_of(writer, leading));
+  if (leading.block) {
+    text += fmt::format("leading_in_M = {}  # with {}\n", sum_in_M(writer, leading),
+                        about(writer, *leading.block));
   }
   return text;
 }

@@ -13,7 +13,7 @@ namespace redblue {
 
 struct SymbolicReport {
   Plan plan;  // the plan that the formulas describe
-  SymbolicFormula formula;
+  NestFormula formula;
   std::optional<FastMemoryOrigin> M_from = {};
   std::optional<Regime> regime = {};  // regime of the plan; not set if it has no blocks
   bool is_example = false;            // redblue chose sizes for the regime that the user named

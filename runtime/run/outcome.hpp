@@ -108,6 +108,7 @@ struct Report {
   Part kernel;
   Objective objective = Objective::words;  // objective by which the blocks were chosen
   Index multiple = 1;                      // block sizes are multiples of this
+  std::vector<std::string> given_blocks;   // block sizes that the request set, not the objective
   // The largest proven lower bound for the kernel, on one machine, for all heads together.
   std::optional<Bound> bound;
   std::vector<std::string> given;          // names of the kernel's operands

@@ -1295,6 +1295,11 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
   report.asked = request.kernel;
   report.objective = request.objective;
   report.multiple = request.multiple;
+  for (const auto& [name, size] : plans.plan.blocks) {
+    if (request.whole_blocks || request.printed_blocks || request.blocks.contains(name)) {
+      report.given_blocks.emplace_back(name);
+    }
+  }
   const Plan* const forward = plans.forward ? &*plans.forward : nullptr;
   std::optional<Grid> grid;
   if (request.on_ranks) {

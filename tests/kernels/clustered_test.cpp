@@ -18,6 +18,7 @@
 
 #include "kernels/masked.hpp"
 #include "memsim/errors.hpp"
+#include "runtime/report/nest_report.hpp"
 #include "runtime/system/sanitized.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
@@ -192,7 +193,7 @@ TEST_P(ClusteredKernel, MovesAndReturnsWhatItSays) {
       EXPECT_LE(found->peak, phase.peak.value()) << phase.path;
     }
     Words moved;
-    for (const NestLine& line : kernel.kernel->formula.nest(plan.problem, plan.blocks)) {
+    for (const NestLine& line : report_nest(plan).lines) {
       moved += line.reads + line.writes;
     }
     const PhaseCost all = total(plan.phases);

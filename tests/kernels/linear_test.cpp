@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "memsim/errors.hpp"
+#include "runtime/report/nest_report.hpp"
 #include "runtime/system/sanitized.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/run_kernel.hpp"
@@ -133,7 +134,7 @@ TEST(Linear, CausalMovesAndHoldsWhatItsFormulasSay) {
       EXPECT_LE(result.all.peak, plan.M);
       EXPECT_EQ(result.workspace_peak, kernel.kernel->intermediates(plan).value());
       PhaseCost loops{.path = "", .reads = 0, .writes = 0, .peak = 0, .flops = 0};
-      for (const NestLine& line : kernel.kernel->formula.nest(plan.problem, plan.blocks)) {
+      for (const NestLine& line : report_nest(plan).lines) {
         loops.reads += line.reads;
         loops.writes += line.writes;
       }

@@ -43,11 +43,12 @@ std::string shown(const InterpretedPhase& phase) {
 }
 
 std::string shown(const NestCase& of) {
-  const auto& [extents, blocks, mask, sum_words] = of.sizes;
+  const auto& [extents, blocks, mask, sum_words, softmax] = of.sizes;
   std::string text = of.text + "n=" + std::to_string(extents.n) +
                      " m=" + std::to_string(extents.m) + " d=" + std::to_string(extents.d) +
                      " dv=" + std::to_string(extents.dv) + " M=" + std::to_string(extents.M) +
-                     " sum_words=" + std::to_string(sum_words);
+                     " sum_words=" + std::to_string(sum_words) +
+                     " softmax=" + std::to_string(softmax ? 1 : 0);
   text += of.multiple > 1 ? " multiple=" + std::to_string(of.multiple) : "";
   for (const auto& [name, size] : blocks) {
     text += " " + name + "=" + std::to_string(size);
@@ -478,6 +479,7 @@ NestCase draw_sizes(RandomNests& random, const DrawnNest& drawn, Index most, boo
     extents.m = mask.table.m;
   }
   found.sizes.sum_words = random.any(1, 3);
+  found.sizes.softmax = random.chance(60);
   for (const NestBlock& block : drawn.nest.blocks) {
     if (!block.size || random.chance(20)) {
       found.sizes.blocks.add(drawn.nest.symbols[block.symbol].name,
@@ -489,9 +491,17 @@ NestCase draw_sizes(RandomNests& random, const DrawnNest& drawn, Index most, boo
   return found;
 }
 
+bool moves_in_part(const std::vector<NestStatement>& list) {
+  return std::ranges::any_of(list, [](const NestStatement& statement) {
+    return std::ranges::any_of(statement.targets, &TextTile::in_part) ||
+           moves_in_part(statement.body);
+  });
+}
+
 TEST(TextNests, CountAsRunPassByPass) {
   const std::int64_t all = cases(kUsualCases);
   std::int64_t refused = 0, accepted = 0, masked = 0, phases = 0;
+  std::int64_t in_part = 0, met = 0;  // nests with tiles that move in part, and with met(I)
   int differences = 0;
   Index words = 0;
   for (std::int64_t k = 0; k < all && differences < 3; ++k) {
@@ -512,6 +522,9 @@ TEST(TextNests, CountAsRunPassByPass) {
       }
     }
     masked += drawn.live ? 1 : 0;
+    const TextNest nest = parse_nest(drawn.text, "random.nest");
+    in_part += drawn.live && moves_in_part(nest.statements) ? 1 : 0;
+    met += drawn.live && drawn.text.find("met(") != std::string::npos ? 1 : 0;
     phases += std::ssize(*runs);
     words += words_of(*runs);
     const std::string found = difference(drawn);
@@ -532,10 +545,13 @@ TEST(TextNests, CountAsRunPassByPass) {
   }
   if (differences == 0) {
     EXPECT_GE(masked, all / 3);
+    EXPECT_GE(in_part, all / 50);
+    EXPECT_GE(met, all / 50);
     EXPECT_LE(refused, accepted);  // the generator is mostly accepted
   }
   std::cout << all << " nests (" << masked << " under masks, " << refused << " refused, "
-            << accepted - all << " with too many passes), " << phases << " phases, " << words
+            << accepted - all << " with too many passes, " << in_part << " with tiles in part, "
+            << met << " with met()), " << phases << " phases, " << words
             << " words each way of counting, " << differences << " differences\n";
 }
 

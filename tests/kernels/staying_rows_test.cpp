@@ -22,6 +22,7 @@
 #include "kernels/masked.hpp"
 #include "kernels/registry.hpp"
 #include "memsim/errors.hpp"
+#include "runtime/report/nest_report.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
 #include "tests/support/run_kernel.hpp"
@@ -171,7 +172,7 @@ TEST_P(StayingKernel, MovesAndReturnsWhatItSays) {
     const TestProblem problem = make_problem(kernel, shape, 1 + static_cast<std::uint64_t>(k), 2);
     const Result result = run_kernel(kernel, plan, problem);
     std::map<std::string, Words> of_nest;
-    for (const NestLine& line : kernel.kernel->formula.nest(plan.problem, plan.blocks)) {
+    for (const NestLine& line : report_nest(plan).lines) {
       of_nest[line.phase] += line.reads + line.writes;
     }
     for (const PhaseCost& phase : plan.phases) {

@@ -20,15 +20,22 @@ class NestInterpreter {
   NestInterpreter(const TextNest& nest, const NestSizes& sizes, const PairTable* live, Index steps)
       : nest_(nest),
         live_(live),
+        mask_(sizes.mask),
         sum_words_(sizes.sum_words),
         steps_(steps),
         loops_(nest.symbols.size()),
         cut_at_(nest.symbols.size(), kNoSymbol) {
     const NestExtents& of = sizes.extents;
-    const std::map<std::string, Index> extents = {
-        {"n", of.n},         {"m", of.m},         {"d", of.d},
-        {"dv", of.dv},       {"heads", of.heads}, {"kv_heads", of.kv_heads},
-        {"group", of.group}, {"M", of.M},         {"masked", sizes.mask.full() ? 0 : 1}};
+    const std::map<std::string, Index> extents = {{"n", of.n},
+                                                  {"m", of.m},
+                                                  {"d", of.d},
+                                                  {"dv", of.dv},
+                                                  {"heads", of.heads},
+                                                  {"kv_heads", of.kv_heads},
+                                                  {"group", of.group},
+                                                  {"M", of.M},
+                                                  {"masked", sizes.mask.full() ? 0 : 1},
+                                                  {"softmax", sizes.softmax ? 1 : 0}};
     for (const NestSymbol& symbol : nest.symbols) {
       values_.push_back(symbol.kind == NestSymbol::Kind::extent ? extents.at(symbol.name) : 0);
     }
@@ -78,7 +85,23 @@ class NestInterpreter {
     return nest_.symbols[symbol].kind == NestSymbol::Kind::variable;
   }
   [[nodiscard]] Index value(SymbolId symbol) const {
+    if (nest_.symbols[symbol].kind == NestSymbol::Kind::met) {
+      return met(nest_.symbols[symbol].range);
+    }
     return is_variable(symbol) ? block(symbol).size() : values_[symbol];
+  }
+  // The number of queries or keys that the current block of a loop meets.
+  [[nodiscard]] Index met(SymbolId variable) const {
+    const bool of_queries = !is_queries(variable);
+    const auto has_name = [&](const NestSymbol& symbol) {
+      return symbol.name == (of_queries ? "n" : "m");
+    };
+    const auto extent = std::ranges::find_if(nest_.symbols, has_name) - nest_.symbols.begin();
+    Index count = 0;
+    for (Index k = 0; k < values_[static_cast<std::size_t>(extent)]; ++k) {
+      count += meets(k, of_queries, block(variable)) ? 1 : 0;
+    }
+    return count;
   }
   [[nodiscard]] Index value(const NestSize& size) const {
     using Op = NestSize::Op;
@@ -211,7 +234,8 @@ class NestInterpreter {
         if (compare(statement.comparison, value(statement.size), value(statement.right))) {
           run(statement.body);
         }
-      } else if (statement.kind != NestStatement::Kind::drop || happens(statement)) {
+      } else if (statement.kind != NestStatement::Kind::text &&
+                 (statement.kind != NestStatement::Kind::drop || happens(statement))) {
         enter(statement.phase);
         run_leaf(statement);
         hold(phase_);
@@ -274,6 +298,15 @@ class NestInterpreter {
       phase.flops += value(statement.size);
       return;
     }
+    if (statement.kind == NestStatement::Kind::index) {
+      if (live_ != nullptr) {
+        const SymbolId of = statement.tiles.front().met_by;
+        const Mask mask = is_queries(of) ? mask_ : mask_.transposed();
+        phase.reads += mask.index_words(block(of)).value();
+        living_.push_back({statement.tiles.front().name, mask.index().live()});
+      }
+      return;
+    }
     for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
       const TextTile& tile = statement.tiles[k];
       if (statement.kind == NestStatement::Kind::drop) {
@@ -282,15 +315,51 @@ class NestInterpreter {
       }
       const Index words = words_under(tile, statement.conditions);
       overruns_ |= !statement.targets.empty() && words > 0 && overruns(statement.targets[k]);
+      const Index moved = tile.in_part() ? words_of_part(tile) : words;
       if (statement.kind == NestStatement::Kind::read) {
-        phase.reads += words;
+        phase.reads += moved;
       }
       if (statement.kind == NestStatement::Kind::write) {
-        phase.writes += words;
+        phase.writes += moved;
       } else {
         living_.push_back({tile.name, words});
       }
     }
+  }
+
+  // The live pairs of a tile, or the words of the rows that another loop's block meets.
+  [[nodiscard]] Index words_of_part(const TextTile& tile) const {
+    const auto range = [&](const NestIndex& index) {
+      return index.kind == NestIndex::Kind::block ? block(index.symbol)
+                                                  : Range{0, value(index.symbol)};
+    };
+    Index words = tile.sum ? sum_words_ : 1;
+    if (tile.live) {
+      Index pairs = 0;
+      const Range rows = range(tile.indices[0]);
+      for (Index row = rows.begin; row < rows.end; ++row) {
+        const Range cols = range(tile.indices[1]);
+        for (Index col = cols.begin; col < cols.end; ++col) {
+          pairs += meets(row, is_queries(tile.indices[0].symbol), {col, col + 1}) ? 1 : 0;
+        }
+      }
+      return words * pairs;
+    }
+    for (const NestIndex& index : tile.indices) {
+      const bool by_name =
+          index.kind == NestIndex::Kind::block || index.kind == NestIndex::Kind::extent;
+      const std::string root = by_name ? nest_.symbols[whole(index.symbol)].name : "";
+      if (root == (is_queries(tile.met_by) ? "m" : "n")) {
+        Index met = 0;
+        for (Index k = range(index).begin; k < range(index).end; ++k) {
+          met += meets(k, root == "n", block(tile.met_by)) ? 1 : 0;
+        }
+        words *= met;
+      } else {
+        words *= words_under({tile.name, {index}, false}, {});
+      }
+    }
+    return words;
   }
 
   // Whether an index is larger than its matrix.
@@ -368,14 +437,16 @@ class NestInterpreter {
   }
   [[nodiscard]] bool is_met_by(SymbolId variable, SymbolId outer) const {
     const NestStatement* loop = loop_of(nest_.statements, variable);
-    const bool met = loop->met_by == outer;
+    if (loop->met_by == outer) {
+      return true;
+    }
     while (is_variable(loop->range)) {
       loop = loop_of(nest_.statements, loop->range);
       if (loop->met_by == outer) {
         throw Refused();
       }
     }
-    return met;
+    return false;
   }
   // The rows that no earlier (or later) block of the condition's loop meets; or the others. Whole:
   // all rows of the block or none.
@@ -400,6 +471,7 @@ class NestInterpreter {
 
   const TextNest& nest_;
   const PairTable* live_;
+  const Mask mask_;  // for its indices alone
   Index sum_words_, steps_;
   std::vector<Index> values_;     // of extents and blocks
   std::vector<Loop> loops_;       // by variable

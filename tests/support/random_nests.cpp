@@ -98,6 +98,9 @@ std::string RandomNests::nest(int most_loops, Index most_blocks, bool fixed) {
     if (!parts_.empty() && chance(40)) {
       stays();
     }
+    if (chance(25)) {
+      in_part();
+    }
     body(3);
   }
   finish();
@@ -198,6 +201,8 @@ std::string RandomNests::part(const std::string& extent) {
   for (const Loop& loop : loops_) {
     names.push_back(loop.name);
   }
+  const Names met = met_sizes();
+  names.insert(names.end(), met.begin(), met.end());
   const std::string& one = one_of(names);
   const std::string& other = one_of(names);
   switch (any(0, 7)) {
@@ -221,13 +226,23 @@ std::string RandomNests::part(const std::string& extent) {
       return "min((" + one + " + 1) / 2, " + extent + ")";
   }
 }
+// The numbers of queries or keys that the blocks of loops meet.
+RandomNests::Names RandomNests::met_sizes() const {
+  Names sizes;
+  for (const Loop& loop : loops_) {
+    if (loop.root == "n" || loop.root == "m") {
+      sizes.push_back("met(" + loop.name + ")");
+    }
+  }
+  return sizes;
+}
 std::string RandomNests::sign() {
   static const Names kSigns = {"<", "<=", "==", "!=", ">=", ">"};
   return one_of(kSigns);
 }
 // The head of a 'when' that needs no loop around it.
 std::string RandomNests::comparison() {
-  Names names = {"n", "m", "d", "dv", "M / 8", "9", "2", "masked", "masked"};
+  Names names = {"n", "m", "d", "dv", "M / 8", "9", "2", "masked", "masked", "softmax"};
   names.insert(names.end(), declared_.begin(), declared_.end());
   names.insert(names.end(), declared_.begin(), declared_.end());
   return one_of(names) + " " + sign() + " " + one_of(names);
@@ -298,6 +313,10 @@ std::string RandomNests::block(const std::string& root) {
 }
 
 std::string RandomNests::size(const std::string& range, const std::string& root) {
+  const Names met = met_sizes();
+  if (fixed_ && !met.empty() && chance(4)) {
+    return "max(1, " + one_of(met) + " / 2)";
+  }
   switch (any(0, fixed_ ? 15 : 10)) {
     case 0:
     case 1:
@@ -363,6 +382,8 @@ void RandomNests::item() {
     flops();
   } else if (kind < 92) {
     carried();
+  } else if (kind < 94) {
+    in_part();
   } else if (kind < 98) {
     comparisons_.empty() || whens_ > 5 ? carried() : chance(60) ? when() : either();
   } else {
@@ -535,11 +556,17 @@ void RandomNests::drop() {
 }
 
 void RandomNests::flops() {
+  if (chance(5)) {
+    line("do \"S_I = # A1_I X; p > 0\"");
+    return;
+  }
   Names factors = {"d", "n", "3", "m", "dv"};
   for (const Loop& loop : loops_) {
     factors.insert(factors.end(), 2, loop.name);
   }
   factors.insert(factors.end(), declared_.begin(), declared_.end());
+  const Names met = met_sizes();
+  factors.insert(factors.end(), met.begin(), met.end());
   std::string text = "flops " + one_of(factors);
   for (Index k = any(0, 3); k > 0; --k) {
     const std::string& factor = one_of(factors);
@@ -741,6 +768,83 @@ void RandomNests::slices() {
   };
   nested(variable, true);
   nested(chance(50) ? variable : "P" + std::to_string(++locals_), false);
+}
+
+// Loops over pairs of queries and keys. They move the live pairs of a tile, or the rows of it that
+// another block meets.
+void RandomNests::in_part() {
+  Matrix& matrix = one_of(matrices_);
+  const bool over_pairs = std::ranges::any_of(
+      loops_, [](const Loop& loop) { return loop.root == "n" || loop.root == "m"; });
+  const auto has = [&](const std::string& extent) {
+    return std::ranges::find(matrix.extents, extent) != matrix.extents.end();
+  };
+  if (over_pairs || whens_ > 0 || lives(matrix.name) || matrix.name.starts_with("part") ||
+      (!has("n") && !has("m"))) {
+    return;
+  }
+  const bool of_queries = chance(50);
+  std::vector<Loop> loops;
+  const auto add = [&](const std::string& range, const std::string& root, const std::string& met) {
+    Loop loop{fresh_variable(), range, root, met};
+    const std::string size = chance(50) ? block(root) : std::to_string(any(1, 9));
+    const bool is_whole = !met.empty() && chance(60);
+    line("for " + loop.name + " in " + range + " by " + size +
+         (met.empty() ? "" : " met by " + met) + (is_whole ? " whole" : ""));
+    loops_.push_back(loop);
+    loops.push_back(loop);
+    indent_ += step_;
+    return is_whole;
+  };
+  add(of_queries ? "n" : "m", of_queries ? "n" : "m", "");
+  const std::string outer = loops[0].name;
+  const bool reads_index = chance(40) && !lives("index");
+  if (reads_index && chance(50)) {
+    line("index " + outer);
+  }
+  if (chance(30)) {
+    add("d", "d", "");
+  }
+  if (reads_index && !lines_.ends_with("index " + outer + "\n") && loops.size() > 1) {
+    line("index " + outer);
+  }
+  const std::string inner_root = of_queries ? "m" : "n";
+  const bool is_fixed = add(inner_root, inner_root, outer);
+  const std::string inner = loops.back().name;
+  // Every loop over the queries or keys that is around must cut the tile, or meet its rows.
+  const std::string root = has("n") && has("m")          ? chance(50) ? outer : inner
+                           : has(of_queries ? "n" : "m") ? outer
+                                                         : inner;
+  std::string piece = root;
+  if (chance(50)) {
+    const Loop of = *around(root);
+    add(of.name, of.root, "");
+    piece = loops.back().name;
+  }
+  const std::string other = root == outer ? inner : outer;
+  Names indices;
+  for (const std::string& extent : matrix.extents) {
+    indices.push_back(extent == around(root)->root    ? piece
+                      : extent == around(other)->root ? other
+                                                      : index(extent, true));
+  }
+  const bool is_live = has("n") && has("m");
+  if (is_live || other == outer || is_fixed) {
+    const std::string sum = chance(20) ? " sum" : "";
+    const std::string part = is_live ? " live" : " met by " + other;
+    if (matrix.input || (matrix.written && chance(50))) {
+      line("read " + text(matrix.name, indices) + sum + part);
+    } else {
+      const std::string tile = "c" + std::to_string(++locals_);
+      line("new " + text(tile, indices) + sum);
+      line("write " + text(tile, indices) + sum + part + " as " + matrix.name);
+    }
+  }
+  flops();
+  for (std::size_t k = loops.size(); k > 0; --k) {
+    loops_.pop_back();
+    indent_.resize(indent_.size() - step_.size());
+  }
 }
 
 // Writes the results that are not yet written whole.

@@ -59,6 +59,7 @@ class RandomNests {
   void stays();
   void carried();
   void slices();
+  void in_part();
   void finish();
 
   template <class List>
@@ -74,6 +75,7 @@ class RandomNests {
   std::string conditions(const Names& indices);
   std::string size(const std::string& range, const std::string& root);
   std::string block(const std::string& root);
+  Names met_sizes() const;
   std::string fresh_variable();
   [[nodiscard]] const Loop* around(const std::string& name) const;
   [[nodiscard]] bool lives(const std::string& name) const;

@@ -44,7 +44,7 @@ TEST_F(CountSymbolic, IsOfTheSizesThatAreGiven) {
   EXPECT_EQ(json["M"], 65536);
   const auto& where = json["where"];
   EXPECT_NE(std::ranges::find(where, "Br = n"), where.end()) << where;
-  EXPECT_EQ(json["phases"][0]["reads"]["text"], "d^2 + n d");
+  EXPECT_EQ(json["phases"][0]["reads"]["text"], "n d + d^2");
 }
 
 // Runs each expression in Python. SymPy's names are ceiling and Max.
@@ -150,10 +150,10 @@ TEST_F(CountSymbolic, AssumptionsAreInEveryFormat) {
     EXPECT_NE(table.find(text), std::string::npos) << text;
     EXPECT_NE(csv.find(text), std::string::npos) << text;
   }
-  for (const char* text : {"Br < n", "Bc = 3", "d**2 <= M", "M <= n*d"}) {
+  for (const char* text : {"Br < n", "Bc <= 3", "d**2 <= M", "M <= n*d"}) {
     EXPECT_NE(sympy.find(text), std::string::npos) << text << sympy;
   }
-  for (const char* text : {"B_{r} < n", "B_{c} = 3", "{d}^{2} \\le M", "M \\le n\\,d"}) {
+  for (const char* text : {"B_{r} < n", "B_{c} \\le 3", "{d}^{2} \\le M", "M \\le n\\,d"}) {
     EXPECT_NE(latex.find(text), std::string::npos) << text << latex;
   }
   for (const std::string& text : {table, sympy, latex}) {
@@ -162,15 +162,13 @@ TEST_F(CountSymbolic, AssumptionsAreInEveryFormat) {
               std::string::npos)
         << text;
   }
-  // The two assumptions are one condition and are printed once.
-  EXPECT_EQ(table.find("Bc >= 3"), std::string::npos) << table;
 }
 
 // Queries and keys are two lengths, even if a plan has equally many: q = dO h^T has n m words.
 TEST_F(CountSymbolic, QueriesAndKeysAreTwoLengths) {
   const Json json = this->json("count backward/rows-q --symbolic --n 8192 --d 64 --M 64K");
   EXPECT_EQ(json["sizes"], "given");
-  EXPECT_EQ(json["leading"]["text"], "n m d/q.rows + 2 n m + n m d/W.Br");
+  EXPECT_EQ(json["leading"]["text"], "n m d/q.rows + n m d/W.Br + 2 n m");
   for (const Json& phase : json["phases"]) {
     for (const char* metric : {"reads", "writes"}) {
       EXPECT_EQ(phase[metric]["text"].get<std::string>().find("m^2"), std::string::npos) << phase;
@@ -178,14 +176,13 @@ TEST_F(CountSymbolic, QueriesAndKeysAreTwoLengths) {
   }
 }
 
-// A phase that only reads writes 0 words, also for kernels with groups of keys.
+// A phase that only reads writes 0 words.
 TEST_F(CountSymbolic, NoWordsAreZeroWords) {
-  const Json json = this->json("count attention/rows --symbolic --regime large --blocks groups=4");
+  const Json json = this->json("count attention/rows --symbolic --regime large");
   EXPECT_EQ(json["phases"][0]["path"], "Q");
   EXPECT_EQ(json["phases"][0]["writes"]["text"], "0");
-  EXPECT_EQ(json["phases"][3]["path"], "O");
-  EXPECT_EQ(json["phases"][3]["reads"]["text"], "0");
-  EXPECT_NE(std::ranges::find(json["where"], "m >= 4"), json["where"].end()) << json["where"];
+  EXPECT_EQ(json["phases"][2]["path"], "O");
+  EXPECT_EQ(json["phases"][2]["reads"]["text"], "0");
   for (const Json& phase : json["phases"]) {
     EXPECT_FALSE(phase["reads"].is_null() || phase["writes"].is_null()) << phase;
   }
@@ -200,6 +197,9 @@ TEST_F(CountSymbolic, RefusesWhatHasNoFormula) {
           "--symbolic: words under a mask depend on which pairs live: leave --mask out");
   refused("backward/sparse-rows --symbolic --n 64 --m 64 --d 16 --M 4K --make A1=random:4",
           "--symbolic: words of backward/sparse-rows depend on where entries are");
+  refused("attention/rows --symbolic --regime large --blocks groups=4",
+          "--symbolic: formulas follow from nests, and no nest describes this plan of "
+          "attention/rows");
   refused("backward/rows --symbolic --regime large --heads 4",
           "--symbolic: formulas are of one head");
   refused("forward/rows --symbolic --regime large --ranks 4",

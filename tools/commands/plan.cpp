@@ -85,8 +85,8 @@ NestReport loops_of(const TextOption& option, const TaskOptions& task, const Req
                                  option.flag(), request.said("sums")));
   }
   request.multiple = plan.multiple;
-  NestReport report =
-      report_nest(name.kernel->plan(problem, request.memory_of_plan(), plan.objective));
+  NestReport report = report_nest(
+      name.kernel->plan(problem, request.memory_of_plan(), plan.objective), plan.objective);
   report.M_from = request.M_from;
   return report;
 }
@@ -181,7 +181,8 @@ void refuse_beside_all(const Given& as, const std::string& other) {
 
 struct PlanOptions {
   explicit PlanOptions(CLI::App& command)
-      : kernel(command, "KERNEL", "a kernel, only with --ranks or several levels of --M"),
+      : kernel(command, "KERNEL",
+               "plan this kernel alone: only with --ranks, or with several levels in --M"),
         task(command),
         ranks(command),
         objective(command, {"objective", "multiple"}),

@@ -295,7 +295,8 @@ Action add_store(CLI::App& app) {
   runs(info_command, [](const Options& given) {
     return info(directory_meant(given.directory), given.items, parse_format(*given.format));
   });
-  runs(add("verify", "check that matrices hold what was written", "matrices (default: all)", false),
+  runs(add("verify", "check the contents of matrices against their checksums",
+           "matrices (default: all)", false),
        [](const Options& given) { return verify(directory_meant(given.directory), given.items); });
   CLI::App* import_command = add("import", "read matrices from .npy files or .safetensors tensors",
                                  "NAME=FILE: a matrix and the file to read", true);

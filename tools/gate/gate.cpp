@@ -77,7 +77,7 @@ class FormOptions {
   class Outputs {
    public:
     // Writes all outputs. Returns the exit code.
-    int take(const Comparison& comparison, const std::vector<Tolerance>& tolerances) {
+    int take(const GateComparison& comparison, const std::vector<Tolerance>& tolerances) {
       for (const std::string& text : idle(tolerances, comparison)) {
         say(fmt::format(
             "{} {}: no point{} has this phase", tolerance_, text,
@@ -339,8 +339,8 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
 // Accepts the new counts of the chosen points into the baseline. Returns a line for each.
 std::vector<std::string> accept_all(const std::map<std::size_t, Accept>& accepts,
                                     const Accepted& by, const std::filesystem::path& directory,
-                                    const std::vector<Subject>& subjects, Comparison& comparison,
-                                    Recording& baseline) {
+                                    const std::vector<Subject>& subjects,
+                                    GateComparison& comparison, Recording& baseline) {
   std::vector<std::string> said;
   for (const auto& [k, chosen] : accepts) {
     Compared& compared = comparison.points[k];
@@ -405,7 +405,8 @@ Action add_check(CLI::App& app, const std::function<std::vector<Subject>()>& sub
     if (by) {
       changed.emplace(path);
     }
-    Comparison comparison{.before = name, .now = "this program", .how = baseline.how, .part = part};
+    GateComparison comparison{
+        .before = name, .now = "this program", .how = baseline.how, .part = part};
     const std::vector<std::size_t> asked = points_of(part, baseline.points.size());
     comparison.points.resize(asked.size());
     const std::vector<Subject> subjects = subjects_of();
@@ -466,7 +467,7 @@ Action add_diff(CLI::App& app) {
       return recording;
     };
     const Recording old = read(before);
-    Comparison comparison = compare(old, read(now), tolerances);
+    GateComparison comparison = compare(old, read(now), tolerances);
     comparison.before = input_name(before);
     comparison.now = input_name(now);
     add_lines(lines, comparison);

@@ -41,7 +41,7 @@ std::vector<PointLines> lines_of_check(const NamedText& from, const Recording& b
   return all;
 }
 
-void add_lines(const std::vector<PointLines>& all, Comparison& comparison) {
+void add_lines(const std::vector<PointLines>& all, GateComparison& comparison) {
   for (Compared& compared : comparison.points) {
     for (const PointLines& some : all) {
       if (const auto line = some.lines.find(key_of(compared.point)); line != some.lines.end()) {

@@ -31,6 +31,6 @@ std::vector<PointLines> lines_of_check(const NamedText& from, const Recording& b
                                        const std::vector<Subject>& subjects);
 
 // Sets the file and line of each point. The last file that has the point wins.
-void add_lines(const std::vector<PointLines>& all, Comparison& comparison);
+void add_lines(const std::vector<PointLines>& all, GateComparison& comparison);
 
 }  // namespace redblue

@@ -64,7 +64,7 @@ Keys with(Keys keys, const Keys& others) {
 
 ProblemOptions::ProblemOptions(CLI::App& app, const Keys& others)
     : kernel_(app, "kernel", option("kernel").help()),
-      nest_(app, "--nest", "instead of a kernel: the loops in this file", "FILE"),
+      nest_(app, "--nest", "instead of a kernel: a loop nest written as text in FILE", "FILE"),
       table_(app, with({"n", "m", "d", "dv", "mask", "activation", "softmax_scale", "sharing",
                         "wanted", "M", "device", "prefetch", "objective", "multiple", "blocks"},
                        with(others, {"threads"}))) {}

@@ -31,15 +31,17 @@ std::optional<Index> RanksOption::get() const {
 }
 
 RanksToPlanOptions::RanksToPlanOptions(CLI::App& app)
-    : ranks_(app, "number of ranks: compare the grids on which they can run KERNEL"),
-      ring_(app, "--ring", "compare with a ring of the same ranks, too"),
+    : ranks_(app,
+             "number of ranks (machines): compare the ways to arrange them in a grid for KERNEL"),
+      ring_(app, "--ring", "compare with the same ranks in a ring, too"),
       home_(app, "--home",
             "leave out grids that need more words of slow memory on a rank (default: no limit)",
             "SIZE"),
-      link_costs_(
-          app, "--link-costs",
-          "seconds for each message and each word, for --objective time (default: from calibrate)",
-          "MESSAGE,WORD") {}
+      link_costs_(app, "--link-costs",
+                  "seconds for each message and each word between ranks, for --objective time "
+                  "(default: from "
+                  "`redblue calibrate`)",
+                  "MESSAGE,WORD") {}
 
 std::optional<Index> RanksToPlanOptions::home() const {
   const auto given = home_.get();

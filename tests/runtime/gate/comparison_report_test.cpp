@@ -23,7 +23,7 @@ namespace {
 using Kind = Difference::Kind;
 using Lines = std::vector<std::string>;
 
-std::string text_of(const std::string& form, const Comparison& comparison) {
+std::string text_of(const std::string& form, const GateComparison& comparison) {
   const auto found = std::ranges::find(comparison_forms(), form, &ComparisonForm::name);
   if (found == comparison_forms().end()) {
     throw std::out_of_range(form);
@@ -48,27 +48,27 @@ RecordedPoint recorded(const std::string& kernel, Index n, const std::vector<Pha
   return recorded;
 }
 
-Comparison compared(const Recording& before, const Recording& now,
-                    const std::vector<std::string>& tolerances = {}) {
+GateComparison compared(const Recording& before, const Recording& now,
+                        const std::vector<std::string>& tolerances = {}) {
   std::vector<Tolerance> parsed;
   for (const std::string& tolerance : tolerances) {
     parsed.push_back(parse_tolerance(tolerance));
   }
-  Comparison comparison = compare(before, now, parsed);
+  GateComparison comparison = compare(before, now, parsed);
   comparison.before = "base.json";
   comparison.now = "this program";
   return comparison;
 }
 
-Comparison one(const RecordedPoint& before, const RecordedPoint& now,
-               const std::vector<std::string>& tolerances = {}) {
+GateComparison one(const RecordedPoint& before, const RecordedPoint& now,
+                   const std::vector<std::string>& tolerances = {}) {
   return compared({.how = How::run, .points = {before}}, {.how = How::run, .points = {now}},
                   tolerances);
 }
 
 // Points of all kinds. x n=1 reads one more word, and x n=2 has a renamed phase. y is gone, and w
 // is new. z n=4 has two words that a tolerance hides, z n=5 no longer fits, and z n=6 is unchanged.
-Comparison all_kinds() {
+GateComparison all_kinds() {
   Recording before{.how = How::run, .points = {}}, now;
   before.points = {recorded("x", 1, {phase_counts("p", 1000, 20, 30)}),
                    recorded("x", 2, {phase_counts("p", 10, 0, 3)}),
@@ -91,9 +91,9 @@ Comparison all_kinds() {
 const std::string kBadName = "a&b<c>\"d\"|e,f:g%h\\i\nj'k`l*m_n\r\x01";
 const std::string kShown = "a&b<c>\"d\"|e,f:g%h\\i\\x0aj'k`l*m_n\\x0d\\x01";  // to people
 
-Comparison bad_names() {
-  Comparison comparison = one(recorded(kBadName, 1, {phase_counts(kBadName, 1, 2, 3)}),
-                              recorded(kBadName, 1, {phase_counts(kBadName, 2, 2, 3)}));
+GateComparison bad_names() {
+  GateComparison comparison = one(recorded(kBadName, 1, {phase_counts(kBadName, 1, 2, 3)}),
+                                  recorded(kBadName, 1, {phase_counts(kBadName, 2, 2, 3)}));
   return comparison;
 }
 
@@ -230,7 +230,7 @@ std::size_t columns(const std::string& line) {
 }
 
 TEST(ComparisonMarkdown, IsATableOfTotalsAndOneOfEightColumns) {
-  for (const Comparison& comparison : {all_kinds(), bad_names()}) {
+  for (const GateComparison& comparison : {all_kinds(), bad_names()}) {
     const Lines lines = lines_of(text_of("markdown", comparison));
     ASSERT_GE(lines.size(), 8U);
     EXPECT_EQ(lines[0], "### redblue: " + verdict(comparison));
@@ -294,7 +294,7 @@ TEST(ComparisonGithub, IsAnAnnotationForEachPoint) {
 
 // A point with a file is annotated there, whatever the name of the file.
 TEST(ComparisonGithub, NamesTheFileAndTheLine) {
-  Comparison comparison = all_kinds();
+  GateComparison comparison = all_kinds();
   comparison.points[0].file = "kernels, 1:2/suite%.json";
   comparison.points[0].line = 12;
   EXPECT_TRUE(text_of("github", comparison)
@@ -305,7 +305,7 @@ TEST(ComparisonGithub, NamesTheFileAndTheLine) {
 // The command accepts the points that fail and have words. It leaves out points that are gone,
 // hidden or over their budget, and names that a terminal would interpret.
 TEST(ComparisonReport, EndsInTheCommandThatAccepts) {
-  Comparison comparison = all_kinds();
+  GateComparison comparison = all_kinds();
   comparison.points[3].now->at_most = {{.phase = "", .metric = "words", .words = 1}};  // x n=1
   for (const char* form : {"table", "markdown", "github"}) {
     EXPECT_FALSE(contains(text_of(form, comparison), "--accept")) << form;
@@ -320,7 +320,7 @@ TEST(ComparisonReport, EndsInTheCommandThatAccepts) {
       text_of("markdown", comparison).ends_with("|\n\nTo accept:\n\n```sh\n" + command + "```\n"));
   EXPECT_PRED2(contains, text_of("github", comparison),
                "%0Ato accept: redblue check base.json --accept 'x n=2' --reason 'WHY'\n");
-  Comparison bad = bad_names();
+  GateComparison bad = bad_names();
   bad.accept_with = "redblue check base.json";
   EXPECT_FALSE(contains(text_of("table", bad), "--accept"));
 }
@@ -418,7 +418,7 @@ TEST(ComparisonBenchmarks, OfAsManyWordsAsThereAre) {
 
 // Every format that lists differences has the message of a failed point.
 TEST(ComparisonReport, SaysWhyAPointFailed) {
-  Comparison comparison = bad_names();
+  GateComparison comparison = bad_names();
   comparison.points[0].differences = {
       {.kind = Kind::failed, .why = "required: a tile is at rest \x1b[31m"}};
   for (const std::string form : {"table", "json", "csv", "markdown", "github", "junit"}) {

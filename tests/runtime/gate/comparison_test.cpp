@@ -277,13 +277,13 @@ TEST(Compare, PointsGoneAndAdded) {
   const Recording one{.how = How::count, .points = {recorded({phase_counts("a", 1, 2, 3)}, "x")}};
   Recording two = one;
   two.points.push_back(recorded({phase_counts("a", 1, 2, 3)}, "y"));
-  const Comparison added = compare(one, two, {});
+  const GateComparison added = compare(one, two, {});
   ASSERT_EQ(added.points.size(), 2U);
   EXPECT_EQ(added.failing(), 1U);
   EXPECT_EQ(added.points[0].point.subject, "y");
   EXPECT_FALSE(added.points[0].before);
   EXPECT_EQ(said(added.points[0].differences), Said{"it is new"});
-  const Comparison gone = compare(two, one, {});
+  const GateComparison gone = compare(two, one, {});
   ASSERT_EQ(gone.points.size(), 2U);
   EXPECT_EQ(gone.points[0].point.subject, "y");
   EXPECT_FALSE(gone.points[0].now);
