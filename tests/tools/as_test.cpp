@@ -183,8 +183,12 @@ TEST_F(CountAs, IsRefusedWhereItHasNoMeaning) {
   refused("--as all --blocks Br=4" + size, "--blocks 'Br=4': --as all has its tiles");
   refused("attention/rows --problem attention" + size,
           "--problem 'attention': a kernel has one problem; it is of --as");
-  refused("--as all --n 90 --d 8 --M 1K,4K", "--as all: tiles are of one level");
-  refused("--as all --ranks 2" + size, "--as all: tiles are of one level");
+  refused("--as all --n 90 --d 8 --M 1K,4K",
+          "--as all: its nests are for one level of fast memory: give --M one size");
+  refused("--as all --ranks 2" + size,
+          "--as all: its nests are for one machine, without a prefetch: leave out --ranks");
+  refused("--as all --prefetch 2" + size,
+          "--as all: its nests are for one machine, without a prefetch: leave out --prefetch");
   refused(size, "kernel is required");
   expect_refused(process("list --as --devices"), 2, "--as: --devices lists others");
 }
@@ -281,14 +285,16 @@ TEST_F(CountAs, PlansAndBoundsRefuseWhatHasNoTiles) {
   refused("--as cudnn" + attention, "--as 'cudnn': expected flash-attention-1, .* or all");
   for (const char* problem : {"product", "forward", "backward", "layer", "linear"}) {
     refused(fmt::format("--as all --problem {}{}", problem, size),
-            "--as all: schedules of other projects are of attention and gradients: give --problem");
+            fmt::format("--as all: its nests are for attention and gradients, and not for {}: give "
+                        "--problem",
+                        problem));
   }
   refused("--as all" + size,
-          "--as all: schedules of other projects are of attention and gradients");
+          "--as all: its nests are for attention and gradients, and not for backward");
   refused("--as all --problem attention --n 90 --d 8 --M 1K,4K",
-          "--as all: tiles are of one level of fast memory");
+          "--as all: its nests are for one level of fast memory: give --M one size");
   refused("--as all --problem gradients --given nothing" + size,
-          "--as all: tiles of gradients start from O and L: leave out --given nothing");
+          "--as all: its nests of gradients start from O and L: leave out --given nothing");
   const auto plan = [&](const std::string& line, const std::string& message) {
     expect_refused(process("plan --as all " + line), 2, message);
   };

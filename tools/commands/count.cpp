@@ -151,8 +151,10 @@ Action add_count(CLI::App& app) {
     const auto as = options->as.get();
     request.objective = symbolic || as ? Objective::words : Objective::balanced;
     if (as && symbolic) {
-      throw UsageError(fmt::format("{}: {} {} has tiles of a size: give the kernel of its loops",
-                                   *symbolic, as->from, as->text));
+      throw UsageError(
+          fmt::format("{}: {} {} counts numbers: give one of its nests as the kernel, as "
+                      "nest:flash-attention-2-forward (redblue list --as)",
+                      *symbolic, as->from, as->text));
     }
     if (!as) {
       if (const auto pass = options->pass.get()) {

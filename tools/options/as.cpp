@@ -29,15 +29,22 @@ std::vector<const Project*> AsOption::asked(const Request& request, Pass pass) c
         fmt::format("{} '{}': expected {} or all", as->from, as->text, fmt::join(names, ", ")));
   }
   if (!has_nests(pass)) {
-    throw UsageError(fmt::format(
-        "{} {}: schedules of other projects are of attention and gradients: give --problem "
-        "attention or --problem gradients",
-        as->from, as->text));
+    throw UsageError(
+        fmt::format("{} {}: its nests are for attention and gradients, and not for {}: give "
+                    "--problem attention or --problem gradients",
+                    as->from, as->text, to_string(pass)));
   }
-  if (!request.inner.empty() || request.on_ranks || request.prefetch > 1) {
-    throw UsageError(fmt::format(
-        "{} {}: tiles are of one level of fast memory of one machine, without a prefetch", as->from,
-        as->text));
+  if (!request.inner.empty()) {
+    throw UsageError(
+        fmt::format("{} {}: its nests are for one level of fast memory: give {} one "
+                    "size",
+                    as->from, as->text, request.said("M")));
+  }
+  if (request.on_ranks || request.prefetch > 1) {
+    throw UsageError(
+        fmt::format("{} {}: its nests are for one machine, without a prefetch: leave "
+                    "out {}",
+                    as->from, as->text, request.said(request.on_ranks ? "ranks" : "prefetch")));
   }
   return found;
 }
@@ -47,7 +54,7 @@ std::vector<AsRow> AsOption::rows(const Request& request, const Task& task) cons
   if (!projects.empty() && is_backward(task.pass) && task.problem.normalised() &&
       task.known == Known::nothing) {
     throw UsageError(
-        fmt::format("{} {}: tiles of gradients start from O and L: leave out {} nothing",
+        fmt::format("{} {}: its nests of gradients start from O and L: leave out {} nothing",
                     get()->from, get()->text, request.said("given")));
   }
   std::vector<AsRow> rows;
