@@ -632,6 +632,20 @@ TEST(OwnNests, HoldBaselines) {
   EXPECT_PRED2(contains, content_of(path("also.json")), "of A 304 and not 240 (line 8: ");
 }
 
+// The page shows this nest and this message.
+TEST(OwnNests, AreThoseOfThePage) {
+  const std::string page =
+      content_of(std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs" / "gate.md");
+  EXPECT_PRED2(contains, page, "```text\n" + content_of(nest_file("transpose.nest")) + "```\n");
+  std::string said = own("run nest/reads-twice --n 20 --m 12 --side 8 --M 200").err;
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>(nest_file("transpose.nest"), "transpose.nest"),
+        {"nest/reads-twice", "transpose/blocks"}}) {
+    said.replace(said.find(from), from.size(), to);
+  }
+  EXPECT_PRED2(contains, page, "```text\n" + said + "```\n");
+}
+
 // A formula and a nest hold both.
 TEST(OwnNests, StandBesideFormulas) {
   const Outcome outcome = own("run nest/and-false-formula --n 20 --m 12 --side 8 --M 200");
