@@ -151,10 +151,10 @@ void transpose(Machine& machine, const Arguments& given) {
   const SlowMatrix A("A", given["n"], given["m"]);
   const SlowMatrix C("C", given["n"], given["m"]);
   SlowMatrix B("B", given["m"], given["n"]);
-  std::unique_ptr<Phase> phase;
-  if (fault != Fault::outside) {
-    phase = std::make_unique<Phase>(machine, fault == Fault::other_phase ? "turn" : "transpose");
+  if (fault == Fault::outside) {
+    static_cast<void>(machine.read(A.block({0, 1}, {0, 1})));
   }
+  const Phase phase(machine, fault == Fault::other_phase ? "turn" : "transpose");
   bool is_first = true;
   for (const Range I : blocks(A.rows(), given["side"])) {
     for (const Range J : blocks(A.cols(), given["side"])) {
@@ -597,8 +597,8 @@ TEST(OwnNests, RefuseRunsWithOtherWords) {
           "transpose holds 133 words at its peak (A 64, b 64, more 5), and 128 by the nest " +
               file +
               " (largest tiles: line 8: A 64, line 9: b 64): correct the kernel or the nest");
-  refused("other-phase", "the kernel enters the phase turn, and the nest " + file +
-                             " does not: correct the kernel or the nest");
+  refused("other-phase", "the kernel does not enter the phase transpose, and the nest " + file +
+                             " does (line 8: read A[I,J]): correct the kernel or the nest");
   refused("outside", "the kernel moves words outside phases, and the nest " + file +
                          " does not: correct the kernel or the nest");
 }
@@ -672,7 +672,8 @@ TEST(OwnNests, ThatDoNotFitAreRefused) {
         {"missing", "\"n\": 4, \"m\": 3", "missing.nest: No such file or directory"}}) {
     SCOPED_TRACE(kernel);
     std::string options;
-    for (const auto& [name, size] : Json::parse("{" + sizes + "}").items()) {
+    const Json parsed = Json::parse("{" + sizes + "}");
+    for (const auto& [name, size] : parsed.items()) {
       options += fmt::format(" --{} {}", name, size.dump());
     }
     directory.write("suite.json", R"({"points": [{"kernel": "nest/)" + kernel + R"(", "M": 20, )" +
