@@ -669,7 +669,7 @@ TEST(OwnNests, ThatDoNotFitAreRefused) {
         {"malformed", "\"n\": 4, \"m\": 3", nest_file("malformed.nest") + ":6: "},
         {"rows", "\"n\": 4, \"m\": 13",
          nest_file("outside.nest") + ":6: the blocks of I would have the size 0"},
-        {"missing", "\"n\": 4, \"m\": 3", "missing.nest: No such file or directory"}}) {
+        {"missing", "\"n\": 4, \"m\": 3", "missing.nest': No such file or directory"}}) {
     SCOPED_TRACE(kernel);
     std::string options;
     const Json parsed = Json::parse("{" + sizes + "}");

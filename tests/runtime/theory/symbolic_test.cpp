@@ -254,8 +254,9 @@ std::vector<std::string> files_of_projects() {
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(Nests, SymbolicFormulasOfProjects,
-                         ::testing::ValuesIn(files_of_projects()),
-                         [](const auto& nest) { return test_name(nest.param); });
+                         ::testing::ValuesIn(files_of_projects()), [](const auto& nest) {
+                           return test_name(nest.param.substr(0, nest.param.find('.')));
+                         });
 
 // Random nests, with random sizes for all blocks.
 TEST(SymbolicFormula, OfRandomNests) {
