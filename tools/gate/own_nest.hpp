@@ -30,7 +30,8 @@ class NestWitness final : public Follower {
   explicit NestWitness(Machine& machine) : Follower(machine), machine_(machine) {}
 
   // Requires: the run moved `counts`. Throws: std::logic_error if they are not the counts
-  // of the nest. It names the phase, the matrix and the line of the nest. NestMisfit; CountOverflow.
+  // of the nest. It names the phase, the matrix and the line of the nest. NestMisfit;
+  // CountOverflow.
   void compare(const std::string& file, const Point& run, const RunCounts& counts) const;
 
  private:
