@@ -180,7 +180,7 @@ RecordedPoint record_point(const Subject& subject, const Arguments& arguments, H
 // hold such counts.
 void check_formula(const Subject& subject, const Arguments& arguments,
                    const RecordedPoint& recorded) {
-  if (!subject.formula) {
+  if (!subject.formula || subject.compares_formula) {
     return;
   }
   std::vector<Difference> off =

@@ -100,9 +100,10 @@ struct RunOptions {
 
 std::vector<Difference> off_formula(const Subject& subject, const Arguments& arguments,
                                     const OwnReport& report) {
-  return report.formula ? differences(record(subject, arguments, How::count),
-                                      recorded(report.point, *report.counted), {})
-                        : std::vector<Difference>();
+  return report.formula && !subject.compares_formula
+             ? differences(record(subject, arguments, How::count),
+                           recorded(report.point, *report.counted), {})
+             : std::vector<Difference>();
 }
 
 Action add_own_run(CLI::App& app) {

@@ -213,6 +213,15 @@ std::vector<std::string> other_words(const LinesOfPhase& lines, NestStatement::K
   return texts;
 }
 
+// Removes the phases that move no words and that `other` does not have: a machine and a nest list
+// such phases for different reasons. Their peaks are in the total.
+void remove_idle(std::vector<PhaseCounts>& phases, const std::vector<PhaseCounts>& other) {
+  std::erase_if(phases, [&](const PhaseCounts& phase) {
+    return phase.io.io() == 0 &&
+           std::ranges::find(other, phase.path, &PhaseCounts::path) == other.end();
+  });
+}
+
 // Words explain more than a peak, and a phase that only one of the two has explains most.
 int rank_of(const Difference& difference) {
   return difference.kind != Difference::Kind::words ? 0
@@ -255,15 +264,24 @@ void NestWitness::compare(const std::string& file, const Point& run,
   check();
   const ReadNest read = read_nest(file);
   const NestSizes sizes = sizes_of(read.nest, run.subject, run.arguments);
-  const std::vector<Difference> all =
-      differences(recorded(run, predicted(words_of(read.nest, sizes))), recorded(run, counts), {});
+  const std::vector<PhaseCost> words = words_of(read.nest, sizes);
+  RecordedPoint nest = recorded(run, predicted(words)), ran = recorded(run, counts);
+  remove_idle(nest.counts.phases, ran.counts.phases);
+  remove_idle(ran.counts.phases, nest.counts.phases);
+  const std::vector<Difference> all = differences(nest, ran, {});
   if (all.empty()) {
     return;
   }
   const Difference& first = *std::ranges::min_element(all, {}, rank_of);
-  const std::string path = first.phase == kOutside ? "" : first.phase;
+  std::string path = first.phase == kOutside ? "" : first.phase;
+  auto found = seen_.find(path);
+  if (first.phase.empty()) {  // the largest peaks are in phases that move nothing
+    const auto peak_of = [](const PhaseCost& phase) { return phase.peak.value(); };
+    path = words.empty() ? "" : std::ranges::max_element(words, {}, peak_of)->path;
+    found = std::ranges::max_element(
+        seen_, {}, [](const auto& its) -> const Index& { return its.second.peak; });
+  }
   const LinesOfPhase lines(read, sizes, path);
-  const auto found = seen_.find(path);
   const Seen seen = found == seen_.end() ? Seen() : found->second;
   std::string what;
   if (first.kind == Difference::Kind::phase_new) {

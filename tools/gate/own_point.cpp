@@ -54,6 +54,7 @@ Subject with_nest(const OwnKernel& kernel) {
     static_cast<void>(nest_words(file, name, arguments));
   };
   if (!subject.formula) {
+    subject.compares_formula = true;
     subject.formula = [file = kernel.nest, name = subject.name](const Arguments& arguments) {
       return nest_words(file, name, arguments);
     };

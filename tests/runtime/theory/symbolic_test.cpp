@@ -314,7 +314,8 @@ TEST(SymbolicFormula, OfThePaperIsThePapers) {
     Values at = of.formula.sizes;
     at[kExtentN] = n;
     at[kExtentD] = at[kExtentDv] = d;
-    at[std::ranges::find(of.nest.symbols, "B", &NestSymbol::name) - of.nest.symbols.begin()] = B;
+    const auto symbol = std::ranges::find(of.nest.symbols, "B", &NestSymbol::name);
+    at[static_cast<SymbolId>(symbol - of.nest.symbols.begin())] = B;
     EXPECT_EQ(of.formula.atoms.value(of.formula.phases[0].reads, at),
               n * d * ceil_div(d, B) + d * d * ceil_div(n, B));
   }
