@@ -1,5 +1,5 @@
-// NestWitness takes a run if and only if its words and peak are those of the nest. Random nests
-// walk on a machine (kernels/nests/walk.hpp), which counts them without the closed forms of the
+// NestWitness takes a run if and only if it moves the words of the nest and has its peak. Random
+// nests walk on a machine (kernels/nests/walk.hpp), which counts without the closed forms of the nest.
 // nest.
 
 #include "tools/gate/own_nest.hpp"
