@@ -1,6 +1,5 @@
 // NestWitness takes a run if and only if it moves the words of the nest and has its peak. Random
-// nests walk on a machine (kernels/nests/walk.hpp), which counts without the closed forms of the nest.
-// nest.
+// nests walk on a machine (kernels/nests/walk.hpp). It counts without the closed forms of nests.
 
 #include "tools/gate/own_nest.hpp"
 
