@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include <sys/mman.h>
 
@@ -26,6 +27,38 @@ constexpr Index aligned(Index offset, Index words) {
   return words < 8 * kCacheLine ? offset : ceil_div(offset, kCacheLine) * kCacheLine;
 }
 
+// The mapping of the last arena that this thread gave up. To map and touch a huge page takes longer
+// than a small problem, so the next arena of the same size takes it over.
+class SpareMapping {
+ public:
+  SpareMapping() = default;
+  SpareMapping(const SpareMapping&) = delete;
+  SpareMapping& operator=(const SpareMapping&) = delete;
+  ~SpareMapping() { drop(); }
+
+  // Returns null if there is none of this size.
+  void* take(std::size_t bytes) {
+    return bytes == bytes_ ? std::exchange(memory_, nullptr) : nullptr;
+  }
+  void give(void* memory, std::size_t bytes) {
+    drop();
+    memory_ = memory;
+    bytes_ = bytes;
+  }
+
+ private:
+  void drop() {
+    if (void* const old = std::exchange(memory_, nullptr)) {
+      munmap(old, bytes_);
+    }
+  }
+
+  void* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+constexpr std::size_t kMostSpare = std::size_t{16} << 20;  // bytes
+thread_local SpareMapping spare_mapping;
+
 }  // namespace
 
 Arena::Arena(Index capacity) {
@@ -36,9 +69,12 @@ Arena::Arena(Index capacity) {
     // Whole huge pages, plus one so that the first can be aligned.
     const auto pages = static_cast<std::size_t>(ceil_div(limit_, kHugePageWords));
     mapping_bytes_ = (pages + 1) * kHugePage;
+    mapping_ = spare_mapping.take(mapping_bytes_);
     // The system allocates a page at its first touch, so a generous M costs address space only.
-    mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping_ == nullptr) {
+      mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    }
   }
   if (!addressable || mapping_ == MAP_FAILED) {
     throw std::system_error(
@@ -58,7 +94,11 @@ Arena::Arena(Index capacity) {
 }
 
 Arena::~Arena() {
-  munmap(mapping_, mapping_bytes_);
+  if (mapping_bytes_ <= kMostSpare) {
+    spare_mapping.give(mapping_, mapping_bytes_);
+  } else {
+    munmap(mapping_, mapping_bytes_);
+  }
 }
 
 // Returns the lowest hole that is large enough, else the place behind the last tile.

@@ -202,7 +202,7 @@ HWY_INLINE void register_tile(const Left& a, const Passed<G>& of, Index i, const
       }
     }
   }
-  if (HWY_LIKELY(of.stride == kPanel)) {
+  if (G > 1 || HWY_LIKELY(of.stride == kPanel)) {  // several panels have the usual stride
     a.template times<R, G>(of.line, Panel(), i, sum);
   } else {
     a.template times<R, G>(of.line, of.stride, i, sum);

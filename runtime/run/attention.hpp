@@ -11,8 +11,9 @@
 //   run.kernel.words();      // words moved; run.kernel.plan.kernel is the kernel's name
 //   run.lower_bound->words;  // no algorithm of the kernel's class moves fewer
 //
-// Buffers are float32, row-major, heads first, and are used in place. The calls keep no state:
-// several threads may call at once, each with its own results.
+// Buffers are float32, row-major, heads first, and are used in place. Several threads may call at
+// once, each with its own results. The plans of the latest calls are kept: the next call for the
+// same problem and options starts in microseconds.
 //
 // Both calls throw before writing a result: std::invalid_argument for an invalid problem, options
 // or buffer size. If M is too small, this is a FastMemoryTooSmall that names the least M.
@@ -48,6 +49,8 @@ struct AttentionProblem {
   // The function f applied to each score. For functions other than softmax leave O and L of the
   // gradients, and L of attention, empty.
   Activation activation = Activation::softmax;
+
+  friend bool operator==(const AttentionProblem&, const AttentionProblem&) = default;
 };
 
 struct AttentionOptions {
@@ -59,6 +62,8 @@ struct AttentionOptions {
   // the threads can share.
   std::string kernel = {};
   Objective objective = Objective::time;  // uses the rates that redblue comes with
+
+  friend bool operator==(const AttentionOptions&, const AttentionOptions&) = default;
 };
 
 // Returns the number of words in a share of this machine's cache, for each of `threads` threads

@@ -525,14 +525,6 @@ void fill_given(const Filling& to) {
   to.request.known = choose(to.one(), kKnown);
 }
 
-std::string mask_syntax() {
-  return kMaskSyntax;
-}
-
-std::string rules() {
-  return std::string(kRules);
-}
-
 struct TableRow {
   Option option;
   void (*fill)(const Filling&);
@@ -549,11 +541,14 @@ const TableRow kRows[] = {
      fill_kernel},
     {{"problem",
       "product|logsumexp|forward|backward|attention|gradients|layer|linear|linear-gradient",
-      problem, "problem to solve (default: backward)"},
+      problem,
+      "what to compute. attention: O; gradients: dQ, dK and dV; forward, backward and layer: the "
+      "paper's problem; linear, linear-gradient: no softmax; product: C = A B; logsumexp: L of "
+      "sparse scores (default: backward)"},
      fill_problem},
     {{"given", "nothing|OL", problem,
-      "for backward problems. OL: a forward pass has left O and L in slow memory; nothing: add the "
-      "words of a forward pass (default: OL)"},
+      "for backward, gradients and layer. OL: O and L of a forward pass are in slow memory; "
+      "nothing: they are not, so add the words of a forward pass (default: OL)"},
      fill_given},
     {{"n", "SIZE", problem, "number of queries"}, fill_size<&Request::n>},
     {{"m", "SIZE", problem, "number of keys (default: --n)"}, fill_size<&Request::m>},
@@ -566,10 +561,10 @@ const TableRow kRows[] = {
       "number of key/value heads; must divide --heads (default: --heads)"},
      fill_size<&Request::kv_heads>},
     {{"mask", "MASK", problem,
-      "pairs of query and key to compute (default: full). window: from L keys before the query to "
-      "R "
-      "after it; prefix: the first P keys; global: rows A to B with all: ",
-      false, mask_syntax},
+      "pairs of query and key to compute: full, causal, window:L,R (from L keys before the query "
+      "to R after it), prefix:P (the first P keys), global:A-B (queries and keys A to B, with all "
+      "others), documents:FILE, blocks:FILE, pattern:FILE; joined by & (and), | (or), with "
+      "brackets (default: full)"},
      fill_mask},
     {{"activation", "softmax|relu|sigmoid|silu", problem,
       "function applied to the scores (default: softmax)"},
@@ -583,27 +578,30 @@ const TableRow kRows[] = {
     {{"wanted", "NAMES", problem, "results to compute, such as dQ,dK (default: all)", kRepeats},
      fill_wanted},
     {{"word", "2|4", memory,
-      "bytes of a word: converts an M given in bytes, or as a share of a cache (default: 4)"},
+      "bytes of a word, 2 for 16-bit operands: an M in bytes, or of a cache, then has more words "
+      "(default: 4)"},
      fill_bytes<&Request::word_bytes>},
     {{"sums", "2|4", memory,
-      "bytes of a running sum: with --word 2 --sums 4 it takes two words of M (default: --word)"},
+      "bytes of a word of running sums: with --word 2 --sums 4 it counts as two words (default: "
+      "--word)"},
      fill_sums},
     {{"threads", "NUMBER", run, "number of threads, each with M words (default: 1)"}, fill_threads},
     {{"M", "SIZE", memory,
-      "fast memory: words (8192, 8K), bytes (32KiB), a cache (L2*0.25), levels (8K,256K), or auto "
-      "(found by `redblue calibrate`)"},
+      "fast memory: words (8192, 8K), bytes (32KiB), a share of this machine's cache (L2*0.25), "
+      "levels, the innermost first (8K,256K), or auto (found by `redblue calibrate`)"},
      fill_M},
     {{"device", "DEVICE", memory,
-      "instead of --M: a device (see `redblue list --devices`), this machine (this), or "
-      "./FILE.json"},
+      "instead of --M: the fast memory of a device, with all its levels: a name (see `redblue list "
+      "--devices`), this machine (this), or ./FILE.json"},
      fill_device},
     {{"prefetch", "NUMBER", plan,
       "number of key blocks in fast memory at once; 2: load a block while the one before it is in "
       "use (default: 1)"},
      fill_size<&Request::prefetch>},
     {{"word_costs", "COSTS", memory,
-      "cost of a word at each level, innermost first (1,4,100), or calibrated (measured by "
-      "`redblue calibrate`)"},
+      "with several levels: cost of a word at each, the innermost first (1,30), or calibrated "
+      "(measured by `redblue calibrate`); plans have the least sum of words times cost (default: "
+      "the size of the level)"},
      fill_word_costs},
     {{"objective", "words|balanced|time", plan,
       "words: fewest words; balanced: least time with at most 5% more words than the fewest; time: "
@@ -621,9 +619,10 @@ const TableRow kRows[] = {
       kRepeats},
      fill_files<&Request::in>},
     {{"make", "NAME=PATTERN", operands,
-      "make a sparse operand by a rule (S: entries in each row, C: number of clusters, P/Q: share "
-      "of entries): ",
-      kRepeats, rules},
+      "store only some entries of an operand: identity; random:S, banded:S or powerlaw:S (S in "
+      "each row); clusters:S:C (S in each row, within C clusters); density:P/Q (each with this "
+      "probability)",
+      kRepeats},
      fill_make},
     {{"seed", "NUMBER", operands,
       "random seed of all operands that --in does not give (default: 1)"},
@@ -667,10 +666,6 @@ std::string_view to_string(OptionGroup group) {
   constexpr std::array kNames = {"Problem", "Fast memory",   "Plan", "Operands",
                                  "Run",     "Store on disk", "Ranks"};
   return kNames[static_cast<std::size_t>(group)];
-}
-
-std::string Option::help() const {
-  return std::string(text) + (known == nullptr ? "" : known());
 }
 
 std::vector<Option> options() {

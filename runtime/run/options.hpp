@@ -21,12 +21,10 @@ struct Option {
   std::string_view key;   // kv_heads
   std::string_view type;  // kind of value: SIZE, NAME=FILE, none|kv; empty for a switch
   OptionGroup group;
-  std::string_view text;  // first part of the help
+  std::string_view text;  // the help, one line
   bool repeats = false;
-  std::string (*known)() = nullptr;  // last part of the help: a list of words
 
   [[nodiscard]] bool is_switch() const { return type.empty(); }
-  [[nodiscard]] std::string help() const;  // one line
 };
 
 // Returns all options, in the order in which fill() applies them.

@@ -310,7 +310,7 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
   }
   for (const std::string_view key : optional) {
     made.parameters.push_back({.name = std::string(key),
-                               .help = option(key).help(),
+                               .help = std::string(option(key).text),
                                .is_text = true,
                                .is_optional = true});
   }

@@ -109,6 +109,11 @@ std::uint64_t memory_available(const path& root) {
 MemoryClaim::MemoryClaim(MemoryBudget* shared, const Words& bytes, std::string_view who,
                          std::string_view remedy)
     : budget_(shared == nullptr ? own_ : *shared) {
+  // To read what is available takes longer than a small run.
+  constexpr Index kLittle = 1 << 22;
+  if (shared == nullptr && bytes <= Words(kLittle)) {
+    return;
+  }
   std::unique_lock lock(budget_.mutex_);
   budget_.one_gone_.wait(
       lock, [&] { return budget_.claims_ == 0 || budget_.bytes_ + bytes <= budget_.available_; });
@@ -130,6 +135,9 @@ MemoryClaim::MemoryClaim(MemoryBudget* shared, const Words& bytes, std::string_v
 }
 
 MemoryClaim::~MemoryClaim() {
+  if (bytes_ == 0) {
+    return;
+  }
   {
     const std::lock_guard lock(budget_.mutex_);
     budget_.bytes_ = Words(budget_.bytes_.value() - bytes_);

@@ -219,5 +219,23 @@ TEST(Arena, SpanIsTheFarthestWordEverInUse) {
   EXPECT_TRUE(arena.living().empty());
 }
 
+// A thread's arenas, one after another or several at once, have their own words.
+TEST(Arena, TakesOverNoWordsOfALivingArena) {
+  for (int round = 0; round < 3; ++round) {
+    Arena one(1000);
+    Arena other(1000);
+    Arena large(Index{8} << 20);
+    float* const words[] = {one.address(*one.place("a", 1000)),
+                            other.address(*other.place("a", 1000)),
+                            large.address(*large.place("a", 1000))};
+    for (int k = 0; k < 3; ++k) {
+      std::fill_n(words[k], 1000, static_cast<float>(k));
+    }
+    for (int k = 0; k < 3; ++k) {
+      EXPECT_EQ(std::count(words[k], words[k] + 1000, static_cast<float>(k)), 1000);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace redblue

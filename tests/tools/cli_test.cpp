@@ -486,7 +486,7 @@ TEST_F(Command, RunTakesTheTableOfOptions) {
     const bool of_run = option.key != "kernel" && option.key != "problem" && option.key != "given";
     EXPECT_EQ(help.find("\n  " + flag + " ") != std::string::npos, of_run) << flag;
     if (of_run) {
-      EXPECT_NE(help.find(option.help()), std::string::npos) << flag;
+      EXPECT_NE(help.find(option.text), std::string::npos) << flag;
       EXPECT_NE(help.find(std::string(option.type)), std::string::npos) << flag;
     }
   }

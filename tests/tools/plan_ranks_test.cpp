@@ -112,7 +112,7 @@ TEST_F(PlanOnRanks, LeastTime) {
 TEST_F(PlanOnRanks, RefusesWhatItDoesNotPlan) {
   const std::pair<std::string, const char*> refused[] = {
       {"plan --n 20 --d 4 --M 900 --ranks 4", "--ranks '4': expected a KERNEL and --ranks"},
-      {"plan backward/rows --n 20 --d 4 --M 900", "one kernel is planned on ranks: --ranks"},
+      {"plan backward/rows --n 20 --d 4 --M 900", "plan takes a kernel only with --ranks"},
       {"plan --n 20 --d 4 --M 900 --home 9", "--home '9': expected a KERNEL"},
       {"plan backward/small --n 20 --d 4 --M 900 --ranks 4",
        "does not run on ranks; .*backward/rows"},

@@ -344,7 +344,7 @@ TEST_F(RanksCommand, RefuseWhatTheyDoNotDo) {
       {"run attention/rows " + problem + " --ranks 2 --ring --store file:s",
        "rows of a ring pass through homes in memory: leave --store out"},
       {"plan attention/rows --n 20 --d 4 --M 900 --ring",
-       "attention/rows: one kernel is planned on ranks: --ranks, "},
+       "attention/rows: plan takes a kernel only with --ranks or several levels, as "},
       {"plan gradients/rows-keys --n 20 --d 4 --M 900 --ranks 2 --ring --mask window:2,2",
        "on a ring: queries pass in their order, and under this mask"},
       {"run backward/rows " + problem + " --patience 3", "--patience: only of runs on ranks"},

@@ -304,7 +304,9 @@ Action add_completion(CLI::App& app, const std::function<CommandTree()>& tree) {
   CLI::App& words_command =
       add_subcommand(app, "words", "for these scripts: list possible next words");
   const auto words = std::make_shared<std::vector<std::string>>();
-  words_command.add_option("words", *words, "behind --, up to the one that is typed");
+  words_command.add_option(
+      "words", *words,
+      "after --: the words of the command line, up to the one that is being typed");
   words_command.final_callback([action, words, tree] {
     *action = [words, tree] {
       const CommandTree root = tree();

@@ -114,9 +114,11 @@ PlanReport plan_of_kernel(const std::string& kernel, const TaskOptions& options,
   request.kernel = name.text();
   const Problem problem = options.problem_of(kernel, "is planned", name, request);
   if (request.inner.empty()) {
-    throw UsageError(fmt::format(
-        "{}: one kernel is planned on ranks: --ranks, in several levels: {} 8K,256K, or --loops {}",
-        kernel, request.said("M"), kernel));
+    throw UsageError(
+        fmt::format("{}: plan takes a kernel only with --ranks or several levels, as {} 8K,256K; "
+                    "for one size of "
+                    "M, give --loops {}",
+                    kernel, request.said("M"), kernel));
   }
   request.multiple = plan.multiple;
   check_levels(request, *name.kernel);
@@ -179,17 +181,26 @@ void refuse_beside_all(const Given& as, const std::string& other) {
   }
 }
 
+Option objective_of_plans() {
+  Option objective = option("objective");
+  objective.text =
+      "words: fewest words; balanced: least time with at most 5% more words than the fewest; time: "
+      "least time (default: words)";
+  return objective;
+}
+
 struct PlanOptions {
   explicit PlanOptions(CLI::App& command)
       : kernel(command, "KERNEL",
-               "plan this kernel alone: only with --ranks, or with several levels in --M"),
+               "plan only this kernel; needs --ranks, or several levels in --M (for one size of M: "
+               "--loops)"),
         task(command),
         ranks(command),
-        objective(command, {"objective", "multiple"}),
+        objective(command, {"objective", "multiple"}, {objective_of_plans()}),
         cache(command, "--cache",
-              fmt::format("for each of these caches, find the backward kernel of fewest words: "
-                          "sizes (192KiB) or "
-                          "devices ({}), comma-separated, or all (then --n is {} by default)",
+              fmt::format("compare the paper's two algorithms with the best backward kernel, for "
+                          "each of these caches: sizes (192KiB), devices ({}), or all; "
+                          "comma-separated; --n is then {} by default",
                           expected_devices(), kQueries),
               "CACHES"),
         loops(command, "--loops", "print the loop nest of this kernel, with the words of each line",
@@ -242,7 +253,7 @@ Action add_plan(CLI::App& app) {
     if (kernel) {
       for (const TextOption* other : {&options->loops, &options->cache}) {
         if (other->get()) {
-          throw UsageError(fmt::format("{}: {} asks about no such kernel", *kernel, other->flag()));
+          throw UsageError(fmt::format("{}: leave it out with {}", *kernel, other->flag()));
         }
       }
       print(plan_of_kernel(*kernel, options->task, plan), format);

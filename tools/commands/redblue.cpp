@@ -68,7 +68,7 @@ std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays
        {"trace", "run a kernel and write each of its reads and writes to a file", add_trace},
        {"table1", "compare counted words with Table 1 of arXiv:2410.09397", add_table1}});
   add("Many runs",
-      {{"sweep", "count or time every point of a suite", add_sweep},
+      {{"sweep", "run, count or time every point of a suite", add_sweep},
        {"report", "make an HTML page of a sweep", add_report},
        {"plot", "draw words, bounds, phases and block schedules, with gnuplot", add_plot}});
   add("Store", {{"store", "show, verify, import and export matrices on disk", add_store}});

@@ -277,7 +277,7 @@ Action add_store(CLI::App& app) {
   app.require_subcommand(1);
   const auto add = [&](const char* name, const char* help, const char* items, bool required) {
     CLI::App* command = &add_subcommand(app, name, help);
-    command->add_option("directory", options->directory, "of the store")
+    command->add_option("directory", options->directory, "directory of the store")
         ->required()
         ->option_text(" ");
     command->add_option("items", options->items, items)->required(required)->option_text(" ");

@@ -483,9 +483,10 @@ Action add_diff(CLI::App& app) {
 }  // namespace
 
 std::vector<Subcommand> gate_subcommands(const std::function<std::vector<Subject>()>& subjects) {
-  return {{"record", "count the points of a suite (kernels and sizes), and write a baseline",
+  return {{"record",
+           "run the points of a suite (kernels and sizes), and write their words to a baseline",
            [subjects](CLI::App& app) { return add_record(app, subjects); }},
-          {"check", "count again and compare with a baseline; exit code 3 on a difference",
+          {"check", "run the points of a baseline again, and compare; exit code 3 on a difference",
            [subjects](CLI::App& app) { return add_check(app, subjects); }},
           {"diff", "compare two baselines, the largest changes first", add_diff}};
 }

@@ -20,7 +20,8 @@ constexpr Index kMostJobs = 256;
 }  // namespace
 
 JobsOption::JobsOption(CLI::App& app)
-    : jobs_(app, "--jobs", "points to count at the same time (default: number of processors)",
+    : jobs_(app, "--jobs",
+            "number of points to work on at the same time (default: number of processors)",
             "NUMBER") {}
 
 unsigned JobsOption::get() const {

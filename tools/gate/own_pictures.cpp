@@ -222,17 +222,19 @@ Action add_own_plot(CLI::App& app, const SweepDrawn& of) {
 std::vector<Subcommand> own_pictures(const std::string& program) {
   const SweepTool tool{.name = program, .own = true};
   return {
-      {"merge", "parts of a sweep or of a baseline, made on several machines, as one", add_merge},
-      {"sweep", "run or count the points of a suite, for pictures and reports",
+      {"merge", "join the parts of a sweep or baseline that several machines made", add_merge},
+      {"sweep", "run, count or time the points of a suite, for pictures and reports",
        [program](CLI::App& app) { return add_own_sweep(app, program); }},
-      {"report", "a sweep as one HTML page: figures and tables",
+      {"report", "make an HTML page of a sweep: figures and tables",
        [tool](CLI::App& app) { return add_report_of(app, tool, plain_figures); }},
       {"plot", "pictures of what kernels do, by gnuplot",
        [tool](CLI::App& app) {
          return add_own_plot(app, {tool, &plain_family()});
        }},
-      {"trace", "run a kernel and write down its moves, for other programs", add_own_trace},
-      {"replay", "what a kernel moves, in caches of every size: LRU, and the fewest reads",
+      {"trace", "run a kernel and write its reads and writes to a file, for other programs",
+       add_own_trace},
+      {"replay",
+       "run a kernel, and replay its accesses in caches of every size: LRU, and the fewest reads",
        add_own_replay}};
 }
 

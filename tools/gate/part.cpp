@@ -8,7 +8,7 @@ namespace redblue {
 
 PartOption::PartOption(CLI::App& app)
     : part_(app, "--part",
-            "count the points i, i + N, i + 2 N, ... only: the part of machine i of N", "i/N") {}
+            "take only the points i, i + N, i + 2 N, ...: the part of machine i of N", "i/N") {}
 
 std::optional<SuitePart> PartOption::get() const {
   const auto given = part_.get();

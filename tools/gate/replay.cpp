@@ -30,7 +30,7 @@ std::vector<Index> parse_sizes(std::string_view text, const std::string& from) {
 }  // namespace
 
 ReplayOutputs::ReplayOutputs(CLI::App& app)
-    : at_(app, "--at", "sizes of caches in words, powers of two: 1K,2K", "M,..."),
+    : at_(app, "--at", "sizes of caches in words, such as 64,1K (default: powers of two)", "M,..."),
       cachesim_(
           app, "--cachesim",
           "write the accesses for libCacheSim, one word number on each line (-: standard output)",

@@ -227,7 +227,7 @@ Action add_sweep_of(CLI::App& app, SweptKernels kernels) {
   struct Options {
     Options(CLI::App& command, const std::vector<std::string>& hows)
         : suite(command, "suite",
-                fmt::format("a suite of how {} (-: standard input)", fmt::join(hows, ", "))),
+                fmt::format("a suite, with \"how\" {} (-: standard input)", fmt::join(hows, ", "))),
           out(command, "-o,--out", "directory of the results; points that it already has are kept",
               "DIR"),
           part(command),

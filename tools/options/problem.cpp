@@ -19,11 +19,11 @@ TableOptions::TableOptions(CLI::App& app, const Keys& keys, const std::vector<Op
   for (const std::string_view key : keys) {
     const auto found = std::ranges::find(changed, key, &Option::key);
     const Option option = found != changed.end() ? *found : redblue::option(key);
-    const std::string flag = spelled(key, Spelling::flag);
+    const std::string flag = spelled(key, Spelling::flag), text(option.text);
     if (option.is_switch()) {
-      switches_.emplace_back(option.key, Switch(app, flag, option.help(), to_string(option.group)));
+      switches_.emplace_back(option.key, Switch(app, flag, text, to_string(option.group)));
     } else {
-      texts_.emplace_back(option.key, TextOption(app, flag, option.help(), std::string(option.type),
+      texts_.emplace_back(option.key, TextOption(app, flag, text, std::string(option.type),
                                                  to_string(option.group), option.repeats));
     }
   }
@@ -63,7 +63,7 @@ Keys with(Keys keys, const Keys& others) {
 }  // namespace
 
 ProblemOptions::ProblemOptions(CLI::App& app, const Keys& others)
-    : kernel_(app, "kernel", option("kernel").help()),
+    : kernel_(app, "kernel", std::string(option("kernel").text)),
       nest_(app, "--nest", "instead of a kernel: a loop nest written as text in FILE", "FILE"),
       table_(app, with({"n", "m", "d", "dv", "mask", "activation", "softmax_scale", "sharing",
                         "wanted", "M", "device", "prefetch", "objective", "multiple", "blocks"},

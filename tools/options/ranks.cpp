@@ -32,8 +32,9 @@ std::optional<Index> RanksOption::get() const {
 
 RanksToPlanOptions::RanksToPlanOptions(CLI::App& app)
     : ranks_(app,
-             "number of ranks (machines): compare the ways to arrange them in a grid for KERNEL"),
-      ring_(app, "--ring", "compare with the same ranks in a ring, too"),
+             "number of ranks (machines with M words each): rank the grids that they can form for "
+             "KERNEL"),
+      ring_(app, "--ring", "also list the same ranks in a ring, where each sends keys to the next"),
       home_(app, "--home",
             "leave out grids that need more words of slow memory on a rank (default: no limit)",
             "SIZE"),

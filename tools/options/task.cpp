@@ -98,14 +98,22 @@ Option sharing_of_tasks() {
   return sharing;
 }
 
+// Plans and bounds use only the entries of sparse operands.
+std::vector<Option> changed_in_tasks() {
+  Option in = option("in"), seed = option("seed");
+  in.text = "take the stored entries of an operand from FILE: .npz, .mtx, .smtx or .npy";
+  seed.text = "random seed of --make (default: 1)";
+  return {sharing_of_tasks(), in, seed};
+}
+
 }  // namespace
 
 TaskOptions::TaskOptions(CLI::App& app)
     : table_(app, {"problem",  "given",  "n",          "m",       "d",      "dv",   "heads",
                    "kv_heads", "mask",   "activation", "sharing", "wanted", "word", "sums",
                    "M",        "device", "word_costs", "in",      "make",   "seed"},
-             {sharing_of_tasks()}),
-      nests_(app, "--nest", "also plan the loops in this file", "FILE", "", true) {}
+             changed_in_tasks()),
+      nests_(app, "--nest", "also plan the loop nest written in FILE", "FILE", "", true) {}
 
 Task TaskOptions::task_at(const Sizes& sizes, Request& request) const {
   Settings settings = table_.settings();

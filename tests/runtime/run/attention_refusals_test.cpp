@@ -75,7 +75,7 @@ TEST(AttentionRefusal, RefusesBeforeItTouchesAnything) {
   EXPECT_EQ(backward([](Called& own, Options&) { own.given["dO"][40] = NAN; }),
             "runtime: dO: nan at head 1, row 3, column 1; expected finite float32 numbers");
   EXPECT_EQ(forward([](Called& own, Options&) { own.problem.shape.n = Index{1} << 60; }),
-            "runtime: a count of words does not fit 63 bits: the sizes are too large");
+            "runtime: the words of every kernel that fits pass 63 bits: the sizes are too large");
 }
 
 TEST(AttentionRefusal, ResultsHaveTheirOwnWords) {

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <future>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -281,6 +283,69 @@ TEST_F(AttentionCall, SeveralAtOnce) {
   for (std::future<void>& caller : callers) {
     caller.get();
   }
+}
+
+// The plans of the latest calls are kept. Calls that differ in one member each, made twice in
+// changing order and more of them than are kept, have the plan and the counts of a first call.
+TEST_F(AttentionCall, LaterCallsAreLikeTheFirst) {
+  std::vector<std::pair<AttentionProblem, AttentionOptions>> calls;
+  const AttentionProblem plain{.shape = {33, 29, 6}, .heads = 4, .kv_heads = 2};
+  const auto with = [&](const auto& change, Index M = 1200) {
+    auto& [problem, options] = calls.emplace_back(plain, AttentionOptions{.M = M});
+    change(problem, options);
+  };
+  with([](auto&, auto&) {});
+  with([](auto& problem, auto&) { problem.shape.m = 30; });
+  with([](auto& problem, auto&) { problem.heads = 2; });
+  with([](auto& problem, auto&) { problem.kv_heads = 4; });
+  with([](auto& problem, auto&) { problem.softmax_scale = 0.25F; });
+  with([](auto& problem, auto&) { problem.mask = "causal"; });
+  with([](auto& problem, auto&) { problem.mask = Mask::window(33, 29, 3, 0); });
+  with([](auto&, auto& options) { options.objective = Objective::words; });
+  with([](auto&, auto& options) { options.kernel = "attention/tiles"; });
+  with([](auto&, auto& options) { options.threads = 2; });
+  for (Index M = 1300; M < 2500; M += 100) {
+    with([](auto&, auto&) {}, M);
+  }
+  std::vector<std::string> plans;
+  std::vector<Buffers> results;
+  for (const bool again : {false, true}) {
+    for (std::size_t k = 0; k < calls.size(); ++k) {
+      const std::size_t which = again ? k * 7 % calls.size() : k;
+      SCOPED_TRACE(which);
+      Called own(calls[which].first);
+      const AttentionRun call = own.call(calls[which].second);
+      const std::string plan = to_string(call.kernel.plan);
+      ASSERT_EQ(call.kernel.formula.size(), call.kernel.counted.phases.size());
+      for (std::size_t phase = 0; phase < call.kernel.formula.size(); ++phase) {
+        EXPECT_EQ(call.kernel.formula[phase].reads,
+                  Words(call.kernel.counted.phases[phase].io.reads));
+      }
+      if (!again) {
+        plans.push_back(plan);
+        results.push_back(own.results);
+      }
+      EXPECT_EQ(plan, plans[which]);
+      EXPECT_TRUE(same_words(own.results, results[which]));
+    }
+  }
+  EXPECT_GT(std::set(plans.begin(), plans.end()).size(), 15U) << "the calls differ";
+}
+
+// A mask's files are read at each call.
+TEST_F(AttentionCall, ReadsAChangedMaskFileAgain) {
+  const auto words = [&](const std::vector<std::uint8_t>& ends) {
+    const std::string shape = "(" + std::to_string(ends.size()) + ",)";
+    const auto file = directory_.write(
+        "documents.npy",
+        npy_file(npy_header("|u1", false, shape), std::string(ends.begin(), ends.end())));
+    Called own({.shape = {40, 40, 4}, .mask = "documents:" + file.string()});
+    return own.call({.M = 300, .kernel = "attention/rows"}).kernel.words();
+  };
+  const Index two = words({0, 20, 40});
+  const Index four = words({0, 10, 20, 30, 40});
+  EXPECT_LT(four, two);
+  EXPECT_EQ(words({0, 20, 40}), two);
 }
 
 TEST_F(AttentionCall, CacheWordsAreThoseOfTheMachine) {
