@@ -271,6 +271,7 @@ Blocks fitted(const Kernel& of, const Problem& live, const Memory& memory, Objec
     Memory less{M, memory.prefetch};
     less.multiple = memory.multiple;
     less.given = memory.given;
+    less.all_blocks = memory.all_blocks;
     return of.fitting.fit(live, less, objective);
   };
   const auto fits = [&](const Blocks& blocks) {

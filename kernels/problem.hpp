@@ -252,6 +252,9 @@ struct Memory {
   Index multiple = 1;
   // Block sizes that the caller gives. Only a nest chooses its other blocks for them.
   std::vector<std::pair<std::string, Index>> given = {};
+  // Whether a nest also chooses the blocks that have a size in its text. A block that is a formula
+  // of other blocks, and a block named Part, keep it.
+  bool all_blocks = false;
 
   [[nodiscard]] std::size_t levels() const { return inner.size() + 1; }
   [[nodiscard]] Index words(std::size_t level) const {

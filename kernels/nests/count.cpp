@@ -74,11 +74,11 @@ class NestCounter::Walk {
     leave_out(nest_.statements, blocks);
   }
   [[nodiscard]] Index steps() const { return steps_; }
-  // The words that a statement moved and made in all passes. `largest` is for each of its tiles.
+  // The words that a statement moved and made in all passes.
   struct Moved {
     Words reads, writes, passes;
     Index trips = 0, block = 0;  // of a loop: the most passes at once, and the largest block
-    std::vector<Words> largest = {};
+    std::vector<MovedTile> tiles = {};
   };
   [[nodiscard]] const Moved& moved(const NestStatement& statement) const {
     return moved_[statement.number];
@@ -266,8 +266,11 @@ class NestCounter::Walk {
       const bool in_part = tile.in_part() && !mask_.full();
       const Words all = in_part ? words_of_part(tile, statement) : words * times;
       Moved& moved = moved_[statement.number];
-      moved.largest.resize(statement.tiles.size());
-      moved.largest[k] = std::max(moved.largest[k], words);
+      moved.tiles.resize(statement.tiles.size());
+      moved.tiles[k].largest = std::max(moved.tiles[k].largest, words);
+      if (statement.kind != NestStatement::Kind::make) {
+        moved.tiles[k].moved += all;
+      }
       if (statement.kind == NestStatement::Kind::write) {
         moved.writes += all;
         phase.writes += all;
@@ -970,25 +973,25 @@ class Lines {
     const bool makes = statement.kind == NestStatement::Kind::make;
     const bool writes = statement.kind == NestStatement::Kind::write;
     line.text = makes ? "new" : writes ? "write" : "read";
-    const std::vector<Words> largest = counter_.largest(statement);
+    const std::vector<MovedTile> moved = counter_.tiles(statement);
     for (std::size_t k = 0; k < statement.tiles.size(); ++k) {
       const TextTile& tile = statement.tiles[k];
       const std::string name = text_of(nest_, tile);
       line.text += (k == 0 ? " " : ", ") + (writes ? text_of(nest_, statement.targets[k]) : name);
       const auto known = std::ranges::find(stay, tile.name, &Living::tile);
-      if (!writes && statement.kind != NestStatement::Kind::index && k < largest.size() &&
-          largest[k] > Words(0)) {
+      if (!writes && statement.kind != NestStatement::Kind::index && k < moved.size() &&
+          moved[k].largest > Words(0)) {
         if (known == stay.end()) {
-          stay.push_back({tile.name, {name, largest[k]}});
+          stay.push_back({tile.name, {name, moved[k].largest}});
         } else {  // read in some passes, made in others
-          known->stay.words = std::max(known->stay.words, largest[k]);
+          known->stay.words = std::max(known->stay.words, moved[k].largest);
         }
       }
     }
     line.text += text_of(nest_, statement.conditions);
     std::tie(line.reads, line.writes) = counter_.moved(statement);
     if (!(makes && has_texts_) &&
-        std::ranges::any_of(largest, [](Words words) { return words > Words(0); })) {
+        std::ranges::any_of(moved, [](const MovedTile& its) { return its.largest > Words(0); })) {
       lines_.push_back(std::move(line));
     }
   }
@@ -1014,8 +1017,8 @@ std::pair<Words, Words> NestCounter::moved(const NestStatement& statement) const
   const auto& moved = walk_->moved(statement);
   return {moved.reads, moved.writes};
 }
-std::vector<Words> NestCounter::largest(const NestStatement& statement) const {
-  return walk_->moved(statement).largest;
+std::vector<MovedTile> NestCounter::tiles(const NestStatement& statement) const {
+  return walk_->moved(statement).tiles;
 }
 
 Nest lines(const TextNest& nest, const NestSizes& sizes) {

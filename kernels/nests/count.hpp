@@ -37,6 +37,10 @@ Nest lines(const TextNest& nest, const NestSizes& sizes);
 struct NestWords {
   Words words, peak;
 };
+// The words of one tile in a statement: its largest block, and all that moved.
+struct MovedTile {
+  Words largest, moved;
+};
 class NestCounter {
  public:
   NestCounter(const TextNest& nest, const Mask& mask, Index sum_words);
@@ -56,11 +60,12 @@ class NestCounter {
   [[nodiscard]] Index steps() const;
   // The results of the last call for one statement: the most passes of a loop in one pass of the
   // loops around it, and its largest block; whether a text or a drop happened; the words that a
-  // statement read and wrote, and the largest of each tile.
+  // statement read and wrote, and the same for each of its tiles.
   [[nodiscard]] std::pair<Index, Index> passes(const NestStatement& loop) const;
   [[nodiscard]] bool happened(const NestStatement& statement) const;
   [[nodiscard]] std::pair<Words, Words> moved(const NestStatement& statement) const;
-  [[nodiscard]] std::vector<Words> largest(const NestStatement& statement) const;
+  // Returns an empty list if the statement did not happen.
+  [[nodiscard]] std::vector<MovedTile> tiles(const NestStatement& statement) const;
 
  private:
   class Walk;

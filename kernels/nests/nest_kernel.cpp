@@ -41,8 +41,26 @@ NestSizes sizes_of(const TextNest& nest, const Problem& problem, const Blocks& b
   return sizes_of(nest, problem, blocks, blocks.contains(kM) ? blocks[kM] : 1);
 }
 
+// The parts of a schedule are shared out to threads or devices. A fast memory does not choose them.
+constexpr std::string_view kPart = "Part";
+
+// Returns the nest without the sizes of its blocks.
+TextNest freed(TextNest nest) {
+  for (NestBlock& block : nest.blocks) {
+    if (!follows(nest, block) && nest.symbols[block.symbol].name != kPart) {
+      block.size.reset();
+    }
+  }
+  return nest;
+}
+
 Blocks fitted(const TextNest& nest, const Problem& problem, const Memory& memory,
               Objective objective) {
+  if (memory.all_blocks) {
+    Memory chosen = memory;
+    chosen.all_blocks = false;
+    return fitted(freed(nest), problem, chosen, objective);
+  }
   NestSizes sizes = sizes_of(nest, problem, {}, memory.M);
   for (const auto& [name, size] : memory.given) {
     sizes.blocks.add(name, size);

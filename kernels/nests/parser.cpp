@@ -92,6 +92,14 @@ class Line {
     }
     return word;
   }
+  // Returns the text from the next word on, without a comment.
+  [[nodiscard]] std::string_view rest() const {
+    return done()
+               ? std::string_view()
+               : std::string_view(peek().data(),
+                                  static_cast<std::size_t>(words_.back().data() - peek().data()) +
+                                      words_.back().size());
+  }
   void end() const {
     if (!done()) {
       fail("'" + std::string(peek()) + "' after the end of the statement");
@@ -211,7 +219,7 @@ class Parser {
     const std::string_view word = line.peek();
     const bool two_step = word == "two" && line.peek(1) == "-" && line.peek(2) == "step";
     if (word != "kernel" && word != "problem" && word != "matrix" && word != "temp" &&
-        word != "block" && word != "once" && !two_step) {
+        word != "block" && word != "takes" && word != "once" && !two_step) {
       return false;
     }
     if (line.indent() != 0) {
@@ -228,6 +236,8 @@ class Parser {
       kernel(line);
     } else if (word == "problem") {
       problem(line);
+    } else if (word == "takes") {
+      takes(line);
     } else if (word == "block") {
       block(line);
     } else {
@@ -277,6 +287,20 @@ class Parser {
       names += std::string(to_string(pass)) + ", ";
     }
     line.fail("no problem is called '" + text + "': expected " + names + "or none");
+  }
+
+  void takes(Line& line) {
+    NestTakes its{.left = {}, .comparison = {}, .right = {}, .text = std::string(line.rest())};
+    its.left = size(line);
+    its.comparison = comparison(line);
+    its.right = size(line);
+    for (SymbolId symbol = kFastWords; symbol < nest_.symbols.size(); ++symbol) {
+      if (its.left.uses(symbol) || its.right.uses(symbol)) {
+        line.fail("'takes' compares extents and numbers, and " + nest_.symbols[symbol].name +
+                  " is none: write for example 'takes d <= 128'");
+      }
+    }
+    nest_.takes.push_back(std::move(its));
   }
 
   // Returns the symbol of a name at this line. A variable has a meaning inside its loop alone.

@@ -190,6 +190,14 @@ bool TextNest::of_all_heads() const {
   return uses_extent(kExtentHeads) || uses_extent(kExtentKvHeads);
 }
 
+const NestTakes* untaken(const TextNest& nest, const NestExtents& extents) {
+  const std::vector<Index> values = extents.values();
+  const auto found = std::ranges::find_if_not(nest.takes, [&](const NestTakes& its) {
+    return holds(its.comparison, its.left.value(values), its.right.value(values));
+  });
+  return found == nest.takes.end() ? nullptr : &*found;
+}
+
 bool follows(const TextNest& nest, const NestBlock& block) {
   return block.size && std::ranges::any_of(nest.blocks, [&](const NestBlock& other) {
            return block.size->uses(other.symbol);

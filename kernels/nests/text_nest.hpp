@@ -153,6 +153,14 @@ struct NestBlock {
   bool is_step = false;  // of a loop
 };
 
+// A comparison of extents that holds for the sizes that a schedule is made for.
+struct NestTakes {
+  NestSize left;
+  Comparison comparison;
+  NestSize right;
+  std::string text;  // "d <= 128"
+};
+
 struct TextNest;
 // Returns whether the size of a block is a formula of other blocks.
 bool follows(const TextNest& nest, const NestBlock& block);
@@ -162,6 +170,7 @@ struct TextNest {
   std::string name;
   std::optional<Pass> pass;  // empty: `problem none`
   bool two_step = false, once = false;
+  std::vector<NestTakes> takes;
 
   std::vector<NestSymbol> symbols;  // the extents first, in the order of NestExtents
   std::vector<NestMatrix> matrices;
@@ -213,6 +222,9 @@ enum NestExtentSymbol : SymbolId {
   kSoftmax,
   kExtents
 };
+
+// Returns the first of nest.takes that does not hold, or null.
+const NestTakes* untaken(const TextNest& nest, const NestExtents& extents);
 
 // Throws: NestError.
 TextNest parse_nest(std::string_view text, std::string_view file);

@@ -87,6 +87,8 @@ struct Subject {
   // Predicts the counts of run() by a formula, phase by phase. Null: no formula. Throws:
   // FastMemoryTooSmall.
   std::function<std::vector<PhaseCost>(const Arguments&)> formula = nullptr;
+  // True if run() itself refuses counts that contradict the formula.
+  bool compares_formula = false;
   // The same for each inner level of fast memory, innermost first. Null: no inner levels.
   std::function<std::vector<std::vector<PhaseCost>>(const Arguments&)> inner_formulas = nullptr;
   // True if the formula's peaks are upper bounds, so that a run's peaks may be smaller. Null: peaks

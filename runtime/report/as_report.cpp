@@ -1,7 +1,9 @@
 #include "runtime/report/as_report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "kernels/nests/text_nest.hpp"
 #include "kernels/registry.hpp"
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
@@ -12,31 +14,48 @@
 namespace redblue {
 namespace {
 
-Cells list_cells(const KnownSchedule& schedule, const KnownSchedule::OfPass& of,
-                 const KnownSchedule::Tiles& tiles) {
-  const auto least = [](Index size, Index none) {
-    return size == none ? CellValue(nullptr) : CellValue(size);
-  };
-  return {{{"name", "name"}, schedule.name},
-          {{"loops of", "kernel"}, of.kernel->name},
-          {{"from n", "least_n"}, least(tiles.least_n, 1)},
-          {{"to d", "most_d"}, least(tiles.most_d, 0)},
-          {"causal", tiles.causal ? CellValue(*tiles.causal) : CellValue(nullptr)},
-          {in_json("blocks"), blocks_json(tiles.blocks)},
-          {in_csv("blocks"), blocks_text(tiles.blocks)},
-          {in_table("blocks"), blocks_text(tiles.blocks)},
-          {"source", of.source}};
+// The task that the kernels of the rows and the best kernel solve.
+Task task_of(const Report& best, Sharing sharing) {
+  const Plan& plan = best.kernel.plan;
+  Task task = task_of(find_kernel(plan.kernel), plan.problem, plan.M);
+  task.problem.sharing = sharing;
+  task.heads = best.kernel.team.heads;
+  task.known = Known::O_and_L;
+  return task;
+}
+
+std::optional<double> ratio_to_bound(const Report& report) {
+  return report.bound ? quotient(report.kernel.io(), report.bound->words) : std::nullopt;
+}
+
+Cells nest_cells(const Project& project, const KnownFile& file) {
+  const TextNest nest = parse_nest(file.text, file.name);
+  std::vector<std::string> takes, blocks;
+  for (const NestTakes& its : nest.takes) {
+    takes.push_back(its.text);
+  }
+  for (const NestBlock& block : nest.blocks) {
+    blocks.push_back(nest.symbols[block.symbol].name);
+  }
+  return {{"name", project.name},
+          {"problem", to_string(*nest.pass)},
+          {"nest", "nest:" + nest.name},
+          {"takes", fmt::format("{}", fmt::join(takes, " and "))},
+          {"blocks", fmt::format("{}", fmt::join(blocks, " "))},
+          {"source", to_the_left(fmt::format("{}", fmt::join(source_of(file), " ")))}};
 }
 
 }  // namespace
 
-AsReport report_as(const Request& asked, Pass pass,
-                   const std::vector<const KnownSchedule*>& schedules) {
+AsReport report_as(const Request& asked, Pass pass, const std::vector<const Project*>& projects) {
   Request request = asked;
   request.kernel = fmt::format("{}/auto", to_string(pass));
   request.forward_in_more_M = true;
   AsReport report{.pass = pass, .best = count(request)};
-  report.rows = as_rows(asked, report.best.kernel.plan.problem, pass, schedules);
+  const Task task = task_of(report.best, asked.sharing);
+  for (const Project* project : projects) {
+    report.rows.push_back(as_row(*project, task));
+  }
   return report;
 }
 
@@ -44,10 +63,8 @@ Description describe(const AsReport& report) {
   const Report& best = report.best;
   const Plan& plan = best.kernel.plan;
   const auto [n, m, d] = plan.problem.one_head().shape;
-  Task task = task_of(find_kernel(plan.kernel), plan.problem, plan.M);
-  task.heads = best.kernel.team.heads;
-  task.known = Known::O_and_L;
-  const std::optional<double> ratio = over_bound(best);
+  const Task task = task_of(best, plan.problem.sharing);
+  const std::optional<double> ratio = ratio_to_bound(best);
   Description of = begin_report(
       fmt::format("{}   (reads + writes, {})\n", to_words(task), in_words(plan.problem)));
   of.facts(joined({{in_json("context"), context_json(best.M_from)},
@@ -70,13 +87,11 @@ Description describe(const AsReport& report) {
   return of;
 }
 
-Description describe(const std::vector<KnownSchedule>& schedules) {
+Description describe(const std::vector<Project>& projects) {
   std::vector<Cells> rows;
-  for (const KnownSchedule& schedule : schedules) {
-    for (const KnownSchedule::OfPass& of : schedule.passes) {
-      for (const KnownSchedule::Tiles& tiles : of.tiles) {
-        rows.push_back(list_cells(schedule, of, tiles));
-      }
+  for (const Project& project : projects) {
+    for (const KnownFile* nest : project.nests) {
+      rows.push_back(nest_cells(project, *nest));
     }
   }
   Description of;

@@ -307,8 +307,9 @@ bool BoundReport::undercut(const Bound& bound) const {
          best->words < Words(bound.words);
 }
 
-BoundReport report_bounds(const Task& task) {
+BoundReport report_bounds(Task task) {
   BoundReport report;
+  task.nests.clear();
   report.task = task;
   const bool has_levels = !task.memory.inner.empty();
   if (has_levels) {
@@ -385,14 +386,16 @@ std::vector<Cells> algorithm_rows(const BoundReport& report) {
 Cells as_columns(const AsRow* row) {
   const bool counted = row != nullptr && row->counted;
   return joined(
-      {{in_csv("as"), row != nullptr ? Json(row->schedule->name) : Json()},
-       {in_csv("blocks"), counted ? Json(blocks_text(row->counted->kernel.plan.blocks)) : Json()}},
+      {{in_csv("as"), row != nullptr ? Json(row->as) : Json()},
+       {in_csv("blocks"), counted ? Json(blocks_text(row->counted->plan.blocks)) : Json()}},
       only_in_csv(tiles_cells(row)));
 }
 
 Cells as_line(const BoundReport& report, const AsRow& row) {
-  const auto words = row.counted ? std::optional(row.counted->kernel.io()) : std::optional<Index>();
-  return joined(algorithm_cells(report, name_of(row), words, row.counted ? "moved" : "missing"),
+  const auto words =
+      row.counted ? std::optional(row.counted->words.value()) : std::optional<Index>();
+  return joined(algorithm_cells(report, row.counted ? row.nest : row.as, words,
+                                row.counted ? "moved" : "missing"),
                 as_columns(&row));
 }
 

@@ -53,7 +53,7 @@ struct BoundReport {
   std::string no_best;                // the reason if no kernel is the best, else empty
   std::vector<Statement> statements;  // for backward tasks only
   std::vector<Partition> partitions;  // set by the caller, if requested
-  std::vector<AsRow> as;              // for one level: other kernels' tiles, likewise
+  std::vector<AsRow> as;              // for one level: other schedules, likewise
   // For several levels. `inner_from` has the cache behind each inner M. `level_bounds` has all
   // bounds of each level; the last element equals `bounds`. `weighted` is the weighted sum of the
   // active bounds. `word_costs_from` is the calibration with the costs of words, or empty.
@@ -71,8 +71,8 @@ struct BoundReport {
   [[nodiscard]] bool undercut(const Bound& bound) const;
 };
 
-// Throws: as lower_bounds().
-BoundReport report_bounds(const Task& task);
+// The best kernel is one of redblue's, and no nest of the task. Throws: as lower_bounds().
+BoundReport report_bounds(Task task);
 
 // Returns the task on one line: "backward n=512 m=512 d=64 M=8192, given O and L". Leaves out the
 // sizes named in `without`.

@@ -146,7 +146,7 @@ Cells line_cells(const PlanReport& report, const PlanLine& line) {
   return report.as.empty()
              ? cells
              : joined(cells,
-                      {{in_csv("as"), line.as != nullptr ? Json(line.as->schedule->name) : Json()},
+                      {{in_csv("as"), line.as != nullptr ? Json(line.as->as) : Json()},
                        {in_table("its blocks"), counted ? line.blocks : CellValue(nullptr)}},
                       tiles_cells(line.as));
 }
@@ -166,15 +166,8 @@ PlanLine line_of(const Choice& choice, const LevelChoice* level = nullptr) {
 }
 
 PlanLine line_of(const AsRow& row) {
-  PlanLine line{.name = name_of(row), .as = &row};
-  if (row.counted) {
-    const Plan& plan = row.counted->kernel.plan;
-    line.kernel = spelled(plan);
-    line.words = row.counted->kernel.io();
-    line.bound = row.counted->bound->words;
-    line.kind = row.counted->bound->name;
-    line.blocks = always_quoted(blocks_text(plan.blocks));
-  }
+  PlanLine line = row.counted ? line_of(*row.counted) : PlanLine{.name = row.as};
+  line.as = &row;
   return line;
 }
 

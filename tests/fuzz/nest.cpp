@@ -1,9 +1,12 @@
 // Nests as text. A nest that can be read is counted, for a few small sizes and under a mask. Its
-// lines have the same words as its phases. Sizes that do not fit are refused.
+// lines have the same words as its phases. Sizes that do not fit are refused. Its `takes` lines
+// mean the same when they are read again from their text.
 
 #include "kernels/nest.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "kernels/nests/count.hpp"
 #include "kernels/nests/text_nest.hpp"
@@ -40,12 +43,36 @@ void demand_same_words(const TextNest& nest, const NestSizes& sizes) {
          "the lines move other words than the phases");
 }
 
+// The text of `takes` is its comparison, so it can be read again.
+void demand_same_sizes(const TextNest& nest) {
+  std::string text = "kernel k\nmatrix Q[n,d] -> O[n,d]\n";
+  for (const NestTakes& takes : nest.takes) {
+    text += "takes " + takes.text + "\n";
+  }
+  const TextNest again = parse_nest(text + "read Q[n,d] as O\nwrite O[n,d]\n", "again.nest");
+  demand(again.takes.size() == nest.takes.size(), "the text of 'takes' has other comparisons");
+  for (const Index size : {1, 2, 64, 1000}) {
+    const NestExtents extents{.n = size, .m = size + 1, .d = 3, .dv = 2, .group = 2};
+    const auto untaken_of = [&](const TextNest& its) -> std::optional<std::string> {
+      return read_or_refused<ShapeMismatch, CountOverflow>("", [&] {
+        const NestTakes* found = untaken(its, extents);
+        return found == nullptr ? std::string() : found->text;
+      });
+    };
+    demand(untaken_of(again) == untaken_of(nest), "the text of 'takes' has another comparison");
+  }
+}
+
 }  // namespace
 
 void nest(std::string_view input) {
   const auto read =
       read_or_refused<NestError>("a.nest:", [&] { return parse_nest(input, "a.nest"); });
-  if (!read || depth_of(read->statements) > kMostLoops) {
+  if (!read) {
+    return;
+  }
+  demand_same_sizes(*read);
+  if (depth_of(read->statements) > kMostLoops) {
     return;
   }
   for (const bool masked : {false, true}) {

@@ -29,6 +29,12 @@ std::string RandomNests::nest(int most_loops, Index most_blocks, bool fixed) {
   if (chance(20)) {
     head += "problem gradients\ntwo-step\nonce\n";
   }
+  if (chance(20)) {
+    static const Names kSizes = {"d", "max(d, dv)", "n * group", "128", "ceil(m / 3)"};
+    static const Names kSigns = {"<", "<=", "==", "!=", ">=", ">"};
+    head.append("takes ").append(one_of(kSizes)).append(" ").append(one_of(kSigns));
+    head.append(" ").append(one_of(kSizes)).append("\n");
+  }
   static const std::vector<std::pair<std::string, Names>> kPool = {
       {"Q", {"n", "d"}},  {"K", {"m", "d"}}, {"V", {"m", "dv"}}, {"L", {"n"}},
       {"W", {"d", "dv"}}, {"A", {"n", "m"}}, {"G", {"4", "d"}},  {"b", {"m"}}};

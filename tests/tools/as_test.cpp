@@ -1,6 +1,5 @@
-// Tests `count --as`: schedules of attention kernels from other projects. They move the words of
-// the redblue kernel with the same loops and the same blocks. For attention, they are n d (queries)
-// + 2 m d ceil(n / Br) + n d + n (O and L).
+// Tests `--as`: schedules of other projects, from their nests. Most forward schedules keep a block
+// of Br queries and pass all keys: n d (queries) + 2 m d ceil(n / Br) + n d + n (O and L) words.
 
 #include <algorithm>
 #include <string>
@@ -10,12 +9,29 @@
 #include <fmt/format.h>
 
 #include "memsim/words.hpp"
+#include "runtime/run/nest_file.hpp"
 #include "runtime/text/table.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
 
 namespace redblue {
 namespace {
+
+// Returns the nest of a name such as nest:ggml-cpu-forward, without the sizes of its blocks. A
+// block Part keeps its size: threads or devices share it out.
+std::string without_sizes(const std::string& name) {
+  const auto nest = std::ranges::find_if(known_nests(), [&](const KnownFile& its) {
+    return fmt::format("nest:{}", its.name) == name + ".nest";
+  });
+  std::string text(nest->text);
+  for (std::size_t at = 0; (at = text.find("\nblock ", at)) != std::string::npos; ++at) {
+    const std::size_t size = text.find(" =", at), end = text.find('\n', at + 1);
+    if (size < end && text.compare(at, 12, "\nblock Part ") != 0) {
+      text.erase(size, end - size);
+    }
+  }
+  return text;
+}
 
 class CountAs : public Cli {
  protected:
@@ -31,23 +47,56 @@ TEST_F(CountAs, TilesAreThoseOfTheShape) {
   const auto expect = [&](const char* name, const std::string& line, const char* blocks) {
     EXPECT_EQ(blocks_of(row(name, line + " --M 1M")), blocks) << name << " " << line;
   };
+  const std::string gradients = " --problem gradients", causal = " --mask causal";
   expect("flash-attention-2", "--n 999 --d 64", "Bc=128,Br=128");
   expect("flash-attention-2", "--n 999 --d 65", "Bc=64,Br=128");
-  expect("flash-attention-2", "--n 999 --d 64 --problem gradients",
-         "core.Bc=128,core.Br=128,v.Br=128");
-  expect("flash-attention-2", "--n 999 --d 128 --problem gradients",
-         "core.Bc=128,core.Br=64,v.Br=64");
+  expect("flash-attention-2", "--n 999 --d 64" + gradients, "Bc=128,Br=128");
+  expect("flash-attention-2", "--n 999 --d 128" + gradients, "Bc=128,Br=64");
+  expect("flash-attention-3", "--n 999 --d 64", "Bc=192,Br=192");
+  expect("flash-attention-3", "--n 999 --d 64" + causal, "Bc=128,Br=192");
+  expect("flash-attention-3", "--n 999 --d 96", "Bc=144,Br=192");
   expect("flash-attention-3", "--n 999 --d 128", "Bc=176,Br=128");
-  expect("flash-attention-3", "--n 999 --d 128 --mask causal", "Bc=128,Br=128");
-  expect("flash-attention-3", "--n 999 --d 128 --problem gradients",
-         "core.Bc=128,core.Br=80,v.Br=80");
-  expect("flash-attention-3", "--n 999 --d 128 --problem gradients --mask causal",
-         "core.Bc=128,core.Br=64,v.Br=64");
-  expect("xformers", "--n 999 --d 100", "Bc=128,Br=64");
+  expect("flash-attention-3", "--n 999 --d 128" + causal, "Bc=128,Br=128");
+  expect("flash-attention-3", "--n 999 --d 192", "Bc=112,Br=128");
+  expect("flash-attention-3", "--n 999 --d 192 --dv 128", "Bc=128,Br=128");
+  expect("flash-attention-3", "--n 999 --d 256", "Bc=80,Br=128");
+  expect("flash-attention-3", "--n 999 --d 128" + gradients, "Bc=128,Br=80");
+  expect("flash-attention-3", "--n 999 --d 128" + gradients + causal, "Bc=128,Br=64");
+  expect("xformers", "--n 999 --d 100", "Bc=128,Bd=32,Br=64,Bt=32");
   expect("pytorch-cpu", "--n 767 --d 300", "Bc=512,Br=64");
   expect("pytorch-cpu", "--n 768 --d 8", "Bc=512,Br=256");
-  expect("triton-tutorial", "--n 99 --d 32 --problem gradients",
-         "dKV.Bc=128,dKV.Br=32,dQ.Bc=32,dQ.Br=128");
+  expect("triton-tutorial", "--n 200 --d 32" + gradients,
+         "Bc=32,Bk=128,Bq=32,Br=128,Bs=128,Bv=128");
+}
+
+// A project with several nests takes the nest that its source takes for the size. n are the queries
+// of one head.
+TEST_F(CountAs, NestsAreThoseOfTheShape) {
+  const auto expect = [&](const char* name, const std::string& line, const char* nest) {
+    EXPECT_EQ(row(name, line + " --M 1M")["kernel"], nest) << name << " " << line;
+  };
+  expect("xformers", "--n 99 --d 128", "nest:xformers-forward");
+  expect("xformers", "--n 99 --d 129", "nest:xformers-wide-forward");
+  expect("xformers", "--n 99 --d 64 --problem gradients", "nest:xformers-narrow-backward");
+  expect("xformers", "--n 99 --d 65 --problem gradients", "nest:xformers-backward");
+  expect("flex-attention-cpu", "--n 2 --m 99 --d 64", "nest:flex-attention-cpu-forward");
+  expect("flex-attention-cpu", "--n 1 --m 99 --d 64 --heads 8 --kv-heads 2",
+         "nest:flex-attention-cpu-decoding-forward");
+  expect("ggml-cpu", "--n 64 --d 64", "nest:ggml-cpu-forward");
+  expect("ggml-cpu", "--n 1 --m 512 --d 64", "nest:ggml-cpu-decoding-forward");
+  const auto missing = [&](const char* name, const std::string& line, const char* why) {
+    const Json its = row(name, line + " --M 1M");
+    EXPECT_EQ(its["missing"], why);
+    EXPECT_TRUE(its["words"].is_null());
+  };
+  missing("flash-attention-2", "--n 90 --d 257", "flash-attention-2-forward takes d <= 256");
+  missing("xformers", "--n 90 --d 129 --problem gradients",
+          "xformers-backward takes max(d, dv) <= 128, "
+          "xformers-narrow-backward takes max(d, dv) <= 64");
+  missing("ggml-cpu", "--n 9 --d 64 --problem gradients",
+          "redblue has no nest of its backward pass");
+  missing("flash-attention-2", "--n 90 --d 8 --wanted dQ --problem gradients",
+          "it computes all results");
 }
 
 TEST_F(CountAs, WordsAreThoseOfTheLoops) {
@@ -59,30 +108,50 @@ TEST_F(CountAs, WordsAreThoseOfTheLoops) {
     const Index blocks = (n + rows - 1) / rows;
     EXPECT_EQ(words, 2 * n * d + n + 2 * n * d * blocks) << name;
   }
-  for (const char* line :
-       {"--n 700 --d 64 --M 200K", "--n 700 --m 300 --d 64 --M 200K --heads 6",
-        "--n 700 --d 64 --M 200K --mask causal", "--n 700 --d 64 --M 200K --problem gradients",
-        "--n 700 --d 64 --M 200K --problem gradients --mask window:50,3"}) {
+  // xFormers reads Q again for each block of 64 keys.
+  EXPECT_EQ(row("xformers", "--n 640 --d 64 --M 1M")["words"],
+            640 * 64 * 10 + 2 * 640 * 64 * 10 + 640 * 64 + 640);
+  // Triton's kernel without TMA visits all keys under a causal mask, and FlashAttention-2 only
+  // those that a block of 128 queries meets: 128, 256, ... of them.
+  EXPECT_EQ(row("triton-tutorial", "--n 640 --d 64 --M 1M --mask causal")["words"],
+            row("triton-tutorial", "--n 640 --d 64 --M 1M")["words"]);
+  EXPECT_EQ(row("flash-attention-2", "--n 640 --d 64 --M 1M --mask causal")["words"],
+            2 * 640 * 64 + 640 + 2 * 64 * 128 * (1 + 2 + 3 + 4 + 5));
+}
+
+// A row has the counts of its nest. Its planned blocks are those of the same file without sizes,
+// unless the file's own sizes move fewer words.
+TEST_F(CountAs, RowsAreTheCountsOfNests) {
+  for (const auto& [line, problem] :
+       {std::pair<std::string, std::string>("--n 700 --d 64 --M 600K", "attention"),
+        {"--n 700 --m 300 --d 64 --M 600K --heads 6", "attention"},
+        {"--n 400 --d 64 --M 600K --mask causal", "attention"},
+        {"--n 1 --m 700 --d 64 --M 600K", "attention"},
+        {"--n 300 --d 64 --M 600K", "gradients"},
+        {"--n 200 --d 64 --M 600K --mask window:50,3", "gradients"}}) {
     SCOPED_TRACE(line);
-    const Json all = json(fmt::format("count --as all {}", line));
+    int counted = 0;
+    const Json all = json(fmt::format("count --as all {} --problem {}", line, problem));
     for (const Json& its : all["as"]) {
       if (its["kernel"].is_null()) {
         EXPECT_TRUE(its.contains("missing"));
         continue;
       }
-      std::string kernel_line(line);
-      if (const auto at = kernel_line.find("--problem gradients"); at != std::string::npos) {
-        kernel_line.erase(at, std::string("--problem gradients").size());
-      }
-      const std::string kernel = its["kernel"].get<std::string>() + " " + kernel_line;
-      const Json counted = json(fmt::format("count {} --blocks {}", kernel, blocks_of(its)));
-      EXPECT_EQ(its["words"], counted["total"]["io"]);
-      EXPECT_EQ(its["peak"], counted["total"]["peak"]);
+      ++counted;
+      const std::string kernel = its["kernel"].get<std::string>();
+      SCOPED_TRACE(kernel);
+      const Json own = json(fmt::format("count {} {}", kernel, line));
+      EXPECT_EQ(its["words"], own["total"]["io"]);
+      EXPECT_EQ(its["peak"], own["total"]["peak"]);
       EXPECT_EQ(its["too_many"], 0);
-      EXPECT_EQ(its["planned"]["words"],
-                json("count " + kernel + " --objective words")["total"]["io"]);
-      EXPECT_LE(its["planned"]["words"], its["words"]);
+      directory_.write("free.nest", without_sizes(kernel));
+      const Json free = json(fmt::format("count free.nest {} --objective words", line));
+      const Index words = its["words"].get<Index>();
+      EXPECT_EQ(its["planned"]["words"], std::min(words, free["total"]["io"].get<Index>()));
+      EXPECT_NEAR(its["times_planned"].get<double>(),
+                  static_cast<double>(words) / its["planned"]["words"].get<double>(), 0.0005);
     }
+    EXPECT_GE(counted, problem == "attention" ? 9 : 6);
   }
 }
 
@@ -97,8 +166,6 @@ TEST_F(CountAs, TilesThatDoNotFitAreCounted) {
   const Json least = row("pytorch-cpu", fmt::format("--n 900 --d 64 --M {}", peak));
   EXPECT_EQ(misses["ratio"], least["ratio"]);
   EXPECT_EQ(misses["planned"], least["planned"]);
-  const Json none = row("flash-attention-2", "--n 90 --d 257 --M 1M");
-  EXPECT_EQ(none["missing"], "it has no tiles for d = 257");
 }
 
 TEST_F(CountAs, IsRefusedWhereItHasNoMeaning) {
@@ -107,27 +174,31 @@ TEST_F(CountAs, IsRefusedWhereItHasNoMeaning) {
   };
   const std::string size = " --n 90 --d 8 --M 4K";
   refused("--as cudnn" + size,
-          "--as 'cudnn': expected flash-attention-2, flash-attention-3, pytorch-cpu, "
-          "triton-tutorial, xformers or all");
+          "--as 'cudnn': expected flash-attention-1, flash-attention-2, flash-attention-3, "
+          "flash-decoding, flex-attention-cpu, ggml-cpu, onnxruntime-cpu, pytorch-cpu, "
+          "ring-attention-step, triton-tutorial, xformers or all");
   refused("--as all --problem backward" + size,
           "--problem 'backward': expected attention or gradients");
   refused("attention/rows --as all" + size, "attention/rows: --as all names the schedule");
   refused("--as all --blocks Br=4" + size, "--blocks 'Br=4': --as all has its tiles");
   refused("attention/rows --problem attention" + size,
           "--problem 'attention': a kernel has one problem; it is of --as");
-  refused("--as all --n 90 --d 8 --M 1K,4K", "--as all: tiles are of one level");
-  refused("--as all --ranks 2" + size, "--as all: tiles are of one level");
+  refused("--as all --n 90 --d 8 --M 1K,4K",
+          "--as all: its nests are for one level of fast memory: give --M one size");
+  refused("--as all --ranks 2" + size,
+          "--as all: its nests are for one machine, without a prefetch: leave out --ranks");
+  refused("--as all --prefetch 2" + size,
+          "--as all: its nests are for one machine, without a prefetch: leave out --prefetch");
   refused(size, "kernel is required");
   expect_refused(process("list --as --devices"), 2, "--as: --devices lists others");
 }
 
 TEST_F(CountAs, AreListedWithTheirSources) {
   const Json all = json("list --as")["as"];
-  EXPECT_GE(all.size(), 15U);
-  for (const Json& tiles : all) {
-    EXPECT_NE(tiles["source"].get<std::string>().find(" at "), std::string::npos);
-    EXPECT_EQ(redblue("count " + tiles["kernel"].get<std::string>() + " --n 9 --d 2 --M 4K").code,
-              0);
+  EXPECT_EQ(all.size(), known_nests().size());
+  for (const Json& nest : all) {
+    EXPECT_NE(nest["source"].get<std::string>().find(" at "), std::string::npos);
+    EXPECT_EQ(redblue("count " + nest["nest"].get<std::string>() + " --n 9 --d 2 --M 1M").code, 0);
   }
 }
 
@@ -148,20 +219,6 @@ TEST_F(CountAs, RowsOfPlansAndBoundsAreTheSame) {
     EXPECT_EQ(plan["plan"]["words"], counted["best"]["words"]);
     EXPECT_EQ(bounds["best"]["words"], counted["best"]["words"]);
     EXPECT_FALSE(json(fmt::format("plan {}", line)).contains("as"));
-    // If the other project's tiles fit in M, `planned` is the plan's own choice for the same
-    // kernel.
-    for (const Json& its : counted["as"]) {
-      if (its["too_many"] != 0) {
-        continue;
-      }
-      std::vector<Json> choices = {plan["plan"]};
-      choices.insert(choices.end(), plan["runners_up"].begin(), plan["runners_up"].end());
-      const auto same = std::ranges::find_if(
-          choices, [&](const Json& choice) { return choice["kernel"] == its["kernel"]; });
-      ASSERT_NE(same, choices.end());
-      EXPECT_EQ(its["planned"]["words"], (*same)["words"]);
-      EXPECT_EQ(its["planned"]["ratio"], (*same)["ratio"]);
-    }
   }
 }
 
@@ -174,8 +231,8 @@ TEST_F(CountAs, PlansAndBoundsHaveThemAsTextAndCsv) {
     for (const Json& its : rows) {
       const std::string name = its["as"].get<std::string>();
       EXPECT_NE(text.find(name + ": "), std::string::npos) << "its title is not there";
+      EXPECT_NE(text.find(its["kernel"].get<std::string>()), std::string::npos) << name;
       EXPECT_NE(text.find(grouped(its["words"].get<Index>())), std::string::npos) << name;
-      EXPECT_NE(text.find(its["source"].get<std::string>()), std::string::npos);
     }
     const auto table = csv(command + line);
     std::size_t found = 0;
@@ -186,22 +243,25 @@ TEST_F(CountAs, PlansAndBoundsHaveThemAsTextAndCsv) {
       }
       const Json& its = rows[found++];
       EXPECT_EQ(row.at("as"), its["as"]);
-      EXPECT_EQ(row.at("blocks"), fmt::format("Br={} Bc={}", its["blocks"]["Br"].get<Index>(),
-                                              its["blocks"]["Bc"].get<Index>()));
+      const std::string blocks = row.at("blocks");
+      EXPECT_NE(blocks.find(fmt::format("Br={}", its["blocks"]["Br"].get<Index>())),
+                std::string::npos);
       EXPECT_EQ(row.at("words"), its["words"].dump());
       EXPECT_EQ(row.at("peak"), its["peak"].dump());
       EXPECT_EQ(row.at("too_many"), its["too_many"].dump());
       EXPECT_EQ(row.at("planned_words"), its["planned"]["words"].dump());
+      EXPECT_EQ(std::stod(row.at("times_planned")), its["times_planned"].get<double>());
     }
     EXPECT_EQ(found, rows.size());
   }
   // A missing number of words is empty, never 0, and the reason is printed.
-  const std::string wide = " --as xformers --problem attention --n 90 --d 129 --M 48K";
+  const std::string wide = " --as flash-attention-1 --problem attention --n 90 --d 129 --M 48K";
   for (const std::string command : {"plan", "bounds"}) {
-    EXPECT_NE(redblue(command + wide).out.find("; it has no tiles for d = 129\n"),
+    EXPECT_NE(redblue(command + wide)
+                  .out.find("flash-attention-1: flash-attention-1-forward takes d <= 128\n"),
               std::string::npos);
     const auto rows = csv(command + wide);
-    EXPECT_EQ(rows.back().at("as"), "xformers");
+    EXPECT_EQ(rows.back().at("as"), "flash-attention-1");
     EXPECT_EQ(rows.back().at("words"), "");
   }
 }
@@ -222,16 +282,19 @@ TEST_F(CountAs, PlansAndBoundsRefuseWhatHasNoTiles) {
   };
   const std::string size = " --n 90 --d 8 --M 4K";
   const std::string attention = " --problem attention" + size;
-  refused("--as cudnn" + attention, "--as 'cudnn': expected flash-attention-2, .* or all");
+  refused("--as cudnn" + attention, "--as 'cudnn': expected flash-attention-1, .* or all");
   for (const char* problem : {"product", "forward", "backward", "layer", "linear"}) {
     refused(fmt::format("--as all --problem {}{}", problem, size),
-            "--as all: other kernels have tiles of attention and gradients: give --problem");
+            fmt::format("--as all: its nests are for attention and gradients, and not for {}: give "
+                        "--problem",
+                        problem));
   }
-  refused("--as all" + size, "--as all: other kernels have tiles of attention and gradients");
+  refused("--as all" + size,
+          "--as all: its nests are for attention and gradients, and not for backward");
   refused("--as all --problem attention --n 90 --d 8 --M 1K,4K",
-          "--as all: tiles are of one level of fast memory");
+          "--as all: its nests are for one level of fast memory: give --M one size");
   refused("--as all --problem gradients --given nothing" + size,
-          "--as all: tiles of gradients start from O and L: leave out --given nothing");
+          "--as all: its nests of gradients start from O and L: leave out --given nothing");
   const auto plan = [&](const std::string& line, const std::string& message) {
     expect_refused(process("plan --as all " + line), 2, message);
   };
@@ -239,6 +302,35 @@ TEST_F(CountAs, PlansAndBoundsRefuseWhatHasNoTiles) {
        "--as all: it is beside a plan of all kernels: leave out attention/rows");
   plan("--loops attention/rows" + size, "leave out --loops");
   plan("--cache a100 --d 64", "leave out --cache");
+}
+
+// `bounds --nest` has a row for the nest, over the bound of its class, and the best kernel is one
+// of redblue's.
+TEST_F(CountAs, BoundsHaveNests) {
+  const std::string line = "--n 700 --d 64 --M 64K";
+  const std::string nest = "nest:flash-attention-2-forward";
+  const Json bounds = json("bounds --problem attention " + line + " --nest " + nest);
+  const Json counted = json("count " + nest + " " + line);
+  ASSERT_EQ(bounds["as"].size(), 1U);
+  const Json& its = bounds["as"][0];
+  EXPECT_EQ(its["as"], nest);
+  EXPECT_EQ(its["words"], counted["total"]["io"]);
+  EXPECT_EQ(its["bound"], bounds["lower_bound"]["term"]);
+  EXPECT_NEAR(its["ratio"].get<double>(),
+              its["words"].get<double>() / bounds["lower_bound"]["words"].get<double>(), 0.0005);
+  EXPECT_EQ(bounds["best"], json("bounds --problem attention " + line)["best"]);
+  directory_.write("mine.nest",
+                   "kernel mine\nproblem attention\nmatrix Q[n,d] K[m,d] V[m,dv] -> O[n,dv]\n"
+                   "block Br of n = 10\nfor I in n by Br\n  read Q[I,d]\n  new O[I,dv]\n"
+                   "  for J in m by 1\n    read K[J,d] V[J,dv]\n  write O[I,dv]\n");
+  const Json mine = json("bounds --problem attention --n 100 --d 8 --M 1K --nest mine.nest");
+  EXPECT_EQ(mine["as"][0]["as"], "file:mine.nest");
+  EXPECT_EQ(mine["as"][0]["words"], 2 * 100 * 8 + 10 * 2 * 100 * 8);
+  // Blocks of b queries take 16 b + 16 words of 1,024. With 50 <= b < 100, two blocks pass the
+  // keys.
+  EXPECT_EQ(mine["as"][0]["planned"]["words"], 2 * 100 * 8 + 2 * 2 * 100 * 8);
+  expect_refused(process("bounds --problem attention --n 9 --d 8 --M 1K,4K --nest mine.nest"), 2,
+                 "--nest: nests are of one level of fast memory: give --M one size");
 }
 
 // The measured rates belong to planned blocks. Other tiles have words, but no time.

@@ -3,11 +3,13 @@
 
 #include "tools/gate/own_kernel.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <new>
+#include <random>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -138,6 +140,67 @@ REDBLUE_KERNEL("fails/number", throws_a_number, "n");
 REDBLUE_KERNEL("fails/formula", copy_in_a_phase, "n", "m").formula(crashing_formula);
 REDBLUE_KERNEL("names/lines", two_phases, "n", "m");
 REDBLUE_KERNEL("names/bytes", no_letters, "n", "m");
+
+// B = A^T in blocks, as the nest tests/tools/nests/transpose.nest, and with one difference each.
+std::string nest_file(const std::string& name) {
+  return std::string(REDBLUE_SOURCE_DIR) + "/tests/tools/nests/" + name;
+}
+enum class Fault { none, reads_twice, holds_more, other_phase, outside, other_matrix };
+template <Fault fault>
+void transpose(Machine& machine, const Arguments& given) {
+  const SlowMatrix A("A", given["n"], given["m"]);
+  const SlowMatrix C("C", given["n"], given["m"]);
+  SlowMatrix B("B", given["m"], given["n"]);
+  if (fault == Fault::outside) {
+    static_cast<void>(machine.read(A.block({0, 1}, {0, 1})));
+  }
+  const Phase phase(machine, fault == Fault::other_phase ? "turn" : "transpose");
+  bool is_first = true;
+  for (const Range I : blocks(A.rows(), given["side"])) {
+    for (const Range J : blocks(A.cols(), given["side"])) {
+      if (is_first && (fault == Fault::reads_twice || fault == Fault::other_matrix)) {
+        static_cast<void>(machine.read((fault == Fault::reads_twice ? A : C).block(I, J)));
+      }
+      const Tile a = machine.read(A.block(I, J));
+      const Tile b = machine.initialize("b", J.size(), I.size());
+      if (fault == Fault::holds_more && is_first) {
+        static_cast<void>(machine.initialize("more", 1, 5));
+      }
+      machine.write(b, B.block(J, I));
+      is_first = false;
+    }
+  }
+}
+void transpose_rows(Machine& machine, const Arguments& given) {
+  const SlowMatrix A("A", given["n"], given["m"]);
+  SlowMatrix B("B", given["m"], given["n"]);
+  for (const Range I : blocks(A.rows(), given["M"] / (2 * given["m"]))) {
+    const Tile a = machine.read(A.block(I, {0, A.cols()}));
+    const Tile b = machine.initialize("b", A.cols(), I.size());
+    machine.write(b, B.block({0, A.cols()}, I));
+  }
+}
+std::vector<PhaseCost> transposed_words(const Arguments& given) {
+  const Words all = Words(given["n"]) * given["m"];
+  const Index side = given["side"];
+  return {{"transpose", all, all, 2 * std::min(given["n"], side) * std::min(given["m"], side), 0}};
+}
+
+#define REDBLUE_TRANSPOSE(name, fault) \
+  REDBLUE_KERNEL(name, transpose<Fault::fault>, "n", "m", "side").nest(nest_file("transpose.nest"))
+REDBLUE_TRANSPOSE("nest/same", none);
+REDBLUE_TRANSPOSE("nest/and-formula", none).formula(transposed_words);
+REDBLUE_TRANSPOSE("nest/and-false-formula", none).formula(words);
+REDBLUE_TRANSPOSE("nest/reads-twice", reads_twice);
+REDBLUE_TRANSPOSE("nest/holds-more", holds_more);
+REDBLUE_TRANSPOSE("nest/other-phase", other_phase);
+REDBLUE_TRANSPOSE("nest/outside", outside);
+REDBLUE_TRANSPOSE("nest/other-matrix", other_matrix);
+REDBLUE_KERNEL("nest/rows", transpose_rows, "n", "m").nest(nest_file("outside.nest"));
+REDBLUE_KERNEL("nest/no-m", copy, "n", "side").nest(nest_file("transpose.nest"));
+REDBLUE_KERNEL("nest/no-side", copy, "n", "m").nest(nest_file("transpose.nest"));
+REDBLUE_KERNEL("nest/malformed", copy, "n", "m").nest(nest_file("malformed.nest"));
+REDBLUE_KERNEL("nest/missing", copy, "n", "m").nest(nest_file("missing.nest"));
 
 Outcome own_words(std::vector<std::string> words) {
   words.insert(words.begin(), "/usr/local/bin/copies");
@@ -477,6 +540,161 @@ TEST(OwnKernels, NamesOfPhasesAreShownAsTheyCanBe) {
   EXPECT_EQ(
       Json::parse(own("run copy/plain --n 2 --m 3 --M 10 --format json").out)["phases"][0]["path"],
       "");
+}
+
+// The words and the peak of each phase of the run are those of the nest: n m words are read and
+// written, and two blocks of min(n, side) x min(m, side) live. `count` and `run` show the same.
+TEST(OwnNests, AreFormulas) {
+  std::mt19937 random(7);
+  const auto any = [&](int most) { return std::uniform_int_distribution<int>(1, most)(random); };
+  for (int k = 0; k < 20; ++k) {
+    const Index n = any(30), m = any(30), side = any(35);
+    const Index peak = 2 * std::min(n, side) * std::min(m, side);
+    const std::string sizes =
+        fmt::format("--n {} --m {} --side {} --M {} --format json", n, m, side, peak);
+    for (const std::string kernel : {"nest/same", "nest/and-formula"}) {
+      SCOPED_TRACE(kernel + " " + sizes);
+      const Outcome run = own(fmt::format("run {} {}", kernel, sizes));
+      EXPECT_EQ(run.code, 0) << run.err;
+      const Json total = Json::parse(run.out)["total"];
+      EXPECT_EQ(total["reads"], n * m);
+      EXPECT_EQ(total["formula"], (Json{{"reads", n * m}, {"writes", n * m}, {"peak", peak}}));
+      const Json counted = Json::parse(own(fmt::format("count {} {}", kernel, sizes)).out);
+      EXPECT_EQ(counted["total"]["formula"], total["formula"]);
+      EXPECT_EQ(counted["phases"][0]["path"], "transpose");
+      EXPECT_TRUE(counted["fits"].get<bool>());
+    }
+  }
+  // Statements of a nest outside phases are the moves of a kernel outside phases, and M is a size.
+  const Outcome rows = own("run nest/rows --n 7 --m 5 --M 29 --format json");
+  EXPECT_EQ(rows.code, 0) << rows.err;
+  EXPECT_EQ(Json::parse(rows.out)["phases"][0]["path"], "");
+  EXPECT_EQ(Json::parse(rows.out)["total"]["formula"],
+            (Json{{"reads", 35}, {"writes", 35}, {"peak", 20}}));
+  const Outcome little = own("count nest/same --n 4 --m 4 --side 4 --M 31");
+  EXPECT_EQ(little.code, 1);
+  EXPECT_PRED2(contains, little.err, "by its formula transpose holds 32 words, and M = 31");
+  EXPECT_EQ(own("run nest/same --n 4 --m 4 --side 4 --M 31").code, 2);
+}
+
+// One block of 8 x 8 words that is read twice, one tile of 5 words more, and words in another phase
+// or of another matrix are refused. The message names what differs and its line in the nest.
+TEST(OwnNests, RefuseRunsWithOtherWords) {
+  const std::string file = nest_file("transpose.nest");
+  const auto refused = [&](const std::string& kernel, const std::string& what) {
+    const Outcome outcome = own("run nest/" + kernel + " --n 20 --m 12 --side 8 --M 200");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err, "redblue: nest/" + kernel + " n=20 m=12 side=8 M=200: " + what + "\n");
+  };
+  refused("reads-twice",
+          "transpose reads 304 words, and 240 by the nest " + file +
+              ": of A 304 and not 240 (line 8: read A[I,J]): correct the kernel or the nest");
+  refused("other-matrix",
+          "transpose reads 304 words, and 240 by the nest " + file +
+              ": of C 64 and not 0 (no line moves it here): correct the kernel or the nest");
+  refused("holds-more",
+          "transpose holds 133 words at its peak (A 64, b 64, more 5), and 128 by the nest " +
+              file +
+              " (largest tiles: line 8: A 64, line 9: b 64): correct the kernel or the nest");
+  refused("other-phase", "the kernel does not enter the phase transpose, and the nest " + file +
+                             " does (line 8: read A[I,J]): correct the kernel or the nest");
+  refused("outside", "the kernel moves words outside phases, and the nest " + file +
+                         " does not: correct the kernel or the nest");
+}
+
+// `record` and `check` refuse such a run, too, and no baseline holds its words.
+TEST(OwnNests, HoldBaselines) {
+  const TemporaryDirectory directory;
+  const auto path = [&](const std::string& name) { return (directory / name).string(); };
+  const auto suite = [&](const std::string& kernel) {
+    return directory
+        .write("suite.json", R"({"points": [{"kernel": "nest/)" + kernel +
+                                 R"(", "n": [20, 21], "m": 12, "side": 8, "M": [100, 200]}]})")
+        .string();
+  };
+  const Outcome recorded = own("record " + suite("same") + " -o " + path("base.json"));
+  EXPECT_EQ(recorded.code, 0) << recorded.err;
+  EXPECT_EQ(recorded.err, "redblue: 4 points recorded; 2 of them do not fit in M\n");
+  EXPECT_EQ(own("check " + path("base.json")).code, 0);
+  const Outcome refused = own("record " + suite("reads-twice") + " -o " + path("twice.json"));
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_PRED2(contains, refused.err, "of A 304 and not 240 (line 8: read A[I,J])");
+  EXPECT_FALSE(std::filesystem::exists(path("twice.json")));
+
+  std::string text = content_of(path("base.json"));
+  for (std::size_t at = 0; (at = text.find("nest/same")) != std::string::npos;) {
+    text.replace(at, 9, "nest/reads-twice");
+  }
+  directory.write("base.json", text);
+  const Outcome check = own("check " + path("base.json") + " --also json=" + path("also.json"));
+  EXPECT_EQ(check.code, 3);
+  EXPECT_PRED2(contains, content_of(path("also.json")), "of A 304 and not 240 (line 8: ");
+}
+
+// The page shows this nest and this message.
+TEST(OwnNests, AreThoseOfThePage) {
+  const std::string page =
+      content_of(std::filesystem::path(REDBLUE_SOURCE_DIR) / "docs" / "gate.md");
+  EXPECT_PRED2(contains, page, "```text\n" + content_of(nest_file("transpose.nest")) + "```\n");
+  std::string said = own("run nest/reads-twice --n 20 --m 12 --side 8 --M 200").err;
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>(nest_file("transpose.nest"), "transpose.nest"),
+        {"nest/reads-twice", "transpose/blocks"}}) {
+    said.replace(said.find(from), from.size(), to);
+  }
+  EXPECT_PRED2(contains, page, "```text\n" + said + "```\n");
+}
+
+// A formula and a nest hold both.
+TEST(OwnNests, StandBesideFormulas) {
+  const Outcome outcome = own("run nest/and-false-formula --n 20 --m 12 --side 8 --M 200");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_PRED2(contains, outcome.err, "from its formula to its run, ");
+}
+
+// A nest that cannot be read, or that asks for a size that the kernel does not have, is one line
+// with the file and the line, and exit code 2.
+TEST(OwnNests, ThatDoNotFitAreRefused) {
+  const std::string file = nest_file("transpose.nest");
+  const TemporaryDirectory directory;
+  for (const auto& [kernel, sizes, message] :
+       {std::tuple<std::string, std::string, std::string>(
+            "no-m", "\"n\": 4, \"side\": 3",
+            file + ":3: the kernel nest/no-m has no size m: name it in REDBLUE_KERNEL, or write a "
+                   "number here"),
+        {"no-side", "\"n\": 4, \"m\": 3",
+         file + ":6: the kernel nest/no-side has no size side: name it in REDBLUE_KERNEL, or give "
+                "the block a size in the file"},
+        {"malformed", "\"n\": 4, \"m\": 3", nest_file("malformed.nest") + ":6: "},
+        {"rows", "\"n\": 4, \"m\": 13",
+         nest_file("outside.nest") + ":6: the blocks of I would have the size 0"},
+        {"missing", "\"n\": 4, \"m\": 3", "missing.nest': No such file or directory"}}) {
+    SCOPED_TRACE(kernel);
+    std::string options;
+    const Json parsed = Json::parse("{" + sizes + "}");
+    for (const auto& [name, size] : parsed.items()) {
+      options += fmt::format(" --{} {}", name, size.dump());
+    }
+    directory.write("suite.json", R"({"points": [{"kernel": "nest/)" + kernel + R"(", "M": 20, )" +
+                                      sizes + "}]}");
+    directory.write("base.json",
+                    R"({"schema": 1, "redblue": "recording", "how": "run", "points": [
+      {"kernel": "nest/)" +
+                        kernel + R"(", "arguments": {)" + sizes + R"(, "M": 20},
+       "total": {"reads": 1, "writes": 1, "peak": 3}, "phases": []}]})");
+    for (const std::string& command :
+         {"run nest/" + kernel + options + " --M 20", "count nest/" + kernel + options + " --M 20",
+          "record " + (directory / "suite.json").string(),
+          "check " + (directory / "base.json").string()}) {
+      SCOPED_TRACE(command);
+      const Outcome outcome = own(command);
+      EXPECT_EQ(outcome.code, 2);
+      EXPECT_EQ(outcome.out, "");
+      EXPECT_PRED2(contains, outcome.err, message);
+      EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1);
+    }
+  }
 }
 
 }  // namespace

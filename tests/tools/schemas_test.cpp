@@ -265,6 +265,8 @@ TEST_F(Schemas, OfOtherTiles) {
     expect_keep(kind, {fmt::format("{} --as all --problem attention --n 90 --d 8 --M 4K", kind),
                        fmt::format("{} --as all --problem gradients --n 90 --d 300 --M 4K", kind)});
   }
+  expect_keep("bounds",
+              {"bounds --problem attention --n 90 --d 8 --M 4K --nest nest:ggml-cpu-forward"});
 }
 
 TEST_F(Schemas, OfCurves) {

@@ -210,7 +210,8 @@ TEST_F(CountSymbolic, RefusesWhatHasNoFormula) {
           "--symbolic: formulas are of one head");
   refused("backward/rows --symbolic --regime large --format yaml",
           "--format 'yaml': expected table, json, csv, latex or sympy");
-  refused("--as all --symbolic --n 64 --d 8 --M 4K", "--symbolic: --as all has tiles of a size");
+  refused("--as all --symbolic --n 64 --d 8 --M 4K",
+          "--symbolic: --as all counts numbers: give one of its nests as the kernel");
   refused("backward/rows --n 64 --d 8 --M 4K --format latex", "--format 'latex': expected table");
   refused("backward/rows --n 64 --d 8", "--M is missing");
 }

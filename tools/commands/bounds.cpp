@@ -42,6 +42,13 @@ Action add_bounds(CLI::App& app) {
                       *partition, request.said("M")));
     }
     std::vector<AsRow> as = options->as.rows(request, task);
+    if (!task.nests.empty() && !request.inner.empty()) {
+      throw UsageError(fmt::format(
+          "--nest: nests are of one level of fast memory: give {} one size", request.said("M")));
+    }
+    for (const Kernel* nest : task.nests) {
+      as.push_back(as_row(*nest, task));
+    }
     BoundReport report = report_bounds(task);
     report.as = std::move(as);
     report.M_from = request.M_from;

@@ -13,7 +13,7 @@
 
 #include "kernels/kernel.hpp"
 #include "runtime/observe/devices.hpp"
-#include "runtime/report/known_schedules.hpp"
+#include "runtime/report/as_rows.hpp"
 #include "runtime/theory/planner.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/options/graph.hpp"
@@ -134,10 +134,10 @@ KnownWords known_words() {
   }
   known["CACHES"] = known["DEVICE"];
   known["DEVICE"].emplace_back("this");
-  for (const KnownSchedule& schedule : known_schedules()) {
-    known["SCHEDULE"].push_back(schedule.name);
+  for (const Project& project : projects()) {
+    known["PROJECT"].push_back(project.name);
   }
-  known["SCHEDULE"].emplace_back("all");
+  known["PROJECT"].emplace_back("all");
   known["PROBLEM"] = problem_names();
   return known;
 }

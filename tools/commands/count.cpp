@@ -1,5 +1,5 @@
 // redblue count: the words that a kernel moves, from its formulas and without a run. --symbolic
-// prints the formulas. --as counts other attention kernels with their tiles.
+// prints the formulas. --as counts the schedules of other projects.
 
 #include <algorithm>
 #include <memory>
@@ -151,8 +151,10 @@ Action add_count(CLI::App& app) {
     const auto as = options->as.get();
     request.objective = symbolic || as ? Objective::words : Objective::balanced;
     if (as && symbolic) {
-      throw UsageError(fmt::format("{}: {} {} has tiles of a size: give the kernel of its loops",
-                                   *symbolic, as->from, as->text));
+      throw UsageError(
+          fmt::format("{}: {} {} counts numbers: give one of its nests as the kernel, as "
+                      "nest:flash-attention-2-forward (redblue list --as)",
+                      *symbolic, as->from, as->text));
     }
     if (!as) {
       if (const auto pass = options->pass.get()) {
@@ -179,7 +181,7 @@ Action add_count(CLI::App& app) {
       return 0;
     }
     const Pass pass = pass_of(options->pass);
-    print(report_as(request, pass, options->as.schedules(request, pass)), format);
+    print(report_as(request, pass, options->as.asked(request, pass)), format);
     return 0;
   };
 }

@@ -131,7 +131,7 @@ Action add_list(CLI::App& app) {
       if (options->devices.get()) {
         print(devices(), format);
       } else if (options->as.get()) {
-        print(known_schedules(), format);
+        print(projects(), format);
       } else {
         print(nests_of_others(), format);
       }

@@ -29,6 +29,7 @@
 #include "tools/cli/program.hpp"
 #include "tools/gate/accept.hpp"
 #include "tools/gate/jobs.hpp"
+#include "tools/gate/own_nest.hpp"
 #include "tools/gate/part.hpp"
 #include "tools/gate/point_lines.hpp"
 #include "tools/gate/suite.hpp"
@@ -179,7 +180,7 @@ RecordedPoint record_point(const Subject& subject, const Arguments& arguments, H
 // hold such counts.
 void check_formula(const Subject& subject, const Arguments& arguments,
                    const RecordedPoint& recorded) {
-  if (!subject.formula) {
+  if (!subject.formula || subject.compares_formula) {
     return;
   }
   std::vector<Difference> off =
@@ -266,12 +267,16 @@ Compared check_point(const RecordedPoint& before, const std::filesystem::path& d
     try {
       subject = &find_subject(subjects, before.point.subject);
       arguments = arguments_of(before.point, *subject, directory);
+    } catch (const NestMisfit&) {
+      throw;
     } catch (const std::invalid_argument& error) {  // the kernel or an argument is gone
       compared.differences = {{.kind = Difference::Kind::gone, .why = error.what()}};
       return compared;
     }
     compared.now = record(*subject, arguments, how, before.at_most);
   } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const NestMisfit&) {  // no point of this kernel can be checked
     throw;
   } catch (const std::exception& error) {  // other points still report their words
     compared.differences = {{.kind = Difference::Kind::failed, .why = error.what()}};

@@ -100,9 +100,10 @@ struct RunOptions {
 
 std::vector<Difference> off_formula(const Subject& subject, const Arguments& arguments,
                                     const OwnReport& report) {
-  return report.formula ? differences(record(subject, arguments, How::count),
-                                      recorded(report.point, *report.counted), {})
-                        : std::vector<Difference>();
+  return report.formula && !subject.compares_formula
+             ? differences(record(subject, arguments, How::count),
+                           recorded(report.point, *report.counted), {})
+             : std::vector<Difference>();
 }
 
 Action add_own_run(CLI::App& app) {
@@ -174,7 +175,7 @@ Action add_own_list(CLI::App&) {
 Registration::Registration(const std::string& name, const Work& work,
                            const std::vector<std::string>& sizes)
     : place_(registered_kernels().size()) {
-  registered_kernels().push_back({subject_of(name, work, sizes), work});
+  registered_kernels().push_back({.subject = subject_of(name, work, sizes), .work = work});
 }
 
 Registration& Registration::summary(const std::string& text) {
@@ -187,8 +188,14 @@ Registration& Registration::formula(const Formula& formula) {
   return *this;
 }
 
+Registration& Registration::nest(const std::string& file) {
+  registered_kernels()[place_].nest = file;
+  return *this;
+}
+
 int own_kernels_command(int argc, char** argv) {
-  for (const auto& [subject, work] : registered_kernels()) {
+  for (const OwnKernel& kernel : registered_kernels()) {
+    const Subject& subject = kernel.subject;
     if (const std::string wrong = wrong_with(subject); !wrong.empty()) {
       say(fmt::format("the kernel '{}': {}", subject.name, wrong));
       return 2;

@@ -32,6 +32,10 @@ class Registration {
   // Sets the description in `list`: resident and streaming operands.
   Registration& summary(const std::string& text);
   Registration& formula(const Formula& formula);
+  // Sets the file of a loop nest (docs/nests.md) with the names of the kernel's sizes. A run fails
+  // unless it has the words and the peak of the nest in each phase. The nest is the formula of a
+  // kernel that has none. A relative path begins at the directory in which the command runs.
+  Registration& nest(const std::string& file);
 
  private:
   std::size_t place_;

@@ -17,6 +17,7 @@
 #include "runtime/gate/isolated.hpp"
 #include "runtime/text/sizes.hpp"
 #include "runtime/trace/phase_clock.hpp"
+#include "tools/gate/own_nest.hpp"
 #include "tools/gate/suite.hpp"
 
 namespace redblue {
@@ -45,6 +46,31 @@ const OwnKernel& kernel_of(const Point& point) {
                             [](const OwnKernel& each) { return each.subject.name; });
 }
 
+// Returns a subject that counts the nest of the kernel at each point, and refuses a run with other
+// words.
+Subject with_nest(const OwnKernel& kernel) {
+  Subject subject = kernel.subject;
+  subject.check = [file = kernel.nest, name = subject.name](const Arguments& arguments) {
+    static_cast<void>(nest_words(file, name, arguments));
+  };
+  if (!subject.formula) {
+    subject.compares_formula = true;
+    subject.formula = [file = kernel.nest, name = subject.name](const Arguments& arguments) {
+      return nest_words(file, name, arguments);
+    };
+  }
+  subject.run = [file = kernel.nest, name = subject.name,
+                 work = kernel.work](const Arguments& arguments) {
+    Machine machine(arguments["M"]);
+    const NestWitness witness(machine);
+    work(machine, arguments);
+    const RunCounts counts = final_counts(machine);
+    witness.compare(file, {name, arguments}, counts);
+    return counts;
+  };
+  return subject;
+}
+
 }  // namespace
 
 std::vector<OwnKernel>& registered_kernels() {
@@ -55,8 +81,8 @@ std::vector<OwnKernel>& registered_kernels() {
 const std::vector<Subject>& own_kernels() {
   static const std::vector<Subject> kernels = [] {
     std::vector<Subject> all;
-    for (const auto& [subject, work] : registered_kernels()) {
-      all.push_back(isolated(subject));
+    for (const OwnKernel& kernel : registered_kernels()) {
+      all.push_back(isolated(kernel.nest.empty() ? kernel.subject : with_nest(kernel)));
     }
     return all;
   }();

@@ -16,6 +16,7 @@ namespace redblue {
 struct OwnKernel {
   Subject subject;
   Registration::Work work;
+  std::string nest = {};  // the file of its nest; empty: none
 };
 // Returns all registered kernels. Registration happens before main().
 std::vector<OwnKernel>& registered_kernels();

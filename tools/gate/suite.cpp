@@ -15,6 +15,7 @@
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/sizes.hpp"
+#include "tools/gate/own_nest.hpp"
 
 namespace redblue {
 namespace {
@@ -479,6 +480,8 @@ void add_entry(const Json& entry, const std::string& place, const std::filesyste
         } else {
           add_budgets(at_most, suite.points[same->second].at_most);
         }
+      } catch (const NestMisfit&) {  // the fault is not in the suite
+        throw;
       } catch (const std::invalid_argument& error) {
         throw InputError(fmt::format("{}: {}", place, error.what()));
       }
@@ -505,6 +508,8 @@ Suite again(const Recording& recording, const std::string& file,
       arguments.set_directory(directory_of(file));
       suite.points.push_back({&subject, complete(subject, arguments), recorded.at_most,
                               recorded.accepted, suite.points.size()});
+    } catch (const NestMisfit&) {
+      throw;
     } catch (const std::invalid_argument& error) {
       throw InputError(fmt::format("{}: {}", input_name(file), error.what()));
     }

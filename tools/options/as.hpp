@@ -1,11 +1,12 @@
 #pragma once
-// The option --as: other published attention schedules, run with their own tile sizes.
+// The option --as: schedules of other projects, counted with their own tiles.
 
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/report/as_rows.hpp"
+#include "runtime/run/run.hpp"
 #include "runtime/theory/bounds.hpp"
 #include "tools/cli/command.hpp"
 
@@ -17,12 +18,11 @@ class AsOption {
   AsOption(CLI::App& app, const std::string& where);
   [[nodiscard]] std::optional<Given> get() const { return as_.get(); }
   [[nodiscard]] std::string flag() const { return as_.flag(); }
-  // Returns the schedules that --as names; empty without --as. Throws: UsageError, also for a
-  // problem or a machine that these schedules do not support.
-  [[nodiscard]] std::vector<const KnownSchedule*> schedules(const Request& request,
-                                                            Pass pass) const;
-  // Returns a row for each schedule, to print with the kernels that solve `task`. Throws:
-  // UsageError; as count().
+  // Returns the projects that --as names; empty without --as. Throws: UsageError, also for a
+  // problem or a machine that their nests do not support.
+  [[nodiscard]] std::vector<const Project*> asked(const Request& request, Pass pass) const;
+  // Returns a row for each project, to print with the kernels that solve `task`. Throws:
+  // UsageError; as choices().
   [[nodiscard]] std::vector<AsRow> rows(const Request& request, const Task& task) const;
 
  private:

@@ -22,6 +22,7 @@
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
 #include "runtime/report/nest_report.hpp"
+#include "runtime/run/nest_file.hpp"
 #include "tests/support/cases.hpp"
 #include "tests/support/random_nests.hpp"
 #include "tests/support/run_kernel.hpp"
@@ -203,6 +204,60 @@ std::vector<std::string> dense_names() {
 INSTANTIATE_TEST_SUITE_P(Kernels, SymbolicFormulas, ::testing::ValuesIn(dense_names()),
                          [](const auto& kernel) { return test_name(kernel.param); });
 
+// Each nest of another project, at sizes that it takes: with the block sizes of the file, and with
+// names for them. A nest of one query has no other n.
+class SymbolicFormulasOfProjects : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(SymbolicFormulasOfProjects, AreTheNumbers) {
+  const KnownFile& file = *std::ranges::find_if(
+      known_nests(), [](const KnownFile& its) { return its.name == GetParam(); });
+  const TextNest nest = parse_nest(file.text, file.name);
+  std::mt19937_64 random(seed_of_case(2));
+  const auto any = [&](Index from, Index to) {
+    return std::uniform_int_distribution<Index>(from, to)(random);
+  };
+  Index taken = 0, held = 0;
+  for (Index k = 0; k < cases(300); ++k) {
+    const auto length = [&] { return any(1, any(0, 1) == 0 ? 3000 : 90); };
+    NestExtents extents{.n = k % 4 == 3 ? 1 : length(),
+                        .m = length(),
+                        .d = any(1, k % 3 == 0 ? 256 : 64),
+                        .group = any(1, 3),
+                        .M = 1 << 20};
+    extents.dv = k % 5 == 0 ? any(1, 64) : extents.d;
+    if (untaken(nest, extents) != nullptr) {
+      continue;
+    }
+    NestSizes sizes{.extents = extents, .blocks = {}};
+    if (k % 2 == 1) {
+      const std::vector<Index> values = values_of(nest, sizes);
+      for (const NestBlock& block : nest.blocks) {
+        sizes.blocks.add(nest.symbols[block.symbol].name, values[block.symbol]);
+      }
+    }
+    SCOPED_TRACE(testing::Message() << "n=" << extents.n << " m=" << extents.m << " d=" << extents.d
+                                    << " dv=" << extents.dv << " group=" << extents.group);
+    const Tried all = tried(Case(nest, sizes), 20);
+    EXPECT_EQ(all.wrong, "");
+    held += all.held;
+    ++taken;
+  }
+  EXPECT_GE(taken, cases(300) / 20);
+  EXPECT_GT(held, taken);
+}
+
+std::vector<std::string> files_of_projects() {
+  std::vector<std::string> names;
+  for (const KnownFile& nest : known_nests()) {
+    names.emplace_back(nest.name);
+  }
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(Nests, SymbolicFormulasOfProjects,
+                         ::testing::ValuesIn(files_of_projects()), [](const auto& nest) {
+                           return test_name(nest.param.substr(0, nest.param.find('.')));
+                         });
+
 // Random nests, with random sizes for all blocks.
 TEST(SymbolicFormula, OfRandomNests) {
   Index derived = 0, held = 0;
@@ -259,7 +314,8 @@ TEST(SymbolicFormula, OfThePaperIsThePapers) {
     Values at = of.formula.sizes;
     at[kExtentN] = n;
     at[kExtentD] = at[kExtentDv] = d;
-    at[std::ranges::find(of.nest.symbols, "B", &NestSymbol::name) - of.nest.symbols.begin()] = B;
+    const auto symbol = std::ranges::find(of.nest.symbols, "B", &NestSymbol::name);
+    at[static_cast<SymbolId>(symbol - of.nest.symbols.begin())] = B;
     EXPECT_EQ(of.formula.atoms.value(of.formula.phases[0].reads, at),
               n * d * ceil_div(d, B) + d * d * ceil_div(n, B));
   }
