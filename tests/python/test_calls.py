@@ -24,6 +24,8 @@ INTERRUPTED = {
     "one thread": 'redblue.run("attention/rows", n=60000, d=64, M="16K")',
     "two threads": 'redblue.run("attention/rows", n=80000, d=64, M="16K", threads=2)',
     "phases without operands": 'redblue.run("backward/small", n=20000, d=64, M="256")',
+    "attention": 'redblue.attention(A, A, A, M="16K")',
+    "gradients": 'redblue.gradients(A, A, A, A, M="16K")',
     "arrays": 'redblue.run("attention/rows", Q=A, K=A, V=A, M="16K")',
     "a forward pass": 'redblue.run("gradients/flash", n=60000, d=64, M="16K")',
     "ranks": 'redblue.run("attention/rows", n=60000, d=64, M="16K", grid="2x1")',

@@ -459,6 +459,19 @@ FloatArray like(const FloatArray& array) {
   return FloatArray(shape_of(array));
 }
 
+// Turns what the work throws into an error of the package.
+template <class Work>
+void saying(const Work& work) {
+  try {
+    work();
+  } catch (const py::error_already_set&) {
+    throw;
+  } catch (...) {
+    set_error(std::current_exception());
+    throw py::error_already_set();
+  }
+}
+
 // Runs the call in this thread if it is short, else aside, where Ctrl-C ends it.
 void compute(const AttentionProblem& problem, AttentionOptions& options,
              const std::function<void()>& work) {
@@ -469,19 +482,8 @@ void compute(const AttentionProblem& problem, AttentionOptions& options,
                         kShort;
   std::atomic<bool> stop = false;
   if (is_short) {
-    std::exception_ptr failure;
-    {
-      const py::gil_scoped_release released;
-      try {
-        in_turn(false, stop, work);
-      } catch (...) {
-        failure = std::current_exception();
-      }
-    }
-    if (failure != nullptr) {
-      set_error(failure);
-      throw py::error_already_set();
-    }
+    const py::gil_scoped_release released;
+    in_turn(false, stop, work);
     return;
   }
   options.stop = [&] {
@@ -497,12 +499,14 @@ py::tuple attention_of(const FloatArray& Q, const FloatArray& K, const FloatArra
                        const py::object& mask, std::optional<float> scale, const py::object& M,
                        Index threads, const std::string& kernel, const std::string& objective) {
   const AttentionProblem problem = problem_of(Q, K, V, mask, scale);
-  AttentionOptions options = options_of(M, threads, kernel, objective);
   FloatArray O({Q.shape(0), Q.shape(1), V.shape(2)});
   FloatArray L({Q.shape(0), Q.shape(1)});
   const AttentionOperands given{.Q = words_of(Q), .K = words_of(K), .V = words_of(V)};
   const AttentionResults results{.O = words_of(O), .L = words_of(L)};
-  compute(problem, options, [&] { attention(problem, given, results, options); });
+  saying([&] {
+    AttentionOptions options = options_of(M, threads, kernel, objective);
+    compute(problem, options, [&] { attention(problem, given, results, options); });
+  });
   return py::make_tuple(O, L);
 }
 
@@ -512,7 +516,6 @@ py::tuple gradients_of(const FloatArray& Q, const FloatArray& K, const FloatArra
                        std::optional<float> scale, const py::object& M, Index threads,
                        const std::string& kernel, const std::string& objective) {
   const AttentionProblem problem = problem_of(Q, K, V, mask, scale);
-  AttentionOptions options = options_of(M, threads, kernel, objective);
   FloatArray dQ = like(Q), dK = like(K), dV = like(V);
   GradientOperands given{.Q = words_of(Q), .K = words_of(K), .V = words_of(V), .dO = words_of(dO)};
   if (O && L) {
@@ -520,7 +523,10 @@ py::tuple gradients_of(const FloatArray& Q, const FloatArray& K, const FloatArra
     given.L = words_of(*L);
   }
   const GradientResults results{.dQ = words_of(dQ), .dK = words_of(dK), .dV = words_of(dV)};
-  compute(problem, options, [&] { gradients(problem, given, results, options); });
+  saying([&] {
+    AttentionOptions options = options_of(M, threads, kernel, objective);
+    compute(problem, options, [&] { gradients(problem, given, results, options); });
+  });
   return py::make_tuple(dQ, dK, dV);
 }
 

@@ -59,7 +59,7 @@ Request request_of(const Called& of, Pass pass, const AttentionOptions& options)
   request.softmax_scale = of.problem.softmax_scale;
   request.mask = std::get<std::string>(of.problem.mask);
   request.activation = of.problem.activation;
-  request.M = options.M;
+  request.M = options.M.value();
   request.threads = options.threads;
   request.objective = options.objective;
   return request;
@@ -330,6 +330,35 @@ TEST_F(AttentionCall, LaterCallsAreLikeTheFirst) {
     }
   }
   EXPECT_GT(std::set(plans.begin(), plans.end()).size(), 15U) << "the calls differ";
+}
+
+// Without an M, the caches of the machine choose it.
+TEST_F(AttentionCall, HasAnMOfItsOwn) {
+  const Topology topology = read_topology();
+  const auto half = fast_memory(topology, {CacheLevel::L2, 0.5}, 2);
+  const auto quarter = fast_memory(topology, {CacheLevel::L3, 0.25}, 2);
+  const AttentionProblem problem{.shape = {50, 50, 8}, .heads = 2};
+  Called forward(problem);
+  EXPECT_EQ(forward.call({.threads = 2}).kernel.plan.M, half ? half->words : 64 * 1024);
+  Called backward(problem, true);
+  const Index M = backward.call({.threads = 2}).kernel.plan.M;
+  const auto known = quarter ? quarter : half;
+  EXPECT_EQ(M, known ? std::min(known->words, Index{4} << 20) : 64 * 1024);
+}
+
+// What `stop` throws ends the call.
+TEST_F(AttentionCall, StopsWhenAsked) {
+  int moves = 0;
+  Called own({.shape = {300, 300, 8}});
+  const auto stop = [&] {
+    if (++moves == 5) {
+      throw std::runtime_error("enough");
+    }
+  };
+  EXPECT_EQ(thrown<std::runtime_error>(
+                [&] { own.call({.M = 500, .kernel = "attention/rows", .stop = stop}); }),
+            "enough");
+  EXPECT_EQ(moves, 5);
 }
 
 // A mask's files are read at each call.
