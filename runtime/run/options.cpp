@@ -562,9 +562,9 @@ const TableRow kRows[] = {
      fill_size<&Request::kv_heads>},
     {{"mask", "MASK", problem,
       "pairs of query and key to compute: full, causal, window:L,R (from L keys before the query "
-      "to R after it), prefix:P (the first P keys), global:A-B (queries and keys A to B, with all "
-      "others), documents:FILE, blocks:FILE, pattern:FILE; joined by & (and), | (or), with "
-      "brackets (default: full)"},
+      "to R after it), prefix:P (the first P keys), global:A-B (queries A to B meet all keys, and "
+      "keys A to B meet all queries), documents:FILE, blocks:FILE, pattern:FILE; joined by & "
+      "(and), | (or), with brackets (default: full)"},
      fill_mask},
     {{"activation", "softmax|relu|sigmoid|silu", problem,
       "function applied to the scores (default: softmax)"},
@@ -578,7 +578,7 @@ const TableRow kRows[] = {
     {{"wanted", "NAMES", problem, "results to compute, such as dQ,dK (default: all)", kRepeats},
      fill_wanted},
     {{"word", "2|4", memory,
-      "bytes of a word, 2 for 16-bit operands: an M in bytes, or of a cache, then has more words "
+      "bytes of a word; with 2, an M in bytes, of a cache or of a device holds twice as many words "
       "(default: 4)"},
      fill_bytes<&Request::word_bytes>},
     {{"sums", "2|4", memory,
@@ -620,8 +620,8 @@ const TableRow kRows[] = {
      fill_files<&Request::in>},
     {{"make", "NAME=PATTERN", operands,
       "store only some entries of an operand: identity; random:S, banded:S or powerlaw:S (S in "
-      "each row); clusters:S:C (S in each row, within C clusters); density:P/Q (each with this "
-      "probability)",
+      "each row); clusters:S:C (rows and columns are cut into C clusters; S in each row, from its "
+      "own cluster); density:P/Q (each with this probability)",
       kRepeats},
      fill_make},
     {{"seed", "NUMBER", operands,

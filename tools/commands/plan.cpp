@@ -191,9 +191,10 @@ Option objective_of_plans() {
 
 struct PlanOptions {
   explicit PlanOptions(CLI::App& command)
-      : kernel(command, "KERNEL",
-               "plan only this kernel; needs --ranks, or several levels in --M (for one size of M: "
-               "--loops)"),
+      : kernel(
+            command, "KERNEL",
+            "plan only this kernel, with --ranks or with several levels in --M; for one size of M, "
+            "use --loops KERNEL"),
         task(command),
         ranks(command),
         objective(command, {"objective", "multiple"}, {objective_of_plans()}),
@@ -207,7 +208,8 @@ struct PlanOptions {
               "KERNEL"),
         as(command, "compare with"),
         format(command, "--format",
-               "output format; nest: the loops of --loops as a file for --nest (default: table)",
+               "output format; nest: with --loops, print the loops in the format that --nest reads "
+               "(default: table)",
                "table|json|csv|nest") {}
   OptionalArgument kernel;
   TaskOptions task;

@@ -35,9 +35,11 @@ RanksToPlanOptions::RanksToPlanOptions(CLI::App& app)
              "number of ranks (machines with M words each): rank the grids that they can form for "
              "KERNEL"),
       ring_(app, "--ring", "also list the same ranks in a ring, where each sends keys to the next"),
-      home_(app, "--home",
-            "leave out grids that need more words of slow memory on a rank (default: no limit)",
-            "SIZE"),
+      home_(
+          app, "--home",
+          "leave out grids in which a rank needs more than SIZE words of slow memory (default: no "
+          "limit)",
+          "SIZE"),
       link_costs_(app, "--link-costs",
                   "seconds for each message and each word between ranks, for --objective time "
                   "(default: from "
