@@ -57,7 +57,7 @@ class SpareMappings {
   }
 
  private:
-  static constexpr std::size_t kMost = std::size_t{64} << 20;  // bytes
+  static constexpr std::size_t kMost = std::size_t{32} << 20;  // bytes
   struct Mapping {
     void* memory;
     std::size_t bytes;

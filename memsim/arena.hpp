@@ -5,7 +5,7 @@
 //
 // Requires: the caller (Machine) keeps the total within the capacity.
 //
-// The process keeps up to 64 MiB of ended arenas for later ones.
+// The process keeps up to 32 MiB of ended arenas for later ones.
 
 #include <cstddef>
 #include <cstdint>
