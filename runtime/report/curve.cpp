@@ -71,6 +71,17 @@ std::string assumed_by(const Bound& bound) {
   return fmt::format("{}, {}", bound.order == Order::any ? "any order" : to_string(bound.order),
                      bound.recomputation ? "recomputation allowed" : "no recomputation");
 }
+// The same in the few letters that a legend has room for.
+std::string bound_in_legend(const Choice& choice) {
+  std::string kinds = choice.densified ? ", dense" : "";
+  if (choice.bound.order != Order::any) {
+    kinds += fmt::format(", {}", to_string(choice.bound.order));
+  }
+  if (!choice.bound.recomputation) {
+    kinds += ", sums once";
+  }
+  return "bound" + kinds;
+}
 std::string assumed_of(const Choice& choice) {
   return (choice.densified ? "dense operands, " : "") + assumed_by(choice.bound);
 }
@@ -253,7 +264,7 @@ Picture curve_picture(const Curve& report) {
     if (!point.choices.empty()) {
       const Choice& best = point.choices.front();
       if (best.bound.words > point.bound.words) {
-        classes[assumed_of(best)] += line(size, best.bound.words);
+        classes[bound_in_legend(best)] += line(size, best.bound.words);
       }
       const std::string name = spelled(best.plan);
       if (std::ranges::find(first, name) == first.end()) {
@@ -280,13 +291,12 @@ Picture curve_picture(const Curve& report) {
     draw(lines[first[k]], fmt::format("lines linetype {} linewidth 2", k + 1),
          first[k].substr(first[k].find('/') + 1));
   }
-  draw(std::move(bound), "lines dashtype 1 linecolor black linewidth 3",
-       "lower bound: " + assumed_by(report.points.front().bound));
-  for (auto& [assumed, points] : classes) {
+  draw(std::move(bound), "lines dashtype 1 linecolor black linewidth 3", "lower bound");
+  for (auto& [name, points] : classes) {
     draw(std::move(points),
          fmt::format("linespoints dashtype (6,3) linecolor black linewidth 1.5 pointtype {}",
                      picture.data.size()),
-         "lower bound: " + assumed);
+         name);
   }
   const auto from = static_cast<double>(size_of(report, report.points.front().task));
   const auto to = static_cast<double>(size_of(report, report.points.back().task));
