@@ -1,13 +1,14 @@
 #include "memsim/arena.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <deque>
 #include <limits>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
 #include <sys/mman.h>
 
@@ -32,39 +33,42 @@ constexpr Index aligned(Index offset, Index words) {
 // to touch them for the first time takes milliseconds, far longer than a small problem.
 class SpareMappings {
  public:
-  // Returns null if there is none of this size.
-  void* take(std::size_t bytes) {
+  // Returns null if there is none of this size. `huge`: its pages were asked to be huge before they
+  // were touched.
+  void* take(std::size_t bytes, bool huge) {
     const std::lock_guard lock(mutex_);
-    const auto found = std::ranges::find(spare_, bytes, &Mapping::bytes);
-    if (found == spare_.end()) {
-      return nullptr;
+    for (Mapping& spare : spare_) {
+      if (spare.memory != nullptr && spare.bytes == bytes && spare.huge == huge) {
+        bytes_ -= bytes;
+        return std::exchange(spare.memory, nullptr);
+      }
     }
-    void* const memory = found->memory;
-    spare_.erase(found);
-    bytes_ -= bytes;
-    return memory;
+    return nullptr;
   }
-  // Drops the oldest ones if there are too many.
-  void give(void* memory, std::size_t bytes) noexcept {
-    const std::lock_guard lock(mutex_);
-    bytes_ += bytes;
-    spare_.push_back({memory, bytes});
-    while (bytes_ > kMost) {
-      munmap(spare_.front().memory, spare_.front().bytes);
-      bytes_ -= spare_.front().bytes;
-      spare_.pop_front();
+  // Drops the mapping if there is no room for it.
+  void give(void* memory, std::size_t bytes, bool huge) noexcept {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto room = std::ranges::find(spare_, nullptr, &Mapping::memory);
+      if (room != spare_.end() && bytes_ + bytes <= kMost) {
+        *room = {memory, bytes, huge};
+        bytes_ += bytes;
+        return;
+      }
     }
+    munmap(memory, bytes);
   }
 
  private:
   static constexpr std::size_t kMost = std::size_t{32} << 20;  // bytes
   struct Mapping {
-    void* memory;
-    std::size_t bytes;
+    void* memory = nullptr;
+    std::size_t bytes = 0;
+    bool huge = false;
   };
 
   std::mutex mutex_;
-  std::deque<Mapping> spare_;
+  std::array<Mapping, kMost / (2 * kHugePage)> spare_;
   std::size_t bytes_ = 0;
 };
 
@@ -84,7 +88,7 @@ Arena::Arena(Index capacity) {
     // Whole huge pages, plus one so that the first can be aligned.
     const auto pages = static_cast<std::size_t>(ceil_div(limit_, kHugePageWords));
     mapping_bytes_ = (pages + 1) * kHugePage;
-    mapping_ = spare_mappings().take(mapping_bytes_);
+    mapping_ = spare_mappings().take(mapping_bytes_, capacity >= kManyWords);
     // The system allocates a page at its first touch, so a generous M costs address space only.
     if (mapping_ == nullptr) {
       mapping_ = mmap(nullptr, mapping_bytes_, PROT_READ | PROT_WRITE,
@@ -103,13 +107,14 @@ Arena::Arena(Index capacity) {
   // would compete for the same lines; the words of one huge page do not. The call is a hint, so its
   // failure is harmless. An arena for an L1 gains no speed from it, because an L1 is indexed by
   // virtual addresses.
-  if (capacity >= kManyWords) {
+  huge_ = capacity >= kManyWords;
+  if (huge_) {
     madvise(base_, mapping_bytes_ - kHugePage, MADV_HUGEPAGE);
   }
 }
 
 Arena::~Arena() {
-  spare_mappings().give(mapping_, mapping_bytes_);
+  spare_mappings().give(mapping_, mapping_bytes_, huge_);
 }
 
 // Returns the lowest hole that is large enough, else the place behind the last tile.

@@ -66,6 +66,7 @@ class Arena {
   float* base_ = nullptr;
   void* mapping_ = nullptr;
   std::size_t mapping_bytes_ = 0;
+  bool huge_ = false;       // huge pages were asked for
   std::deque<Slot> slots_;  // stable addresses; spare_ points to the released slots
   std::vector<Slot*> spare_;
   std::vector<Slot*> living_;

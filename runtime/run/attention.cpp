@@ -39,19 +39,20 @@ Index usual_words(Pass pass, Index threads) {
   static std::mutex mutex;
   static std::map<std::pair<Pass, Index>, Index> known;
   const std::lock_guard lock(mutex);
-  const auto [words, is_new] = known.try_emplace({pass, threads}, kOfUnknown);
-  if (is_new && threads > 0) {
+  if (const auto words = known.find({pass, threads}); words != known.end()) {
+    return words->second;
+  }
+  std::optional<FastMemoryPart> part;
+  if (threads > 0) {
     const Topology topology = read_topology();
-    std::optional<FastMemoryPart> part;
     if (pass == Pass::gradients) {
       part = fast_memory(topology, {CacheLevel::L3, 0.25}, threads);
     }
     if (!part) {
       part = fast_memory(topology, {CacheLevel::L2, 0.5}, threads);
     }
-    words->second = std::min(part ? part->words : kOfUnknown, kEnough);
   }
-  return words->second;
+  return known[{pass, threads}] = std::min(part ? part->words : kOfUnknown, kEnough);
 }
 
 Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOptions& options) {
@@ -218,9 +219,13 @@ class LatestCalls {
     const auto decided = [&] {
       return std::make_shared<const Decided>(decide(pass, problem, options, has_forward));
     };
+    // The files that a text names may have changed. A mask of the caller may have the pairs of
+    // another and be stored in another way, and it may be large.
     const auto* const text = std::get_if<std::string>(&problem.mask);
-    if (text != nullptr && !files_of_mask(*text).empty()) {
-      return decided();  // the files may have changed
+    const bool kept =
+        text != nullptr ? files_of_mask(*text).empty() : std::get<Mask>(problem.mask).full();
+    if (!kept) {
+      return decided();
     }
     const Call call{pass,
                     problem,

@@ -129,13 +129,14 @@ MemoryClaim::MemoryClaim(MemoryBudget* shared, const Words& bytes, std::string_v
                       format_bytes(available), remedy));
     }
   }
+  claimed_ = true;
   bytes_ = bytes.value();
   budget_.bytes_ += bytes;
   ++budget_.claims_;
 }
 
 MemoryClaim::~MemoryClaim() {
-  if (bytes_ == 0) {
+  if (!claimed_) {
     return;
   }
   {

@@ -42,8 +42,9 @@ class MemoryBudget {
 // holds no other claim of that budget, because it would wait for itself.
 class MemoryClaim {
  public:
-  // If `shared` is null, the claim has a budget for itself. Throws: std::runtime_error if `bytes`
-  // exceed the available memory even without other claims. The message names `who` and the remedy.
+  // If `shared` is null, the claim has a budget for itself, and up to 4 MiB are not checked.
+  // Throws: std::runtime_error if `bytes` exceed the available memory even without other claims.
+  // The message names `who` and the remedy.
   MemoryClaim(MemoryBudget* shared, const Words& bytes, std::string_view who,
               std::string_view remedy);
   MemoryClaim(const MemoryClaim&) = delete;
@@ -53,6 +54,7 @@ class MemoryClaim {
  private:
   MemoryBudget own_;
   MemoryBudget& budget_;
+  bool claimed_ = false;
   Index bytes_ = 0;
 };
 

@@ -93,6 +93,17 @@ def test_sparse_matrix_as_mask():
     agrees(both(*given, mask=scipy.csr_matrix(pairs)), reference(*given, pairs=pairs))
 
 
+def test_a_mask_counts_as_it_is_stored():
+    """Documents are stored as offsets, and a matrix of bool as pairs: M = 5 is enough for the one and not for the
+    other, whatever was called before."""
+    ends = [0, 7, 20, 60, 96]
+    documents = numpy.searchsorted(ends[1:], numpy.arange(96), side="right")
+    given = operands((), (), 96, 96, 1, 1)[:3]
+    redblue.attention(*given, mask=ends, M=5, objective="words")
+    with pytest.raises(redblue.FastMemoryTooSmall):
+        redblue.attention(*given, mask=documents[:, None] == documents[None, :], M=5, objective="words")
+
+
 def test_bits_do_not_depend_on_threads_or_callers():
     given = operands((4,), (2,), 200, 200, 16, 16)
     alone = both(*given, mask="causal", M="8K")

@@ -82,7 +82,19 @@ def test_masks():
     agrees(given, redblue.Mask("causal"), as_mask=causal)
     agrees(given, "window:3,0", as_mask=causal & ~causal.tril(-4))
     documents = torch.bucketize(torch.arange(n), torch.tensor([7, 20, n]), right=True)
+    agrees(given, (0, 7, 20, n), as_mask=documents[:, None] == documents[None, :])
     agrees(given, torch.tensor([0, 7, 20, n]), as_mask=documents[:, None] == documents[None, :])
+
+
+def test_a_mask_may_change_before_the_backward_pass():
+    """The gradients are those of the mask that the forward pass saw."""
+    given = tensors((2,), 15, 15, 4)
+    mask = torch.rand(15, 15) < 0.5
+    exact = torch.autograd.grad(plain(*given, mask=mask.clone()).sum(), given)
+    made = redblue.torch.attention(*given, mask=mask)
+    mask.fill_(True)
+    for one, other in zip(torch.autograd.grad(made.sum(), given), exact):
+        assert (one - other).abs().max() < 1e-5
 
 
 def test_block_mask_of_flex_attention():
@@ -196,6 +208,10 @@ q, k, v = tensors((4,), 6, 5, 3, heads=2)
     (lambda: redblue.torch.attention(q[:2], k, v, mask="causal", is_causal=True), ValueError, "mask and is_causal are both"),
     (lambda: redblue.torch.attention(q[:2], k, v, mask=torch.rand(6, 5)), ValueError, "numbers other than 0 and -inf"),
     (lambda: redblue.torch.attention(q[:2], k, v, mask=torch.ones(5, 6).bool()), redblue.InputError, "mask has shape (5, 6)"),
+    (lambda: redblue.torch.attention(q[:2], k, v, mask=torch.zeros(6, 5, requires_grad=True)), ValueError,
+     "mask requires a gradient"),
+    (lambda: redblue.torch.attention(q[:2], k, v[:, :4], is_causal=True), ValueError, "k and v have shapes (2, 5, 3) and"),
+    (lambda: redblue.torch.attention(q[:2], k, v, threads=0), redblue.UsageError, "threads is 0"),
     (lambda: redblue.torch.attention(q[:2], k, v, scale=0.0), redblue.UsageError, "scale is 0.0"),
 ])
 def test_bad_calls(call, error, words):

@@ -5,6 +5,7 @@
 // Python threads keep running. While it waits, it checks for signals. If a Python signal handler
 // raises, as the handler of Ctrl-C does, the call asks the work to end.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -390,10 +391,8 @@ py::array_t<bool> pairs_of(const std::string& spec, const std::string& n_text,
   return pairs;
 }
 
-// ---- attention() and gradients()
-// ----------------------------------------------------------------- They call
-// runtime/run/attention.hpp on arrays of heads x rows x columns. Requires: their shapes conform
-// (redblue/arrays.py checks them).
+// attention() and gradients() call runtime/run/attention.hpp on arrays of heads x rows x columns.
+// Require: shapes conform, and names are known (redblue/calls.py checks both).
 
 // Returns the mask: a text, a matrix of bool, or the offsets of documents.
 std::variant<Mask, std::string> mask_of(const py::object& mask) {
@@ -476,8 +475,9 @@ void saying(const Work& work) {
 void compute(const AttentionProblem& problem, AttentionOptions& options,
              const std::function<void()>& work) {
   constexpr double kShort = 1e8;  // multiply-adds of a product: some milliseconds
-  const auto& [n, m, d] = problem.shape;
-  const bool is_short = static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(d) *
+  const Shape& shape = problem.shape;
+  const bool is_short = static_cast<double>(shape.n) * static_cast<double>(shape.m) *
+                            static_cast<double>(std::max(shape.d, shape.dv)) *
                             static_cast<double>(problem.heads) <
                         kShort;
   std::atomic<bool> stop = false;

@@ -361,6 +361,26 @@ TEST_F(AttentionCall, StopsWhenAsked) {
   EXPECT_EQ(moves, 5);
 }
 
+// Equal pairs that are stored in another way have other words: the positions of a pattern are read.
+TEST_F(AttentionCall, CountsAMaskAsItIsStored) {
+  const Index n = 40;
+  BlockPattern pairs{.rows = n, .cols = n};
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j <= i; ++j) {
+      pairs.columns.push_back(j);
+    }
+    pairs.offsets.push_back(pairs.stored());
+  }
+  ASSERT_TRUE(Mask::pattern(pairs) == Mask::causal(n, n));
+  const auto words = [&](const Mask& mask) {
+    Called own({.shape = {n, n, 4}, .mask = mask});
+    return own.call({.M = 200, .kernel = "attention/rows"}).kernel.words();
+  };
+  const Index formula = words(Mask::causal(n, n));
+  EXPECT_GT(words(Mask::pattern(pairs)), formula);
+  EXPECT_EQ(words(Mask::causal(n, n)), formula);
+}
+
 // A mask's files are read at each call.
 TEST_F(AttentionCall, ReadsAChangedMaskFileAgain) {
   const auto words = [&](const std::vector<std::uint8_t>& ends) {

@@ -46,7 +46,8 @@ def attention(q, k, v, mask=None, is_causal=False, scale=None, enable_gqa=False,
     scale: 1 / sqrt(d) if left out.
     enable_gqa: k and v may have fewer heads than q.
     threads: as many as torch.get_num_threads() if left out. The bits of a result do not depend on it.
-    M: words of fast memory for each thread, such as "64K" or "L2*0.25"; "auto" is half of L2.
+    M: words of fast memory for each thread, such as "64K" or "L2*0.25"; "auto" is half of L2, and for gradients a
+        quarter of L3.
 
     The gradients of q, k and v are computed. Tensors of other types than float32 are converted, and so are results.
     """
@@ -62,6 +63,8 @@ def attention(q, k, v, mask=None, is_causal=False, scale=None, enable_gqa=False,
     if q.dim() > 2 and k.shape[-3] != q.shape[-3] and not enable_gqa:
         raise ValueError(f"q has {q.shape[-3]} heads and k has {k.shape[-3]}; give enable_gqa=True to let heads of q "
                          "share heads of k and v")
+    if v.shape[:-1] != k.shape[:-1]:
+        raise ValueError(f"k and v have shapes {tuple(k.shape)} and {tuple(v.shape)}; expected as many rows and heads")
     n, m = q.shape[-2], k.shape[-2]
     if is_causal:
         if mask is not None:
@@ -73,7 +76,8 @@ def attention(q, k, v, mask=None, is_causal=False, scale=None, enable_gqa=False,
     if q.dtype != torch.float32 and q.dtype not in _said:
         _said.add(q.dtype)
         warnings.warn(f"redblue computes in float32: tensors of {q.dtype} are converted, and results back", stacklevel=2)
-    return _Attention.apply(q, k, v, mask, {"scale": scale, "M": M, "threads": threads or torch.get_num_threads()})
+    threads = torch.get_num_threads() if threads is None else threads
+    return _Attention.apply(q, k, v, mask, {"scale": scale, "M": M, "threads": threads})
 
 
 def _float32(tensor):
@@ -84,15 +88,18 @@ def _mask(mask, lead, n, m):
     """The mask as redblue.attention() takes it."""
     if mask is None or isinstance(mask, (str, Mask)):
         return mask
-    if hasattr(mask, "mask_mod") or isinstance(mask, tuple):  # of FlexAttention
+    if hasattr(mask, "mask_mod") or isinstance(mask, tuple) and callable(mask[-1]):  # of FlexAttention
         return _evaluated(mask.mask_mod if hasattr(mask, "mask_mod") else mask[-1], lead, n, m)
-    mask = mask.detach().cpu() if isinstance(mask, torch.Tensor) else torch.as_tensor(mask)
+    mask = torch.as_tensor(mask).cpu()
+    if mask.requires_grad:
+        raise ValueError("mask requires a gradient, and redblue adds no bias to scores; expected a tensor of bool, True "
+                         "where a query meets a key")
     if mask.is_floating_point():
         if not ((mask == 0) | (mask == -numpy.inf)).all():
             raise ValueError("mask has numbers other than 0 and -inf, which redblue does not add to scores; expected a "
                              "tensor of bool, True where a query meets a key")
         mask = mask == 0
-    return mask.numpy()
+    return mask.numpy().copy()  # the backward pass needs it as it is now
 
 
 def _evaluated(mask_mod, lead, n, m):
