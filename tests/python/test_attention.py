@@ -94,14 +94,24 @@ def test_sparse_matrix_as_mask():
 
 
 def test_a_mask_counts_as_it_is_stored():
-    """Documents are stored as offsets, and a matrix of bool as pairs: M = 5 is enough for the one and not for the
-    other, whatever was called before."""
+    """Documents are stored as offsets, and a matrix of bool as pairs, which need more fast memory. The least M of each
+    is enough for it, and is the same whatever was called before."""
     ends = [0, 7, 20, 60, 96]
     documents = numpy.searchsorted(ends[1:], numpy.arange(96), side="right")
     given = operands((), (), 96, 96, 1, 1)[:3]
-    redblue.attention(*given, mask=ends, M=5, objective="words")
+
+    def least(mask):
+        with pytest.raises(redblue.FastMemoryTooSmall) as small:
+            redblue.attention(*given, mask=mask, M=1)
+        redblue.attention(*given, mask=mask, M=small.value.least_M)
+        return small.value.least_M
+
+    pairs = documents[:, None] == documents[None, :]
+    of_offsets, of_pairs = least(ends), least(pairs)
+    assert of_offsets < of_pairs
+    assert (least(ends), least(pairs)) == (of_offsets, of_pairs)
     with pytest.raises(redblue.FastMemoryTooSmall):
-        redblue.attention(*given, mask=documents[:, None] == documents[None, :], M=5, objective="words")
+        redblue.attention(*given, mask=pairs, M=of_offsets)
 
 
 def test_bits_do_not_depend_on_threads_or_callers():
