@@ -33,8 +33,8 @@ constexpr Index aligned(Index offset, Index words) {
 // to touch them for the first time takes milliseconds, far longer than a small problem.
 class SpareMappings {
  public:
-  // Returns null if there is none of this size. `huge`: its pages were asked to be huge before they
-  // were touched.
+  // Returns a kept mapping of this size, or null. `huge`: it was given huge pages before its first
+  // use.
   void* take(std::size_t bytes, bool huge) {
     const std::lock_guard lock(mutex_);
     for (Mapping& spare : spare_) {

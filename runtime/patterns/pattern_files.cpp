@@ -115,26 +115,29 @@ SparseMatrix read_entries(const std::filesystem::path& file) {
                           : parse_smtx_entries(read_whole(file), file);
 }
 
+BlockPattern marked(BlockPattern of, const std::vector<bool>& marks) {
+  auto mark = marks.begin();
+  for (Index row = 0; row < of.rows / of.block_rows; ++row) {
+    for (Index col = 0; col < of.cols / of.block_cols; ++col) {
+      if (*mark++) {
+        of.columns.push_back(col);
+      }
+    }
+    of.offsets.push_back(of.stored());
+  }
+  return of;
+}
+
 BlockPattern read_layout(const std::filesystem::path& file, Index queries, Index keys) {
   const NpyArray layout(read_whole(file), file);
-  const std::vector<bool> marks = layout.marks();
+  const std::vector<bool> marks = layout.marks();  // refuses other than two dimensions
   const Index rows = layout.shape().front();
   const Index cols = layout.shape().back();
   if (rows == 0 || cols == 0 || queries % rows != 0 || keys % cols != 0) {
     layout.refuse(fmt::format("{} blocks; n = {} and m = {} are no multiples",
                               in_words(layout.shape()), queries, keys));
   }
-  BlockPattern found{queries, keys, queries / rows, keys / cols, {0}, {}};
-  auto mark = marks.begin();
-  for (Index row = 0; row < rows; ++row) {
-    for (Index col = 0; col < cols; ++col) {
-      if (*mark++) {
-        found.columns.push_back(col);
-      }
-    }
-    found.offsets.push_back(std::ssize(found.columns));
-  }
-  return found;
+  return marked({queries, keys, queries / rows, keys / cols}, marks);
 }
 
 std::vector<Index> read_offsets(const std::filesystem::path& file, Index last) {

@@ -24,6 +24,9 @@ BlockPattern read_pattern(const std::filesystem::path& file, Index queries, Inde
 // as float32. Entries of a file without values get 1.
 SparseMatrix read_entries(const std::filesystem::path& file);
 
+// Returns the pattern with the extents of `of`, and with the blocks that are marked, row by row.
+BlockPattern marked(BlockPattern of, const std::vector<bool>& marks);
+
 // Reads a matrix of bool or uint8 (.npy) that marks live blocks. Its extents divide the numbers of
 // queries and keys.
 BlockPattern read_layout(const std::filesystem::path& file, Index queries, Index keys);

@@ -30,9 +30,9 @@ const Signature& signature_of(std::string_view name) {
   return *std::ranges::find(kAll, name, &Signature::name);
 }
 
-// The words of fast memory of each thread if the caller gives none. Forward kernels are as fast in
-// half of an L2 as in any cache. Gradients take five products in place of seven if M holds rows of
-// scores, so a quarter of the L3 is faster.
+// The words of fast memory of each thread if the caller gives no M. Forward kernels are as fast in
+// half of an L2 as in any cache. Gradients need seven products in an L2. In a quarter of the L3, M
+// holds whole rows of scores, and five products are enough.
 Index usual_words(Pass pass, Index threads) {
   constexpr Index kOfUnknown = 64 * 1024;
   constexpr Index kEnough = Index{4} << 20;
@@ -55,6 +55,7 @@ Index usual_words(Pass pass, Index threads) {
   return known[{pass, threads}] = std::min(part ? part->words : kOfUnknown, kEnough);
 }
 
+// Requires: the options have an M.
 Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOptions& options) {
   const std::string name(to_string(pass));
   Settings settings(Spelling::key);
@@ -64,8 +65,7 @@ Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOp
         std::pair("d", problem.shape.d), std::pair("dv", problem.shape.dv),
         std::pair("heads", problem.heads),
         std::pair("kv_heads", problem.kv_heads == 0 ? problem.heads : problem.kv_heads),
-        std::pair("M", options.M.value_or(usual_words(pass, options.threads))),
-        std::pair("threads", options.threads)}) {
+        std::pair("M", *options.M), std::pair("threads", options.threads)}) {
     settings.add(key, std::to_string(size));
   }
   settings.add("sharing", std::string(to_string(problem.sharing)));
@@ -174,11 +174,7 @@ KernelRun kernel_run(Part&& part) {
 // Does not pin threads, because they belong to the user's program.
 void run_checked(Part& part, const Views& given, const ViewedResults& results,
                  const std::function<void()>& stop) {
-  run_in_memory(part, given, results, Topology(),
-                [&](Machine& machine, const Plan&, const std::function<void()>& work) {
-                  machine.before_each_move(stop);
-                  work();
-                });
+  run_in_memory(part, given, results, Topology(), asking(nullptr, stop));
   check_finite(part, views_of(results));
 }
 
@@ -196,7 +192,7 @@ void leave_out(Named& buffers, std::initializer_list<const char*> names, Activat
   }
 }
 
-// What a call decides before it looks at its buffers.
+// The problem and the plans of a call, before it uses its buffers.
 struct Decided {
   RequestedProblem asked;
   Report report;
@@ -210,8 +206,8 @@ Decided decide(Pass pass, const AttentionProblem& problem, const AttentionOption
   return {std::move(asked), std::move(report)};
 }
 
-// The decisions of the latest calls. To plan takes longer than a small problem: half a millisecond
-// for 16 queries.
+// Keeps the plans of the latest calls. A plan takes half a millisecond, and a small problem a
+// hundredth of that.
 class LatestCalls {
  public:
   std::shared_ptr<const Decided> operator()(Pass pass, const AttentionProblem& problem,
@@ -227,13 +223,8 @@ class LatestCalls {
     if (!kept) {
       return decided();
     }
-    const Call call{pass,
-                    problem,
-                    options.M.value_or(usual_words(pass, options.threads)),
-                    options.threads,
-                    options.kernel,
-                    options.objective,
-                    has_forward};
+    const Call call{pass,           problem,           *options.M, options.threads,
+                    options.kernel, options.objective, has_forward};
     if (std::shared_ptr<const Decided> known = find(call)) {
       return known;
     }
@@ -273,7 +264,10 @@ class LatestCalls {
 };
 
 AttentionRun run_on(Pass pass, const AttentionProblem& problem, Views given, ViewedResults results,
-                    const AttentionOptions& options) {
+                    AttentionOptions options) {
+  if (!options.M) {
+    options.M = usual_words(pass, options.threads);
+  }
   if (problem.activation != Activation::softmax) {
     leave_out(given, {"O", "L"}, problem.activation);
     leave_out(results, {"L"}, problem.activation);

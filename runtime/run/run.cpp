@@ -18,18 +18,6 @@
 namespace redblue {
 namespace {
 
-// Wraps the hook: each machine calls `stop` before each move.
-RunHook asking(const RunHook& hook, const std::function<void()>& stop) {
-  return [&](Machine& machine, const Plan& plan, const std::function<void()>& work) {
-    machine.before_each_move(stop);
-    if (hook) {
-      hook(machine, plan, work);
-    } else {
-      work();
-    }
-  };
-}
-
 void run_part(OperandHome& home, Part& part, const RunHook& hook, const Topology& topology,
               const Observers& observers, const std::function<void()>& stop) {
   const auto run = [&](const RunHook& on_each) {

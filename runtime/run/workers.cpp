@@ -305,4 +305,16 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
   return so_far();
 }
 
+RunHook asking(RunHook hook, std::function<void()> stop) {
+  return [hook = std::move(hook), stop = std::move(stop)](Machine& machine, const Plan& plan,
+                                                          const std::function<void()>& work) {
+    machine.before_each_move(stop);
+    if (hook) {
+      hook(machine, plan, work);
+    } else {
+      work();
+    }
+  };
+}
+
 }  // namespace redblue

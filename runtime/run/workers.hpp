@@ -50,6 +50,8 @@ struct TeamRun {
 // once.
 using RunHook =
     std::function<void(Machine& machine, const Plan& plan, const std::function<void()>& work)>;
+// Returns the hook with a call of `stop` before each move of its machine. Both may be empty.
+RunHook asking(RunHook hook, std::function<void()> stop);
 
 // Runs the kernel on the operands of each head, with intermediates in main memory. Each worker runs
 // its part of the work within the hook. Throws: as the kernel; std::logic_error if counts and

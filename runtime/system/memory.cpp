@@ -109,7 +109,7 @@ std::uint64_t memory_available(const path& root) {
 MemoryClaim::MemoryClaim(MemoryBudget* shared, const Words& bytes, std::string_view who,
                          std::string_view remedy)
     : budget_(shared == nullptr ? own_ : *shared) {
-  // To read what is available takes longer than a small run.
+  // A small run takes less time than reading the available memory.
   constexpr Index kLittle = 1 << 22;
   if (shared == nullptr && bytes <= Words(kLittle)) {
     return;

@@ -15,8 +15,6 @@
 namespace redblue {
 namespace {
 
-using Doubles = std::vector<double>;
-
 std::vector<float> waves(Index words, float step) {
   std::vector<float> all(static_cast<std::size_t>(words));
   for (std::size_t k = 0; k < all.size(); ++k) {
@@ -44,7 +42,7 @@ TEST(PageOfCpp, ItsAttentionHasItsWordsAndValues) {
       return static_cast<double>(words[static_cast<std::size_t>(i * cols + j)]);
     };
     for (Index i = 0; i < n; ++i) {
-      Doubles e(static_cast<std::size_t>(m));
+      std::vector<double> e(static_cast<std::size_t>(m));
       double sum = 0;
       for (Index j = 0; j < m; ++j) {
         double s = 0;

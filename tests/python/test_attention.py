@@ -138,15 +138,15 @@ def test_is_the_run_of_the_command():
 
 
 def test_a_small_call_is_short():
-    """Most calls of n = 16 take tens of microseconds. A call that started a process or a thread, or planned again,
-    would take a millisecond."""
+    """Calls of n = 16 take tens of microseconds. A call that planned again would take more than 400, one that started
+    a thread for the command 2,000. A tenth of the calls is short on a busy machine, too."""
     given = operands((), (), 16, 16, 8, 8)
     times = []
     for _ in range(200):
         start = time.perf_counter()
         redblue.attention(*given[:3])
         times.append(time.perf_counter() - start)
-    assert sorted(times)[20] < 5e-4
+    assert sorted(times)[20] < 2.5e-4
 
 
 Q, K, V, dO = operands((4,), (2,), 6, 5, 3, 3)
@@ -158,14 +158,14 @@ Q, K, V, dO = operands((4,), (2,), 6, 5, 3, 3)
     (lambda: redblue.attention(Q, K, V[:, :4]), redblue.InputError, "have shapes"),
     (lambda: redblue.attention(Q[:3], K, V), redblue.InputError, "K and V have 2 heads, and Q has 3: expected a divisor"),
     (lambda: redblue.attention(Q[:, :0], K, V), redblue.InputError, "expected no size of 0"),
-    (lambda: redblue.attention("Q.npy", K, V), redblue.InputError, "Q is 'Q.npy'; expected an array"),
+    (lambda: redblue.attention("Q.npy", K, V), redblue.InputError, "Q is 'Q.npy'; expected a dense array of numbers"),
     (lambda: redblue.attention(Q * numpy.nan, K, V), redblue.InputError, "Q: nan at head 0, row 0, column 0"),
     (lambda: redblue.attention(Q, K, V, scale=-1), redblue.UsageError, "scale is -1; expected a positive finite number"),
     (lambda: redblue.attention(Q, K, V, threads=0), redblue.UsageError, "threads is 0; expected a whole number from 1"),
     (lambda: redblue.attention(Q, K, V, M=2), redblue.FastMemoryTooSmall, "does not fit in M = 2 words"),
     (lambda: redblue.attention(Q, K, V, M=True), redblue.UsageError, "M is True; expected words"),
     (lambda: redblue.attention(Q, K, V, M="lots"), redblue.UsageError, 'M: "lots" is no cache'),
-    (lambda: redblue.attention(Q, K, V, objective="best"), redblue.UsageError, "objective is 'best'; expected one of words"),
+    (lambda: redblue.attention(Q, K, V, objective="best"), redblue.UsageError, "objective 'best': expected words"),
     (lambda: redblue.attention(Q, K, V, kernel="gradients/flash"), redblue.UsageError, "kernel gradients/flash"),
     (lambda: redblue.attention(Q, K, V, mask="cusal"), redblue.UsageError, "cusal is no mask"),
     (lambda: redblue.attention(Q, K, V, mask=numpy.ones((5, 6), bool)), redblue.InputError,

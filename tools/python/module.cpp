@@ -35,6 +35,7 @@
 #include "kernels/kernel.hpp"
 #include "kernels/nests/nest_kernel.hpp"
 #include "memsim/errors.hpp"
+#include "runtime/patterns/pattern_files.hpp"
 #include "runtime/run/arrays.hpp"
 #include "runtime/run/attention.hpp"
 #include "runtime/run/mask_spec.hpp"
@@ -392,7 +393,7 @@ py::array_t<bool> pairs_of(const std::string& spec, const std::string& n_text,
 }
 
 // attention() and gradients() call runtime/run/attention.hpp on arrays of heads x rows x columns.
-// Require: shapes conform, and names are known (redblue/calls.py checks both).
+// Require: shapes conform, and arrays are contiguous (redblue/calls.py sees to both).
 
 // Returns the mask: a text, a matrix of bool, or the offsets of documents.
 std::variant<Mask, std::string> mask_of(const py::object& mask) {
@@ -409,16 +410,8 @@ std::variant<Mask, std::string> mask_of(const py::object& mask) {
     return Mask::documents(ends, ends).called("documents");
   }
   const auto pairs = mask.cast<py::array_t<bool, py::array::c_style>>();
-  const auto live = pairs.unchecked<2>();
-  BlockPattern pattern{.rows = live.shape(0), .cols = live.shape(1)};
-  for (Index i = 0; i < pattern.rows; ++i) {
-    for (Index j = 0; j < pattern.cols; ++j) {
-      if (live(i, j)) {
-        pattern.columns.push_back(j);
-      }
-    }
-    pattern.offsets.push_back(pattern.stored());
-  }
+  const std::vector<bool> marks(pairs.data(), pairs.data() + pairs.size());
+  const BlockPattern pattern = marked({.rows = pairs.shape(0), .cols = pairs.shape(1)}, marks);
   return Mask::pattern(pattern).called("pattern");
 }
 
@@ -431,12 +424,19 @@ AttentionProblem problem_of(const FloatArray& Q, const FloatArray& K, const Floa
           .softmax_scale = scale};
 }
 
+Objective objective_of(const std::string& text) {
+  for (const Objective objective : {Objective::words, Objective::balanced, Objective::time}) {
+    if (text == to_string(objective)) {
+      return objective;
+    }
+  }
+  throw UsageError("objective '" + text + "': expected words, balanced or time");
+}
+
 AttentionOptions options_of(const py::object& M, Index threads, const std::string& kernel,
                             const std::string& objective) {
-  AttentionOptions options{.threads = threads, .kernel = kernel};
-  static const std::map<std::string, Objective> objectives = {
-      {"words", Objective::words}, {"balanced", Objective::balanced}, {"time", Objective::time}};
-  options.objective = objectives.at(objective);
+  AttentionOptions options{
+      .threads = threads, .kernel = kernel, .objective = objective_of(objective)};
   if (!M.is_none()) {
     const FastMemory size = parse_fast_memory(M.cast<std::string>(), "M");
     if (const auto* part = std::get_if<CachePart>(&size)) {
@@ -451,11 +451,9 @@ AttentionOptions options_of(const py::object& M, Index threads, const std::strin
 std::span<const float> words_of(const FloatArray& array) {
   return {array.data(), static_cast<std::size_t>(array.size())};
 }
-std::span<float> words_of(FloatArray& array) {
+// Requires: the array may be written to.
+std::span<float> result_words(FloatArray& array) {
   return {array.mutable_data(), static_cast<std::size_t>(array.size())};
-}
-FloatArray like(const FloatArray& array) {
-  return FloatArray(shape_of(array));
 }
 
 // Turns what the work throws into an error of the package.
@@ -495,39 +493,37 @@ void compute(const AttentionProblem& problem, AttentionOptions& options,
   work_aside(stop, lending, [&] { in_turn(false, stop, work); });
 }
 
-py::tuple attention_of(const FloatArray& Q, const FloatArray& K, const FloatArray& V,
-                       const py::object& mask, std::optional<float> scale, const py::object& M,
-                       Index threads, const std::string& kernel, const std::string& objective) {
+void attention_of(const FloatArray& Q, const FloatArray& K, const FloatArray& V, FloatArray& O,
+                  FloatArray& L, const py::object& mask, std::optional<float> scale,
+                  const py::object& M, Index threads, const std::string& kernel,
+                  const std::string& objective) {
   const AttentionProblem problem = problem_of(Q, K, V, mask, scale);
-  FloatArray O({Q.shape(0), Q.shape(1), V.shape(2)});
-  FloatArray L({Q.shape(0), Q.shape(1)});
   const AttentionOperands given{.Q = words_of(Q), .K = words_of(K), .V = words_of(V)};
-  const AttentionResults results{.O = words_of(O), .L = words_of(L)};
+  const AttentionResults results{.O = result_words(O), .L = result_words(L)};
   saying([&] {
     AttentionOptions options = options_of(M, threads, kernel, objective);
     compute(problem, options, [&] { attention(problem, given, results, options); });
   });
-  return py::make_tuple(O, L);
 }
 
-py::tuple gradients_of(const FloatArray& Q, const FloatArray& K, const FloatArray& V,
-                       const FloatArray& dO, const std::optional<FloatArray>& O,
-                       const std::optional<FloatArray>& L, const py::object& mask,
-                       std::optional<float> scale, const py::object& M, Index threads,
-                       const std::string& kernel, const std::string& objective) {
+void gradients_of(const FloatArray& Q, const FloatArray& K, const FloatArray& V,
+                  const FloatArray& dO, const std::optional<FloatArray>& O,
+                  const std::optional<FloatArray>& L, FloatArray& dQ, FloatArray& dK,
+                  FloatArray& dV, const py::object& mask, std::optional<float> scale,
+                  const py::object& M, Index threads, const std::string& kernel,
+                  const std::string& objective) {
   const AttentionProblem problem = problem_of(Q, K, V, mask, scale);
-  FloatArray dQ = like(Q), dK = like(K), dV = like(V);
   GradientOperands given{.Q = words_of(Q), .K = words_of(K), .V = words_of(V), .dO = words_of(dO)};
   if (O && L) {
     given.O = words_of(*O);
     given.L = words_of(*L);
   }
-  const GradientResults results{.dQ = words_of(dQ), .dK = words_of(dK), .dV = words_of(dV)};
+  const GradientResults results{
+      .dQ = result_words(dQ), .dK = result_words(dK), .dV = result_words(dV)};
   saying([&] {
     AttentionOptions options = options_of(M, threads, kernel, objective);
     compute(problem, options, [&] { gradients(problem, given, results, options); });
   });
-  return py::make_tuple(dQ, dK, dV);
 }
 
 // Loads a nest, and returns the name of its kernel. Throws: NestError.

@@ -5,9 +5,7 @@ import numbers
 
 import numpy
 
-from . import InputError, Mask, UsageError, _float32, _is_sparse, _kind, _redblue, _viewed
-
-_OBJECTIVES = ("words", "balanced", "time")
+from . import InputError, Mask, UsageError, _float32, _is_array, _is_sparse, _kind, _redblue, _viewed
 
 
 def attention(Q, K, V, *, mask=None, scale=None, M=None, threads=1, kernel=None, objective="time"):
@@ -36,7 +34,7 @@ def attention(Q, K, V, *, mask=None, scale=None, M=None, threads=1, kernel=None,
     O = numpy.empty((*call.Q.shape[:2], call.V.shape[2]), numpy.float32)
     L = numpy.empty(call.Q.shape[:2], numpy.float32)
     for queries, keys, pairs in call.parts():
-        O[queries], L[queries] = _redblue.attention(call.Q[queries], call.K[keys], call.V[keys], pairs, *call.options)
+        _redblue.attention(call.Q[queries], call.K[keys], call.V[keys], O[queries], L[queries], pairs, *call.options)
     return O.reshape(*call.lead, *O.shape[1:]), L.reshape(*call.lead, L.shape[1])
 
 
@@ -62,11 +60,14 @@ def gradients(Q, K, V, dO, *, O=None, L=None, mask=None, scale=None, M=None, thr
     dQ, dK, dV = (numpy.zeros(array.shape, numpy.float32) for array in (call.Q, call.K, call.V))
     for queries, keys, pairs in call.parts():
         both = [array[queries] for array in known] or (None, None)
-        parts = _redblue.gradients(call.Q[queries], call.K[keys], call.V[keys], dO[queries], *both, pairs,
-                                   *call.options)
-        dQ[queries] = parts[0]
-        dK[keys] += parts[1]  # heads of queries with masks of their own share a head of keys
-        dV[keys] += parts[2]
+        of_keys = [array[keys] for array in (dK, dV)]
+        # Heads of queries with masks of their own may share a head of keys: their sum is the gradient.
+        made = [numpy.empty_like(array) for array in of_keys] if call.has_own_masks() else of_keys
+        _redblue.gradients(call.Q[queries], call.K[keys], call.V[keys], dO[queries], *both, dQ[queries], *made, pairs,
+                           *call.options)
+        if call.has_own_masks():
+            of_keys[0] += made[0]
+            of_keys[1] += made[1]
     return (dQ.reshape(*call.lead, *dQ.shape[1:]), dK.reshape(*call.kv_lead, *dK.shape[1:]),
             dV.reshape(*call.kv_lead, *dV.shape[1:]))
 
@@ -75,7 +76,7 @@ class _Call:
     """The checked arguments. Arrays have one dimension of heads: of all batches, one after another."""
 
     def __init__(self, Q, K, V, mask, scale, M, threads, kernel, objective):
-        Q, K, V = _float32("Q", Q), _float32("K", K), _float32("V", V)
+        Q, K, V = _operand("Q", Q), _operand("K", K), _operand("V", V)
         for name, array in (("Q", Q), ("K", K), ("V", V)):
             if array.ndim < 2:
                 raise InputError(f"{name} has shape {array.shape}; expected at least two dimensions: rows and columns")
@@ -96,25 +97,27 @@ class _Call:
             raise UsageError(f"scale is {_kind(scale)}; expected a positive finite number")
         if not isinstance(threads, numbers.Integral) or isinstance(threads, bool) or threads < 1:
             raise UsageError(f"threads is {_kind(threads)}; expected a whole number from 1")
-        if objective not in _OBJECTIVES:
-            raise UsageError(f"objective is {_kind(objective)}; expected one of {', '.join(_OBJECTIVES)}")
         if M is not None and (isinstance(M, bool) or not isinstance(M, (str, numbers.Integral))):
             raise UsageError(f"M is {_kind(M)}; expected words, such as 65536, '64K' or 'L2*0.25'")
         if kernel is not None and not isinstance(kernel, str):
             raise UsageError(f"kernel is {_kind(kernel)}; expected a name, such as 'attention/rows'")
         self.options = (None if scale is None else float(scale), None if M in (None, "auto") else str(M), int(threads),
-                        kernel or "", objective)
+                        kernel or "", str(objective))
 
     def of_queries(self, name, value, shape):
         """Another array of all queries, with one dimension of heads."""
-        array = _float32(name, value)
+        array = _operand(name, value)
         if array.shape != (*self.lead, *shape):
             raise InputError(f"{name} has shape {array.shape}; expected {(*self.lead, *shape)}")
         return array.reshape(-1, *shape)
 
+    def has_own_masks(self):
+        """Whether batches or heads have masks of their own."""
+        return isinstance(self.mask, numpy.ndarray) and self.mask.ndim > 2
+
     def parts(self):
         """The heads that one call computes, as slices of queries and of keys, and their mask."""
-        if not isinstance(self.mask, numpy.ndarray) or self.mask.ndim < 3:
+        if not self.has_own_masks():
             yield slice(None), slice(None), self.mask
             return
         alike = self.mask.shape[-3] == 1  # for all heads of a batch
@@ -128,6 +131,12 @@ class _Call:
                 query = batch * self.heads + head
                 key = batch * self.kv_heads + head // (self.heads // self.kv_heads)
                 yield slice(query, query + 1), slice(key, key + 1), masks[head]
+
+
+def _operand(name, value):
+    if _is_sparse(value) or not _is_array(value):
+        raise InputError(f"{name} is {_kind(value)}; expected a dense array of numbers")
+    return _float32(name, value)
 
 
 def _mask(mask, lead, n, m):
