@@ -45,11 +45,12 @@ Index usual_words(Pass pass, Index threads) {
   std::optional<FastMemoryPart> part;
   if (threads > 0) {
     const Topology topology = read_topology();
+    const auto workers = static_cast<std::size_t>(threads);
     if (pass == Pass::gradients) {
-      part = fast_memory(topology, {CacheLevel::L3, 0.25}, threads);
+      part = fast_memory(topology, {CacheLevel::L3, 0.25}, workers);
     }
     if (!part) {
-      part = fast_memory(topology, {CacheLevel::L2, 0.5}, threads);
+      part = fast_memory(topology, {CacheLevel::L2, 0.5}, workers);
     }
   }
   return known[{pass, threads}] = std::min(part ? part->words : kOfUnknown, kEnough);
