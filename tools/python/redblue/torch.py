@@ -107,8 +107,12 @@ def _evaluated(mask_mod, lead, n, m):
     heads = lead[-1] if lead else 1
     batches = int(numpy.prod(lead[:-1], dtype=int))
     queries, keys = torch.arange(n)[:, None], torch.arange(m)[None, :]
-    pairs = [[torch.as_tensor(mask_mod(torch.tensor(batch), torch.tensor(head), queries, keys)).expand(n, m).numpy()
-              for head in range(heads)] for batch in range(batches)]
-    if all(numpy.array_equal(pairs[0][0], each) for of_batch in pairs for each in of_batch):
-        return pairs[0][0]
-    return numpy.array(pairs).reshape(*lead, n, m)
+
+    def pairs(batch, head):
+        return torch.as_tensor(mask_mod(torch.tensor(batch), torch.tensor(head), queries, keys)).expand(n, m).numpy()
+
+    places = [(batch, head) for batch in range(batches) for head in range(heads)]
+    first = pairs(0, 0)
+    if all(numpy.array_equal(first, pairs(*place)) for place in places):  # usual, and needs no more memory
+        return first.copy()
+    return numpy.array([pairs(*place) for place in places]).reshape(*lead, n, m)
