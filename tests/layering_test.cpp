@@ -1,7 +1,7 @@
-// The rooms depend on each other one way only, and some things are banned from some rooms: a kernel
-// that could allocate, read a clock or reach slow memory through the host could move words that are
-// not counted. The tests read the include lines and identifiers of the sources; comments and
-// literals do not count.
+// The rooms depend on each other in one direction. Some things are banned from some rooms: a kernel
+// that allocates, reads a clock or reaches slow memory through the host can move words without a
+// count. The tests read the include lines and identifiers of the sources, but not comments and
+// literals.
 
 #include <algorithm>
 #include <cctype>
@@ -21,7 +21,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// What holds for all of a part of the house.
+// Rules for all rooms of one part of the project.
 struct Storey {
   bool standard_only;          // no <header> beyond the standard library's and `platform`
   Strings platform;            // what it may include of the platform
@@ -222,7 +222,7 @@ std::string blanked(std::string_view text, bool literals_too) {
           result += ' ';
           ++i;
         } else {
-          // A quote inside a number, as in 1'000, opens nothing.
+          // A quote inside a number, as in 1'000, does not open a literal.
           const bool separator = c == '\'' && i > 0 && is_word_character(text[i - 1]);
           if ((c == '"' || c == '\'') && !separator) {
             in = In::kLiteral;
@@ -261,7 +261,7 @@ std::string blanked(std::string_view text, bool literals_too) {
   return result;
 }
 
-// What an #include line names: <vector>, or memsim/tile.hpp. Empty for any other line.
+// Returns the file of an #include line: <vector>, or memsim/tile.hpp. Empty for any other line.
 std::string included(const std::string& line) {
   std::string text;
   std::copy_if(line.begin(), line.end(), std::back_inserter(text),
@@ -307,7 +307,7 @@ bool has_default_case(const std::string& code) {
   return false;
 }
 
-// What this text, as a source of that room, does that the room must not do.
+// Returns the rules of the room that this text, as one of its sources, breaks.
 Strings violations(const Room& room, const std::string& text) {
   Strings result;
   const Storey& storey = *room.storey;
@@ -399,8 +399,8 @@ TEST(Layering, RoomsSeeRoomsBelow) {
   }
 }
 
-// What runtime/ uses of the machine and of other libraries stays in its sources: whoever includes
-// its headers needs none of them installed.
+// Only the sources of runtime/ use the machine and other libraries. A program can include its
+// headers without these libraries.
 TEST(Layering, HeadersOfRuntimeHideTheMachine) {
   namespace fs = std::filesystem;
   for (const auto& entry :

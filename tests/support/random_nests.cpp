@@ -194,7 +194,7 @@ RandomNests::Names RandomNests::indices(const Names& extents, bool plain) {
   return list;
 }
 
-// So many elements of an extent. Mostly at most all of them.
+// A number of elements of an extent, mostly at most all of them.
 std::string RandomNests::part(const std::string& extent) {
   Names names = {extent, "d", "4"};
   for (const auto& [name, of] : parts_) {
@@ -255,7 +255,7 @@ std::string RandomNests::comparison() {
 }
 
 // Returns a condition for a tile with these indices, preferably one that holds row by row. The page
-// says nothing about a tile with two indices that are met by one loop, nor with `each` of one.
+// does not define a tile with two indices that are met by one loop, or with `each` of one.
 std::string RandomNests::condition(const Names& indices) {
   const auto met_by = [&](const std::string& name) {
     Names outer;
@@ -286,7 +286,7 @@ std::string RandomNests::condition(const Names& indices) {
   const bool by_rows = candidates.empty() || (!rows.empty() && chance(75));
   return std::string(chance(50) ? "first " : "last ") + one_of(by_rows ? rows : candidates);
 }
-// The same, or its negation, and possibly others beside it.
+// The same, or its negation, and possibly more conditions.
 std::string RandomNests::conditions(const Names& indices) {
   std::string all = condition(indices);
   if (all.empty()) {
@@ -584,7 +584,7 @@ void RandomNests::flops() {
   line(text);
 }
 
-// Lines under a comparison, and under its opposite. What they make is used in them alone.
+// Lines under a comparison, and under its opposite. Only these lines use the tiles that they make.
 void RandomNests::when() {
   ++whens_;
   const std::size_t tiles = tiles_.size(), own = own_, hidden = hidden_.size();

@@ -45,7 +45,7 @@ std::string in_a_phase(const std::string& text) {
 }
 
 // Walks a nest, then reads `more` words of its first matrix in the phase "all", and holds `room`
-// words outside phases. Returns what the witness says against the nest.
+// words outside phases. Returns the complaint of the witness.
 std::string witnessed(const TextNest& nest, const std::string& file, const Arguments& given,
                       Index more, Index room) {
   Machine machine(kWitnessM);
