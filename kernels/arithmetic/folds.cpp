@@ -80,7 +80,7 @@ HWY_INLINE void exponentiate_columns(const View& s_t, const ConstView& row, cons
       Vector sums = load(all, v);
       Vector products = load(all_dots, v);
       for (Index j = 0; j < s_t.rows(); ++j) {
-        const Vector e = exp(kLanes, hn::Sub(load(s[j], v), shift));
+        const Vector e = exp_up_to_89(kLanes, hn::Sub(load(s[j], v), shift));
         store(e, s[j], v, lanes);
         sums = hn::Add(sums, e);
         if constexpr (kDots) {

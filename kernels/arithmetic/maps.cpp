@@ -32,6 +32,12 @@ void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
 // Rows with a factor of 1 are skipped. After the maxima have settled, most factors are 1.
 void scale_rows(const View& a, const ConstView& factor) {
   const float* const factors = words_of_column(factor);
+  if (are_columns(a, factor)) {
+    return for_column(a, [to = words_of_column(a), factors](Index i) HWY_ATTR {
+      const Vector old = load(to + i, 0), by = load(factors + i, 0);
+      return hn::IfThenElse(hn::Eq(by, hn::Set(kLanes, 1)), old, hn::Mul(old, by));
+    });
+  }
   for (Index i = 0; i < a.rows(); ++i) {
     if (factors[i] == 1) {
       continue;

@@ -147,12 +147,24 @@ HWY_INLINE void for_columns(const ConstView& a, const Folded& neutral,
   for (Index p = 0; p < a.panels(); ++p) {
     const auto fold = fold_of_panel(p);
     const Index cols = Unchecked(a).panel_cols(p);
-    for (int v = 0; v * kWidth < cols; ++v) {
-      Folded result = neutral;
+    Folded result[kVectors];
+    std::fill_n(result, kVectors, neutral);
+    if (cols == kPanel) {
       for (Index i = 0; i < a.rows(); ++i) {
-        result = fold(result, i, v);
+        REDBLUE_UNROLL(16)
+        for (int v = 0; v < kVectors; ++v) {
+          result[v] = fold(result[v], i, v);
+        }
       }
-      finish(p, v, lanes_in(cols, v), result);
+    } else {
+      for (int v = 0; v * kWidth < cols; ++v) {
+        for (Index i = 0; i < a.rows(); ++i) {
+          result[v] = fold(result[v], i, v);
+        }
+      }
+    }
+    for (int v = 0; v * kWidth < cols; ++v) {
+      finish(p, v, lanes_in(cols, v), result[v]);
     }
   }
 }
