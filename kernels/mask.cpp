@@ -1,7 +1,6 @@
 #include "kernels/mask.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <iterator>
 
 #include "kernels/mask_lines.hpp"
@@ -28,71 +27,35 @@ Wide pairs_of(const MaskRun& run, Range queries, Range keys) {
   return sum;
 }
 
-// A set of numbers, with one bit for each.
-class Bits {
- public:
-  explicit Bits(Range all) : all_(all), words_(static_cast<std::size_t>(all.size() / kWidth + 1)) {}
-
-  void set(Range range) {
-    const auto [first, from] = place(range.begin);
-    const auto [last, to] = place(range.end - 1);
-    const std::uint64_t upwards = kAll << from;
-    const std::uint64_t downwards = kAll >> (kWidth - 1 - to);
-    if (first == last) {
-      words_[first] |= upwards & downwards;
-      return;
+// Joins ranges within `all`, in time linear in their number and the size of `all`.
+Ranges joined_by_counting(const Ranges& ranges, Range all) {
+  // How many more ranges begin than end at each number.
+  std::vector<Index> more(static_cast<std::size_t>(all.size()) + 1);
+  for (const Range range : ranges) {
+    ++more[static_cast<std::size_t>(range.begin - all.begin)];
+    --more[static_cast<std::size_t>(range.end - all.begin)];
+  }
+  Ranges joined;
+  Index open = 0;
+  for (std::size_t k = 0; k < more.size(); ++k) {
+    const bool was_open = open > 0;
+    open += more[k];
+    const Index at = all.begin + static_cast<Index>(k);
+    if (!was_open && open > 0) {
+      joined.push_back({at, at});
+    } else if (was_open && open == 0) {
+      joined.back().end = at;
     }
-    words_[first] |= upwards;
-    std::fill(words_.begin() + static_cast<Index>(first) + 1,
-              words_.begin() + static_cast<Index>(last), kAll);
-    words_[last] |= downwards;
   }
-  [[nodiscard]] Ranges ranges() const {
-    Ranges found;
-    for (Index at = next(all_.begin, 0); at < all_.end;) {
-      const Index end = std::min(next(at, kAll), all_.end);
-      found.push_back({at, end});
-      at = next(end, 0);
-    }
-    return found;
-  }
-
- private:
-  static constexpr Index kWidth = 64;
-  static constexpr std::uint64_t kAll = ~std::uint64_t{0};
-
-  [[nodiscard]] std::pair<std::size_t, Index> place(Index number) const {
-    return {static_cast<std::size_t>((number - all_.begin) / kWidth),
-            (number - all_.begin) % kWidth};
-  }
-  // Returns the first number from `at` on with a bit that differs from `same`, which is all ones or
-  // all zeros.
-  [[nodiscard]] Index next(Index at, std::uint64_t same) const {
-    auto [word, bit] = place(at);
-    while (word < words_.size()) {
-      if (const std::uint64_t others = (words_[word] ^ same) >> bit; others != 0) {
-        return all_.begin + static_cast<Index>(word) * kWidth + bit + std::countr_zero(others);
-      }
-      ++word;
-      bit = 0;
-    }
-    return all_.end;
-  }
-
-  Range all_;
-  std::vector<std::uint64_t> words_;
-};
+  return joined;
+}
 
 void sort_and_join(Ranges& ranges) {
   if (!std::ranges::is_sorted(ranges, {}, &Range::begin)) {  // the ranges of one run are sorted
     const Range all{std::ranges::min_element(ranges, {}, &Range::begin)->begin,
                     std::ranges::max_element(ranges, {}, &Range::end)->end};
     if (all.size() / 16 < std::ssize(ranges)) {  // faster than sorting
-      Bits bits(all);
-      for (const Range range : ranges) {
-        bits.set(range);
-      }
-      ranges = bits.ranges();
+      ranges = joined_by_counting(ranges, all);
       return;
     }
     std::ranges::sort(ranges, {}, &Range::begin);
