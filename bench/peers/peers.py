@@ -115,14 +115,15 @@ class Side:
     def answer(self):
         line = self.process.stdout.readline().rstrip("\n")
         if not line:
-            raise LeftOut(f"its process ended with exit code {self.process.wait()}")
+            raise LeftOut(f"the process of {self.name} ended with exit code {self.process.wait()}")
         if line.startswith("failed: "):
             raise LeftOut(line[8:])
         return line
 
     def ask(self, request):
-        self.process.stdin.write(request + "\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # a side that has ended does not answer
+            self.process.stdin.write(request + "\n")
+            self.process.stdin.flush()
         return self.answer()
 
     def use(self, variant):
@@ -140,9 +141,9 @@ class Side:
             times.append(float(self.ask("run")))
         return min(times)
 
-    def choose(self, names, expected, same):
+    def choose(self, names, expected, check):
         """Keeps the fastest variant. Returns results by which to judge other sides. Throws: Differs."""
-        times = {}
+        same, times = SAME_AS_EXACT if check else SAME, {}
         for variant in self.variants:
             try:
                 self.use(variant)
@@ -150,7 +151,7 @@ class Side:
                 expected = expected or made
                 if not (off := difference(made, expected)) < same:
                     raise Differs(f"{self.name}, {variant}: results differ by {off:.1e} of the largest value")
-                times[variant] = self.least()
+                times[variant] = 0 if check else self.least()
             except LeftOut as reason:
                 say(f"{self.name}, {variant}: {reason}")
                 if self.process.poll() is not None:
@@ -159,6 +160,7 @@ class Side:
             raise LeftOut("no variant works")
         self.variant = min(times, key=times.get)
         self.use(self.variant)
+        self.ask("run")  # allocates its memory
         return expected
 
     def processor_time(self):
@@ -171,7 +173,8 @@ class Side:
         return float(self.ask("run"))
 
     def end(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.stdout.close()
         self.process.wait()
 
@@ -227,8 +230,7 @@ def prepared(case, options):
             try:
                 side = start(name, case, options, directory)
                 started.callback(side.end)
-                expected = side.choose(OPERANDS[case.problem][1].split(), expected,
-                                       SAME_AS_EXACT if options.check else SAME)
+                expected = side.choose(OPERANDS[case.problem][1].split(), expected, options.check)
                 sides.append(side)
             except LeftOut as reason:
                 if name == "redblue":
@@ -286,7 +288,7 @@ def memory():
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 
 
-def names(known):
+def some_of(known):
     """The type of an option: names with commas between them."""
     def parse(text):
         if wrong := [part for part in text.split(",") if part not in known]:
@@ -305,13 +307,12 @@ def numbers(text):
 def parsed():
     parser = argparse.ArgumentParser(prog="tools/bench", description="Times redblue beside other libraries.")
     parser.add_argument("--peers", action="store_true", help="also PyTorch and ONNX Runtime, not OpenBLAS alone")
-    parser.add_argument("--problem", type=names(OPERANDS), default=list(OPERANDS), metavar="P,...",
+    parser.add_argument("--problem", type=some_of(OPERANDS), default=list(OPERANDS), metavar="P,...",
                         help=f"problems: {', '.join(OPERANDS)} (default: all)")
-    parser.add_argument("--mask", type=names(["full", "causal"]), default=["full", "causal"], metavar="MASK,...",
+    parser.add_argument("--mask", type=some_of(["full", "causal"]), default=["full", "causal"], metavar="MASK,...",
                         help="masks: full, causal (default: both)")
     parser.add_argument("--n", type=numbers, default=[1024, 4096], metavar="N,...",
-                        help="queries and keys (default: 1024,4096)")
-    parser.add_argument("--large", action="store_true", help="also n = 16384, which takes an hour and 13 GB")
+                        help="queries and keys (default: 1024,4096); 16384 takes hours and 13 GB")
     parser.add_argument("--d", type=numbers, default=[64, 128], metavar="D,...", help="width (default: 64,128)")
     parser.add_argument("--threads", type=numbers, default=[1, 2], metavar="T,...",
                         help="threads of each side (default: 1,2)")
@@ -326,8 +327,6 @@ def parsed():
         parser.error(f"{options.program} is not built: tools/bench builds it")
     if options.rounds < 2:
         parser.error("--rounds: expected at least 2, for quartiles")
-    if options.large:
-        options.n.append(16384)
     options.sides = ["redblue"] + (PEERS if options.peers else PEERS[:1])
     return options
 
@@ -373,4 +372,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
