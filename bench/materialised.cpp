@@ -1,5 +1,7 @@
 #include "bench/materialised.hpp"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include <cblas.h>
@@ -44,11 +46,15 @@ HWY_INLINE Vector load(const float* words, Index lanes, Vector neutral) {
                               neutral);
 }
 
+// Never touches the words after these lanes: they may be in the next row, which belongs to another
+// thread.
 HWY_INLINE void store(Vector value, float* words, Index lanes) {
   if (lanes == kWidth) {
     hn::StoreU(value, kLanes, words);
   } else {
-    hn::BlendedStore(value, hn::FirstN(kLanes, static_cast<std::size_t>(lanes)), kLanes, words);
+    std::array<float, kWidth> all;
+    hn::StoreU(value, kLanes, all.data());
+    std::copy_n(all.data(), lanes, words);
   }
 }
 
@@ -115,13 +121,15 @@ HWY_EXPORT(gradient_row);
 HWY_EXPORT(gradient_row_with_f);
 HWY_EXPORT(scale_row);
 
-// C (rows x cols) = factor A B. Either factor may be transposed.
+// C (rows x cols) = factor A B. Either factor may be transposed. With `adds`, the product is added
+// to C.
 void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, Index rows, Index cols, Index depth,
-             const float* A, const float* B, float* C, float factor = 1) {
+             const float* A, const float* B, float* C, float factor = 1, bool adds = false) {
   const auto lda = static_cast<int>(a == CblasNoTrans ? depth : rows);
   const auto ldb = static_cast<int>(b == CblasNoTrans ? cols : depth);
   cblas_sgemm(CblasRowMajor, a, b, static_cast<int>(rows), static_cast<int>(cols),
-              static_cast<int>(depth), factor, A, lda, B, ldb, 0, C, static_cast<int>(cols));
+              static_cast<int>(depth), factor, A, lda, B, ldb, adds ? 1 : 0, C,
+              static_cast<int>(cols));
 }
 
 std::size_t size(Index rows, Index cols) {
@@ -130,79 +138,109 @@ std::size_t size(Index rows, Index cols) {
 
 }  // namespace
 
-// Rows must be whole vectors. Otherwise a store to the end of a row would touch the next row, which
-// belongs to another thread.
-Materialised::Materialised(const Shape& shape)
-    : O((require(shape.m % 16 == 0 && shape.d % 16 == 0, "m and d are multiples of 16"),
-         size(shape.n, shape.d))),
+Materialised::Materialised(const Shape& shape, bool causal, Index rows, int threads)
+    : O(size(shape.n, shape.d)),
       g(size(shape.d, shape.d)),
       dQ(size(shape.n, shape.d)),
       dK(size(shape.m, shape.d)),
       dV(size(shape.m, shape.d)),
       shape_(shape),
+      causal_(causal),
+      rows_(std::min(rows, shape.n)),
+      threads_(threads),
       S_(size(shape.n, shape.d)),
       h_(size(shape.m, shape.d)),
       W_(size(shape.n, shape.d)),
-      e_(size(shape.n, shape.m)),
-      q_(size(shape.n, shape.m)),
-      l_(size(shape.n, 1)) {}
+      l_(size(shape.n, 1)) {
+  require(!causal || shape.n == shape.m, "a causal mask has n = m");
+}
 
-void Materialised::forward(const float* A1, const float* A2, const float* A3, const float* X,
-                           const float* Y, int threads) {
-  const auto [n, m, d] = shape_;
-  openblas_set_num_threads(threads);
-  product(CblasNoTrans, CblasNoTrans, n, d, d, A1, X, S_.data());
-  product(CblasNoTrans, CblasTrans, n, m, d, S_.data(), A2, e_.data());
-  const Index rows = n, keys = m, width = d;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (Index i = 0; i < rows; ++i) {
-    l_[static_cast<std::size_t>(i)] =
-        HWY_DYNAMIC_DISPATCH(exponentiate_row)(e_.data() + i * keys, keys);
+template <class Body>
+void Materialised::for_blocks(const Body& body) {
+  openblas_set_num_threads(threads_);
+  e_.resize(size(rows_, shape_.m));
+  for (Index first = 0; first < shape_.n; first += rows_) {
+    const Index last = std::min(first + rows_, shape_.n);
+    body(Block{{first, last}, causal_ ? last : shape_.m});
   }
-  product(CblasNoTrans, CblasNoTrans, m, d, d, A3, Y, h_.data());
-  product(CblasNoTrans, CblasNoTrans, n, d, m, e_.data(), h_.data(), O.data());
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (Index i = 0; i < rows; ++i) {
-    HWY_DYNAMIC_DISPATCH(scale_row)
-    (O.data() + i * width, 1 / l_[static_cast<std::size_t>(i)], width);
+}
+
+void Materialised::exponentials(const Block& block, const float* rows, const float* keys,
+                                float scale) {
+  const Index d = shape_.d, width = block.keys, first = block.rows.begin;
+  product(CblasNoTrans, CblasTrans, block.rows.size(), width, d, rows + first * d, keys, e_.data(),
+          scale);
+#pragma omp parallel for num_threads(threads_) schedule(static)
+  for (Index i = first; i < block.rows.end; ++i) {
+    float* const e = e_.data() + (i - first) * width;
+    const Index live = causal_ ? i + 1 : width;
+    l_[static_cast<std::size_t>(i)] = HWY_DYNAMIC_DISPATCH(exponentiate_row)(e, live);
+    std::fill(e + live, e + width, 0.0F);
+  }
+}
+
+template <bool keeps_f>
+void Materialised::derivatives(const Block& block, const float* dO, const float* values) {
+  const Index d = shape_.d, width = block.keys, first = block.rows.begin;
+  q_.resize(e_.size());
+  product(CblasNoTrans, CblasTrans, block.rows.size(), width, d, dO + first * d, values, q_.data());
+#pragma omp parallel for num_threads(threads_) schedule(static)
+  for (Index i = first; i < block.rows.end; ++i) {
+    const Index at = (i - first) * width, live = causal_ ? i + 1 : width;
+    const float l = l_[static_cast<std::size_t>(i)];
+    if constexpr (keeps_f) {
+      HWY_DYNAMIC_DISPATCH(gradient_row_with_f)(e_.data() + at, q_.data() + at, l, live);
+    } else {
+      HWY_DYNAMIC_DISPATCH(gradient_row)(e_.data() + at, q_.data() + at, l, live);
+    }
+    std::fill(q_.data() + at + live, q_.data() + at + width, 0.0F);
+  }
+}
+
+void Materialised::attention(const float* Q, const float* K, const float* V, float scale) {
+  const Index d = shape_.d;
+  for_blocks([&](const Block& block) {
+    exponentials(block, Q, K, scale);
+    float* const o = O.data() + block.rows.begin * d;
+    product(CblasNoTrans, CblasNoTrans, block.rows.size(), d, block.keys, e_.data(), V, o);
+  });
+#pragma omp parallel for num_threads(threads_) schedule(static)
+  for (Index i = 0; i < shape_.n; ++i) {
+    HWY_DYNAMIC_DISPATCH(scale_row)(O.data() + i * d, 1 / l_[static_cast<std::size_t>(i)], d);
   }
 }
 
 void Materialised::gradient(const float* A1, const float* A2, const float* A3, const float* X,
-                            const float* Y, const float* dO, int threads) {
+                            const float* Y, const float* dO) {
   const auto [n, m, d] = shape_;
-  openblas_set_num_threads(threads);
+  openblas_set_num_threads(threads_);
   product(CblasNoTrans, CblasNoTrans, n, d, d, A1, X, S_.data());
-  product(CblasNoTrans, CblasTrans, n, m, d, S_.data(), A2, e_.data());
   product(CblasNoTrans, CblasNoTrans, m, d, d, A3, Y, h_.data());
-  product(CblasNoTrans, CblasTrans, n, m, d, dO, h_.data(), q_.data());
-  const Index rows = n, keys = m;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (Index i = 0; i < rows; ++i) {
-    float* const e = e_.data() + i * keys;
-    const float l = HWY_DYNAMIC_DISPATCH(exponentiate_row)(e, keys);
-    HWY_DYNAMIC_DISPATCH(gradient_row)(e, q_.data() + i * keys, l, keys);
-  }
-  product(CblasNoTrans, CblasNoTrans, n, d, m, q_.data(), A2, W_.data());
+  for_blocks([&, width = d](const Block& block) {
+    exponentials(block, S_.data(), A2, 1);
+    derivatives<false>(block, dO, h_.data());
+    product(CblasNoTrans, CblasNoTrans, block.rows.size(), width, block.keys, q_.data(), A2,
+            W_.data() + block.rows.begin * width);
+  });
   product(CblasTrans, CblasNoTrans, d, d, n, A1, W_.data(), g.data());
 }
 
 void Materialised::gradients(const float* Q, const float* K, const float* V, const float* dO,
-                             float scale, int threads) {
-  const auto [n, m, d] = shape_;
-  openblas_set_num_threads(threads);
-  product(CblasNoTrans, CblasTrans, n, m, d, Q, K, e_.data(), scale);
-  product(CblasNoTrans, CblasTrans, n, m, d, dO, V, q_.data());
-  const Index rows = n, keys = m;
-#pragma omp parallel for num_threads(threads) schedule(static)
-  for (Index i = 0; i < rows; ++i) {
-    float* const e = e_.data() + i * keys;
-    const float l = HWY_DYNAMIC_DISPATCH(exponentiate_row)(e, keys);
-    HWY_DYNAMIC_DISPATCH(gradient_row_with_f)(e, q_.data() + i * keys, l, keys);
-  }
-  product(CblasNoTrans, CblasNoTrans, n, d, m, q_.data(), K, dQ.data(), scale);
-  product(CblasTrans, CblasNoTrans, m, d, n, q_.data(), Q, dK.data(), scale);
-  product(CblasTrans, CblasNoTrans, m, d, n, e_.data(), dO, dV.data());
+                             float scale) {
+  const Index d = shape_.d;
+  std::ranges::fill(dK, 0.0F);
+  std::ranges::fill(dV, 0.0F);
+  for_blocks([&](const Block& block) {
+    const Index rows = block.rows.size(), first = block.rows.begin * d;
+    exponentials(block, Q, K, scale);
+    derivatives<true>(block, dO, V);
+    product(CblasNoTrans, CblasNoTrans, rows, d, block.keys, q_.data(), K, dQ.data() + first,
+            scale);
+    product(CblasTrans, CblasNoTrans, block.keys, d, rows, q_.data(), Q + first, dK.data(), scale,
+            true);
+    product(CblasTrans, CblasNoTrans, block.keys, d, rows, e_.data(), dO + first, dV.data(), 1,
+            true);
+  });
 }
 
 }  // namespace redblue
