@@ -101,13 +101,24 @@ Real SharedKeys::events(Index M, Index d) const {
   return best;
 }
 
-Real moves_of_pairs(Real pairs, Real share, Index M) {
-  const Real M_ = real(M);
+Real moves_of_pairs(Real pairs, Real share, Real M) {
   const auto formed = [&](Real words) { return words * words / share; };
   return over_lengths([&](Real T) {
     const Real most = std::max(
-        {formed(M_ + T) / T, (formed(T) + M_) / T, (formed(M_) + T) / (2 * T), (M_ + T) / (2 * T)});
+        {formed(M + T) / T, (formed(T) + M) / T, (formed(M) + T) / (2 * T), (M + T) / (2 * T)});
     return (pairs - formed(T)) / most;
+  });
+}
+
+Real moves_of_couples(Real pairs, Real share, Real M, Real cut) {
+  const auto formed = [&](Real there, Real units) {
+    return (there * units + units * units / 2) / share;
+  };
+  return over_lengths([&](Real T) {
+    const Real most =
+        std::max({formed(M, T + cut) / T, (formed(0, T + cut) + M) / T,
+                  (formed(M, cut) + T) / (2 * T), (formed(0, cut) + M + T) / (2 * T)});
+    return (pairs - formed(0, T)) / most;
   });
 }
 
