@@ -21,6 +21,7 @@
 #include "tests/support/random_masks.hpp"
 
 namespace redblue {
+namespace in_stays_test {
 namespace {
 
 constexpr double kShares[] = {0, 0.25, 0.5, 0.75, 1};
@@ -159,8 +160,8 @@ TEST(BoundsOfStays, FiveProductsOverAllLengths) {
                               static_cast<double>(d), static_cast<double>(M)};
     const double nm = rn * rm, four = equal_products(4 * nm * rd, 1, rd, rM);
     double of_none = 0;
-    for (int step = 0; step <= 40; ++step) {
-      const double t = 0.5 + 0.5 * step / 40;
+    for (int step = 0; step <= 8; ++step) {
+      const double first = 1 / std::sqrt(3.0), t = first + (1 - first) * step / 8;
       of_none = std::max(of_none, five_products(rn, rm, rd, rM, t));
     }
     const double root2 = std::sqrt(2.0), kappa = std::sqrt((5 + std::sqrt(17.0)) / 4);
@@ -425,17 +426,19 @@ TEST(BoundsOfStays, CreditsWordByWord) {
   EXPECT_LT(
       runs.least({16, start(1), start(1), start(1.0 / 3), true, true, true, false, true}, kRuns),
       -0.3);
-  EXPECT_LT(runs.least({16, halves(1), halves(1), halves(1.0 / 3), true, true, true}, kRuns), -0.5)
-      << "only if each p is made once";
 }
 
-// Lemma 20 for one word of each sort of two sources: source words, dO and sums. The words of i come
+// Lemma 20 for one word of each sort of two sources: source words, dO and sums. The proof does not
+// use couples of two words of dO. The words of i come
 // first. A couple of stays that have a phase in common counts once, with the units of the later
 // one.
 double couples(const std::array<Stays, 6>& words, double share) {
   double sum = 0;
   for (std::size_t a = 0; a < 3; ++a) {
     for (std::size_t b = 3; b < 6; ++b) {
+      if (a == 1 && b == 4) {
+        continue;
+      }
       const double units_a = a == 2 ? 1 + share : 1, units_b = b == 5 ? 1 + share : 1;
       for (const Stay& of_i : words[a]) {
         for (const Stay& of_j : words[b]) {
@@ -499,7 +502,7 @@ TEST(BoundsOfStays, CouplesOfOneSourceWordByWord) {
         without = std::min(without, couples(words, 0) - credit);
       }
       EXPECT_NEAR(least, 0, 1e-9) << share << " " << both;
-      EXPECT_LE(without, -share + 1e-9) << "units of sums are needed";
+      EXPECT_NEAR(without, (both ? 7 : 5) - credit, 1e-9) << "units of sums are needed";
     }
   }
 }
@@ -579,18 +582,19 @@ TEST(BoundsOfStays, Figures) {
 
 // Plans of some of the results, of any mask and sharing, move no fewer words than the bounds that
 // they meet.
-TEST(BoundsOfStays, AreBelowPlansOfAllResults) {
+TEST(BoundsOfStays, AreBelowPlansOfSomeResults) {
   RandomMasks random(7);
   const Wanted wanted[] = {{}, {"dQ"}, {"dK"}, {"dV"}, {"dK", "dV"}, {"dQ", "dV"}, {"dQ", "dK"}};
   int held = 0;
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 1500; ++i) {
     const Index d = random.any(1, 12), n = random.any(1, 1 << random.any(1, 11));
     const Index m = random.any(0, 1) == 0 ? n : random.any(1, 1 << random.any(1, 11));
     Task task = gradients_of(n, m, d, d * d * random.any(1, 64) / 4 + random.any(8, 60));
     task.problem.sharing = random.any(0, 1) == 0 ? Sharing::none
                            : n == m              ? Sharing::self
                                                  : Sharing::kv;
-    task.problem.wanted = wanted[random.any(0, 6)];
+    // With shared keys, dV is part of dK.
+    task.problem.wanted = wanted[random.any(0, task.problem.sharing == Sharing::none ? 6 : 2)];
     if (random.any(0, 2) == 0 && n < 200 && m < 200) {
       task.problem.mask = random.expression(n, m).mask;
     } else if (random.any(0, 3) == 0) {
@@ -607,7 +611,7 @@ TEST(BoundsOfStays, AreBelowPlansOfAllResults) {
       }
     }
   }
-  EXPECT_GT(held, 3000);
+  EXPECT_GT(held, 12000);
 }
 
 // With n far above d, the best kernels move a few percent more than the bounds of their class: 14
@@ -617,7 +621,7 @@ TEST(BoundsOfStays, PlansOverBounds) {
   const struct {
     Index M;
     double any, once;
-  } cases[] = {{d * d / 16, 1.26, 1.26},   {d * d / 4, 1.42, 1.42},  {d * d, 1.54, 1.54},
+  } cases[] = {{d * d / 16, 1.26, 1.26}, {d * d / 4, 1.42, 1.42},  {d * d, 1.54, 1.54},
                {4 * d * d, 1.48, 1.69},  {16 * d * d, 1.04, 1.07}, {64 * d * d, 1.04, 1.03},
                {256 * d * d, 1.13, 1.1}};
   for (const auto& [M, any, once] : cases) {
@@ -636,4 +640,5 @@ TEST(BoundsOfStays, PlansOverBounds) {
 }
 
 }  // namespace
+}  // namespace in_stays_test
 }  // namespace redblue
