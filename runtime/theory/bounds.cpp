@@ -195,6 +195,14 @@ Stays stays_of(const Problem& problem) {
   return {dK && dV ? 32.0L : dV ? 16.0L : 24.0L};
 }
 
+// Sums of two words: the moves of dQ, dK and dV if a sum takes two words, and all else takes one.
+Index moves_of_wide_sums(const Task& task) {
+  const auto [n, m, d] = task.problem.shape;
+  const bool shared = task.problem.sharing == Sharing::kv;
+  const Real moves = moves_of_pairs(pairs_of(task.problem), shared ? 40 : 80, task.memory.M, d);
+  return below(moves, (real(n) + (shared ? 1 : 2) * real(m)) * real(d));
+}
+
 // Lemma 20: the moves of dQ and dK if all sources are one. Two sources have two live pairs, or one.
 Index moves_of_one_source(const Task& task) {
   const auto [n, m, d] = task.problem.shape;
@@ -261,6 +269,9 @@ void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
     bounds.push_back({"four products", below(four.events(M, d), 2 * pairs)});
   }
   bounds.push_back({"pairs", moves_of_stays(task, stays_of(task.problem))});
+  if (of_keys && dQ && task.problem.sum_words == 2) {
+    bounds.push_back({"pairs, wide sums", moves_of_wide_sums(task)});
+  }
   if (of_keys && dQ) {
     bounds.push_back({.name = "pairs, each p once",
                       .words = moves_of_stays(task, kOnceStays[static_cast<std::size_t>(sharing)]),
