@@ -8,7 +8,7 @@ std::string in_words(const Problem& problem) {
   const auto width = problem.word_bytes;
   return (width ? fmt::format("in words of {} bytes", *width) : std::string("in words")) +
          (problem.sum_words > 1
-              ? fmt::format("; a word of sums weighs {}, in bounds one", problem.sum_words)
+              ? fmt::format("; a word of sums weighs {}, in most bounds one", problem.sum_words)
               : std::string());
 }
 

@@ -146,38 +146,135 @@ void add_backward_bounds(const Task& task, std::vector<Bound>& bounds) {
   }
 }
 
+// Lemmas 16 to 18: D of Lemma 2, where a stay of a sum costs up to 1 + r words. If r is `share`
+// times its most, D is least + share * more. The last stay of each result costs r less, in all
+// share * (of_queries n d + of_keys m d).
+struct Stays {
+  Real least, more = 0;
+  Real of_queries = 0, of_keys = 0;
+};
+
+constexpr Real kShares[] = {0, 0.25L, 0.5L, 0.75L, 1};
+
+// Returns the bound at the best share, plus the words of results that no lemma counts.
+Index moves_of_stays(const Task& task, const Stays& stays, Real results = 0) {
+  const auto [n, m, d] = task.problem.shape;
+  const Real lost = (stays.of_queries * real(n) + stays.of_keys * real(m)) * real(d);
+  Index best = 0;
+  for (const Real share : kShares) {
+    // A border between phases may divide the cost of a stay. Then a phase has one word more.
+    const Real M = real(task.memory.M) + (share > 0 ? 1 : 0);
+    const Real D = (stays.least + share * stays.more) * real(d) * real(d);
+    best =
+        std::max(best, below(moves_of_pairs(pairs_of(task.problem), D, M) + results, share * lost));
+    if (stays.more == 0) {
+      break;
+    }
+  }
+  return best;
+}
+
+// All of dQ, dK and dV, without sharing and with shared keys.
+constexpr Stays kAnyStays[] = {{48, 8, 1.0L / 2, 2.0L / 3}, {24, 4, 1.0L / 2, 1.0L / 3}};
+constexpr Stays kOnceStays[] = {{48, 16, 1, 4.0L / 3}, {24, 8, 1, 2.0L / 3}};
+
+// Returns the stays of some of dQ, dK and dV. Requires: no `self`, and one of them is wanted.
+Stays stays_of(const Problem& problem) {
+  const bool shared = problem.sharing == Sharing::kv;
+  const bool dQ = problem.wants(kdQ.name), dK = problem.wants(kdK.name);
+  const bool dV = shared ? dK : problem.wants(kdV.name);
+  if (dQ && dK && dV) {
+    return kAnyStays[static_cast<std::size_t>(problem.sharing)];
+  }
+  if (shared) {
+    return {dQ ? 12.0L : 16.0L};
+  }
+  if (dQ && (dK || dV)) {
+    return dK ? Stays{36, 12, 1, 1} : Stays{36, 4, 1.0L / 3, 1.0L / 3};
+  }
+  return {dK && dV ? 32.0L : dV ? 16.0L : 24.0L};
+}
+
+// Sums of two words: the moves of dQ, dK and dV if a sum takes two words, and all else takes one.
+Index moves_of_wide_sums(const Task& task) {
+  const auto [n, m, d] = task.problem.shape;
+  const bool shared = task.problem.sharing == Sharing::kv;
+  const Real moves = moves_of_pairs(pairs_of(task.problem), shared ? 40 : 80, task.memory.M, d);
+  return below(moves, (real(n) + (shared ? 1 : 2) * real(m)) * real(d));
+}
+
+// Lemma 20: the moves of dQ and dK if all sources are one. Two sources have two live pairs, or one.
+Index moves_of_one_source(const Task& task) {
+  const auto [n, m, d] = task.problem.shape;
+  const bool causal = !task.problem.mask.full() && task.problem.mask == Mask::causal(n, m);
+  const Real live = pairs_of(task.problem) - real(n);  // at most n are of one source
+  const Real M = real(task.memory.M);
+  Index best = 0;
+  for (const Real share : kShares) {
+    const Real credit = (causal ? 5 + share : 7 + 2 * share) * real(d) * real(d);
+    const Real cut = share > 0 ? 2 : 0;
+    const Real moves = moves_of_couples(causal ? live : live / 2, credit, M, cut);
+    best = std::max(best, below(moves, 3 * share * real(n) * real(d)));
+  }
+  return best;
+}
+
+// Lemma 19: returns a lower bound on events with the products of s, q, dQ, dK and dV.
+Real five_products(const Task& task) {
+  const Real work = pairs_of(task.problem) * real(task.problem.shape.d);
+  const auto events = [&](Real weights, Real kappa, Real per_creation) {
+    return Products{.work = weights * work, .kappa = kappa, .per_creation = per_creation}.events(
+        task.memory.M, task.problem.shape.d);
+  };
+  if (task.problem.sharing == Sharing::kv) {
+    const Real root2 = std::sqrt(2.0L), five = std::sqrt(5 + std::sqrt(17.0L)) / 2;
+    return std::max(events(4, root2, root2), events(5, five, five));
+  }
+  constexpr int kSteps = 8;
+  const Real first = 1 / std::sqrt(3.0L);
+  Real best = 0;
+  for (int step = 0; step <= kSteps; ++step) {
+    const Real t = first + (1 - first) * step / kSteps;
+    const Real of_s = 2 * t / (1 + t * t), of_p = 1 / std::sqrt(1 + t * t);
+    best = std::max(best, events(2 + of_s + 2 * of_p, 1, 1 / of_s));
+  }
+  return best;
+}
+
 void add_gradients_bounds(const Task& task, std::vector<Bound>& bounds) {
   const auto [n, m, d] = task.problem.shape;
   const Index M = task.memory.M;
-  const auto which = static_cast<std::size_t>(task.problem.sharing);
-  constexpr Real kPairs[] = {32, 16, 8};
-  constexpr Real kPairsOnce[] = {48, 24, 8};
+  const Sharing sharing = task.problem.sharing;
   const Real pairs = pairs_of(task.problem);
-  const Wanted& wanted = task.problem.wanted;
-  const Real dQ = task.problem.sharing == Sharing::self || !wanted.contains(kdQ.name)
-                      ? 0
-                      : real(n) * real(d);  // otherwise dQ is no separate sum
-  const Constants k = constants(task.pass, task.problem.sharing);
+  const Constants k = constants(task.pass, sharing);
   const Real made = needs_values(task) ? 2 : 1;  // s and q
   const Products scores{.work = made * pairs * real(d), .kappa = made == 2 ? k.two : k.one};
   bounds.push_back(
       {"scores", below(scores.events(M, d) + real(results(task).value()), made * pairs)});
+  const bool dQ = task.problem.wants(kdQ.name), dK = task.problem.wants(kdK.name);
   // If keys are values, dK + dV is one result.
-  const auto of_values = task.problem.sharing == Sharing::kv ? kdK.name : kdV.name;
-  if (!wanted.contains(kdK.name) || !wanted.contains(of_values)) {
-    const Real D = made == 2 ? k.pairs : pairs_of_scores(task.problem.sharing);
-    bounds.push_back({"pairs", below(moves_of_pairs(pairs, D, M, d), 0)});
+  const bool of_keys = dK && (sharing == Sharing::kv || task.problem.wants(kdV.name));
+  if (sharing == Sharing::self) {
+    const Real D = of_keys ? 8 : made == 2 ? k.pairs : pairs_of_scores(sharing);
+    const Index by_pairs = below(moves_of_pairs(pairs, D, M, d), 0);
+    bounds.push_back(
+        {"pairs", dQ && dK ? std::max(by_pairs, moves_of_one_source(task)) : by_pairs});
     return;
   }
-  if (task.problem.sharing != Sharing::self) {
-    const Real kappa = task.problem.sharing == Sharing::none ? 1 : std::sqrt(2.0L);
+  if (of_keys && dQ) {
+    bounds.push_back({"five products", below(five_products(task), 2 * pairs)});
+  } else if (of_keys) {
+    const Real kappa = sharing == Sharing::none ? 1 : std::sqrt(2.0L);
     const Products four{.work = 4 * pairs * real(d), .kappa = kappa, .per_creation = kappa};
-    bounds.push_back({"four products", below(four.events(M, d) + dQ, 2 * pairs)});
+    bounds.push_back({"four products", below(four.events(M, d), 2 * pairs)});
   }
-  bounds.push_back({"pairs", below(moves_of_pairs(pairs, kPairs[which], M, d) + dQ, 0)});
-  if (wanted.contains(kdQ.name)) {
+  bounds.push_back({"pairs", moves_of_stays(task, stays_of(task.problem))});
+  if (of_keys && dQ && task.problem.sum_words == 2) {
+    bounds.push_back({"pairs, wide sums", moves_of_wide_sums(task)});
+  }
+  if (of_keys && dQ) {
     bounds.push_back({.name = "pairs, each p once",
-                      .words = below(moves_of_pairs(pairs, kPairsOnce[which], M, d), 0),
+                      .words = moves_of_stays(task, kOnceStays[static_cast<std::size_t>(sharing)]),
                       .recomputation = false});
   }
 }
@@ -206,23 +303,20 @@ void add_layer_bounds(const Task& task, std::vector<Bound>& bounds) {
   if (task.problem.sharing == Sharing::self || !task.problem.wanted.all()) {
     return;
   }
-  const bool shared = task.problem.sharing == Sharing::kv;
   const Real pairs = pairs_of(task.problem);
-  const Real kappa = shared ? std::sqrt(2.0L) : 1;
-  const Products four{.work = 4 * pairs * real(d), .kappa = kappa, .per_creation = kappa};
-  const Real written = real(others.value()) + real(d) * real(d);
-  const Real of_keys = 2 * real(m) * real(d);
-  const Real of_queries = real(n) * real(d);
-  bounds.push_back({.name = "four products, two-step",
-                    .words = below(four.events(M, d) + written, 2 * pairs + of_keys),
+  const auto which = static_cast<std::size_t>(task.problem.sharing);
+  // dX and dY. The last writes of dA1, dA2 and dA3 pay for W, W' and U, which are used up. With
+  // shared keys, W' and U lead to one result.
+  const Real squares = 2 * real(d) * real(d);
+  const Real used_up = task.problem.sharing == Sharing::kv ? real(m) * real(d) : 0;
+  bounds.push_back({.name = "five products, two-step",
+                    .words = below(five_products(task) + squares, 2 * pairs + used_up),
                     .order = Order::two_step});
-  bounds.push_back(
-      {.name = "gradients' pairs, two-step",
-       .words = below(moves_of_pairs(pairs, shared ? 16 : 32, M, d) + written, of_keys),
-       .order = Order::two_step});
+  bounds.push_back({.name = "gradients' pairs, two-step",
+                    .words = moves_of_stays(task, kAnyStays[which], squares),
+                    .order = Order::two_step});
   bounds.push_back({.name = "gradients' pairs, each p once",
-                    .words = below(moves_of_pairs(pairs, shared ? 24 : 48, M, d) + written,
-                                   of_keys + of_queries),
+                    .words = moves_of_stays(task, kOnceStays[which], squares),
                     .order = Order::two_step,
                     .recomputation = false});
 }

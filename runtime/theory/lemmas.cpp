@@ -11,9 +11,9 @@ namespace {
 
 // Returns the largest f(T) over lengths T of a phase. Any length gives a bound. These lengths, 16
 // to the octave, are the same for all M. So if f falls with M for each T, the maximum falls with M,
-// too. Near the best length a bound is flat.
+// too. Near the best length a bound is flat. f is at most 0 for lengths above `last`.
 template <class F>
-Real over_lengths(F f) {
+Real over_lengths(F f, Real last = 0x1p63L) {
   static const auto lengths = [] {
     std::array<Real, std::size_t{62} * 16> made{};
     for (std::size_t i = 0; i < made.size(); ++i) {
@@ -23,6 +23,9 @@ Real over_lengths(F f) {
   }();
   Real best = 0;
   for (const Real T : lengths) {
+    if (T > last) {
+      break;
+    }
     best = std::max(best, f(T));
   }
   return best;
@@ -57,10 +60,13 @@ Index below(Real gain, Real cost) {
 }
 
 Real Products::events(Index M, Index d) const {
-  return over_lengths([&](Real T) {
-    const Real each = most(real(M) + T);
-    return T * real(d) < per_creation * each ? 0 : T * (work / kappa - most(T)) / each;
-  });
+  const Real of_run = work / kappa;
+  return over_lengths(
+      [&](Real T) {
+        const Real each = most(real(M) + T);
+        return T * real(d) < per_creation * each ? 0 : T * (of_run - most(T)) / each;
+      },
+      3 * std::pow(of_run, 2.0L / 3) + 1);
 }
 
 Real events_beside_folds(Real work, Real kappa, Index M, Index d) {
@@ -101,14 +107,27 @@ Real SharedKeys::events(Index M, Index d) const {
   return best;
 }
 
-Real moves_of_pairs(Real pairs, Real share, Index M) {
-  const Real M_ = real(M);
-  const auto formed = [&](Real words) { return words * words / share; };
-  return over_lengths([&](Real T) {
-    const Real most = std::max(
-        {formed(M_ + T) / T, (formed(T) + M_) / T, (formed(M_) + T) / (2 * T), (M_ + T) / (2 * T)});
-    return (pairs - formed(T)) / most;
-  });
+Real moves_of_pairs(Real pairs, Real share, Real M) {
+  const auto formed = [each = 1 / share](Real words) { return words * words * each; };
+  return over_lengths(
+      [&](Real T) {
+        const Real most = std::max({2 * formed(M + T), 2 * (formed(T) + M), formed(M) + T, M + T});
+        return 2 * T * (pairs - formed(T)) / most;
+      },
+      std::sqrt(pairs * share) + 1);
+}
+
+Real moves_of_couples(Real pairs, Real share, Real M, Real cut) {
+  const auto formed = [each = 1 / share](Real there, Real units) {
+    return (there * units + units * units / 2) * each;
+  };
+  return over_lengths(
+      [&](Real T) {
+        const Real most = std::max({2 * formed(M, T + cut), 2 * (formed(0, T + cut) + M),
+                                    formed(M, cut) + T, formed(0, cut) + M + T});
+        return 2 * T * (pairs - formed(0, T)) / most;
+      },
+      std::sqrt(2 * std::max<Real>(pairs, 0) * share) + 1);
 }
 
 Real Rectangles::words(Real pairs) const {

@@ -51,10 +51,16 @@ struct SharedKeys {
 
 // Lemma 2: a lower bound on the moves of a run with `pairs` pairs, if H available words form at
 // most H^2 / share pairs. In the second overload they form at most H^2 / (D d^2) pairs.
-Real moves_of_pairs(Real pairs, Real share, Index M);
+Real moves_of_pairs(Real pairs, Real share, Real M);
 inline Real moves_of_pairs(Real pairs, Real D, Index M, Index d) {
-  return moves_of_pairs(pairs, D * real(d) * real(d), M);
+  return moves_of_pairs(pairs, D * real(d) * real(d), real(M));
 }
+
+// Lemma 20: a lower bound on the moves of a run with `pairs` pairs of sources, if each of them
+// takes `share` couples of words. A couple is counted once, when its later word comes, times the
+// units of that word. `cut` is the most units that a phase counts of a word that came across its
+// first border.
+Real moves_of_couples(Real pairs, Real share, Real M, Real cut);
 
 // Lemma 3 of docs/theory/ranks.md: R rows and C columns make R C whole pairs.
 struct Rectangles {

@@ -1,5 +1,6 @@
 // Tests --word 2 --sums 4. Running sums and maxima, L, v and partial results weigh two words,
-// operands and scores one. Formulas and counts agree. The bounds assume that each word weighs one.
+// operands and scores one. Formulas and counts agree. The bounds assume that each word weighs one,
+// except "pairs, wide sums" of gradients.
 
 #include <string>
 
@@ -62,23 +63,33 @@ TEST_F(WideSums, OfPartialResultsByHand) {
   EXPECT_EQ(wide["writes"].get<Index>() - narrow["writes"].get<Index>(), more_writes);
 }
 
-// Bounds do not change, and are stated for words that weigh one. Plans fit, and move no fewer
-// words.
+// Bounds are stated for words that weigh one, and do not change. Only gradients have one bound
+// more, which is larger. Plans fit, and move no fewer words.
 TEST_F(WideSums, BoundsAreOfWordsThatWeighOne) {
   for (const char* problem : {"attention", "gradients", "backward", "product", "layer"}) {
     SCOPED_TRACE(problem);
     const std::string rest = fmt::format(" --n 300 --d 16 --M 8KiB --problem {} --word 2", problem);
     const Json narrow = json("plan" + rest), wide = json("plan" + rest + " --sums 4");
-    EXPECT_EQ(narrow["lower_bound"], wide["lower_bound"]);
+    const Json bounds = json("bounds" + rest)["bounds"];
+    Json of_wide = json("bounds" + rest + " --sums 4")["bounds"];
+    if (problem == std::string("gradients")) {
+      EXPECT_GT(wide["lower_bound"]["words"], narrow["lower_bound"]["words"]);
+      EXPECT_EQ(wide["lower_bound"]["term"], "pairs, wide sums");
+      EXPECT_EQ(of_wide.size(), bounds.size() + 1);
+      of_wide.erase(of_wide.size() - 2);
+    } else {
+      EXPECT_EQ(narrow["lower_bound"], wide["lower_bound"]);
+    }
+    EXPECT_EQ(bounds, of_wide);
     EXPECT_GE(wide["plan"]["words"], narrow["plan"]["words"]);
     const Json count =
         json(fmt::format("count {} --n 300 --d 16 --M 8KiB --word 2 --sums 4 --objective words",
                          wide["plan"]["kernel"].get<std::string>()));
     EXPECT_EQ(count["formula"]["io"], wide["plan"]["words"]);
     EXPECT_LE(count["formula"]["peak"], 4096);
-    EXPECT_EQ(json("bounds" + rest)["bounds"], json("bounds" + rest + " --sums 4")["bounds"]);
-    EXPECT_NE(data("bounds" + rest + " --sums 4").find("a word of sums weighs 2, in bounds one"),
-              std::string::npos);
+    EXPECT_NE(
+        data("bounds" + rest + " --sums 4").find("a word of sums weighs 2, in most bounds one"),
+        std::string::npos);
   }
 }
 
