@@ -100,13 +100,12 @@ Index in_vectors(Index size) {
   return 8 * beyond < size ? size - beyond : size;
 }
 
-// Replaces the blocks of least time for a kernel with resident keys or queries. Keys and queries
-// stream in whole vectors, and the resident ones may shrink down to one to make room.
+// Replaces the blocks of least time for a kernel with resident keys. Keys stream in whole vectors,
+// and the resident keys may shrink down to one to make room.
 Blocks wider(const Blocks& fewest, const Problem& problem) {
-  constexpr Index kKeys = 96, kQueries = 48;
+  constexpr Index kKeys = 96;
   Blocks blocks = fewest;
   blocks.set("Bc", std::max(fewest["Bc"], std::min(problem.shape.m, kKeys)));
-  blocks.set("Br", std::max(fewest["Br"], std::min(problem.shape.n, kQueries)));
   blocks.set(kResident, 1);
   return blocks;
 }
