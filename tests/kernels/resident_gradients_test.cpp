@@ -3,8 +3,9 @@
 //
 //   - What comes into fast memory is read each time, and its sums are written each time. From the
 //     second time on the sums are read, too. A walk over sets of keys or queries counts the times.
-//   - Under a window, each word moves once as soon as all keys that one query meets fit beside it,
-//     or all queries that one key meets. With one word of M less, more words move.
+//   - Under a window, each word moves once as soon as one query and all its keys fit in fast
+//   memory,
+//     or one key and all its queries. With one word of M less, more words move.
 //   - With room for all keys, or all queries, each word moves once under every mask.
 
 #include <algorithm>
@@ -48,7 +49,7 @@ std::vector<Index> numbers_in(const Ranges& ranges) {
 }
 
 // Returns how often others come into fast memory, with room for `room` of them from one block of
-// `step` rows to the next. Others that were there before stay first, then those of smaller index.
+// `step` rows to the next. Others that were there before stay first. Then the smallest stay.
 template <class Meets>
 Index arrivals_of(const std::vector<Index>& rows, const std::vector<Index>& others, Index step,
                   Index room, const Meets& meets) {
