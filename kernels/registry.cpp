@@ -134,6 +134,20 @@ constexpr KernelList::Entry kDense[] = {
      }},
     {"gradients/score-rows", [] { return with_masks(gradients_score_rows()); }},
     {"gradients/tiles", [] { return with_masks(gradients_tiles()); }},
+    {"gradients/resident",
+     [] {
+       return with_masks(gradients_resident(
+           "gradients/resident",
+           "one pass of queries: K, V, dK and dV of the keys that the next queries meet stay",
+           ResidentRows::keys));
+     }},
+    {"gradients/resident-queries",
+     [] {
+       return with_masks(gradients_resident(
+           "gradients/resident-queries",
+           "one pass of keys: Q, dO and dQ of the queries that the next keys meet stay",
+           ResidentRows::queries));
+     }},
     {"layer/flash",
      [] {
        return with_masks(layer_of(

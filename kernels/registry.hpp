@@ -20,6 +20,8 @@ inline Start start_of(const Problem& problem, Start start) {
   return problem.normalised() ? start : Start::given;
 }
 enum class Sink : std::uint8_t { gradient, stored };
+// The rows of gradients/resident that stay while blocks of the others pass.
+enum class ResidentRows : std::uint8_t { keys, queries };
 // The result of linear attention: O, or g.
 enum class LinearResult : std::uint8_t { output, gradient };
 
@@ -50,6 +52,7 @@ Kernel backward_tiles_sq();
 Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Start start);
 Kernel gradients_score_rows();
 Kernel gradients_tiles();
+Kernel gradients_resident(std::string_view name, std::string_view summary, ResidentRows stays);
 Kernel matmul_sparse_stay();
 Kernel matmul_sparse_pass();
 // For passes logsumexp, forward and backward.

@@ -172,6 +172,22 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
                              n * d + (G * kept + T * (m - kept)) * key};
     return G > 1 ? core + MovedWords<N>{G * m * key, m * key} : core;
   }
+  // Keys come into fast memory once if they are resident, otherwise for each row block. Each time K
+  // and V are read and dK and dV are written. From the second time on dK and dV are read, too.
+  if (kernel == "gradients/resident") {
+    const N resident = static_cast<N>(std::min(blocks["resident"], shape.m));
+    const N times = resident + (m - resident) * over(n, "Br");
+    return {n * (d + 2 * w + 1) + times * key + (times - m) * key, n * d + times * key};
+  }
+  // The same for queries. Each time Q, dO and L are read, and dQ is written. From the second time
+  // on dQ and v are read. O is read the first time. v is written then, unless each query comes
+  // once.
+  if (kernel == "gradients/resident-queries") {
+    const N resident = static_cast<N>(std::min(blocks["resident"], shape.n));
+    const N times = resident + (n - resident) * over(m, "Bc");
+    return {times * (d + w + 1) + n * w + (times - n) * (d + 1) + m * key,
+            times * d + (times > n ? n : N{0}) + m * key};
+  }
   const auto product = [&](const std::string& name, N rows, N cols, N depth) {
     const N r = over(rows, name + ".rows");
     const N c = over(cols, name + ".cols");
@@ -562,6 +578,13 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
     const Index again = shared ? 0 : (H - 1) * m * d;  // K
     return 2 * G * n * d + scaled_with_keys("dKV.Bc") + again + (H - 1) * m * (shared ? d : d + w) +
            2 * n * w + 8 * scores;
+  }
+  if (kernel == "gradients/resident") {  // c for Q and dQ; v; s and q once
+    return 2 * n * d + 2 * n * w + 4 * scores;
+  }
+  if (kernel == "gradients/resident-queries") {  // c for Q each time
+    const Index resident = std::min(blocks["resident"], n);
+    return (resident + (n - resident) * over(m, "Bc")) * d + n * d + 2 * n * w + 4 * scores;
   }
   if (kernel == "gradients/tiles") {  // c for each score and each p
     return 2 * n * w + 6 * scores;

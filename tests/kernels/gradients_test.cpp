@@ -77,8 +77,9 @@ TEST(Gradients, OfTheSameScoresAgree) {
 TEST(Gradients, ScaleWithTheirSoftmax) {
   for (const std::string_view name :
        {"gradients/flash", "gradients/rows-keys", "gradients/tiles", "gradients/rows-keys-onepass",
-        "gradients/flash-shared", "gradients/rows-keys-shared",
-        "gradients/rows-keys-onepass-shared"}) {
+        "gradients/resident", "gradients/resident-queries", "gradients/flash-shared",
+        "gradients/rows-keys-shared", "gradients/rows-keys-onepass-shared",
+        "gradients/resident-shared", "gradients/resident-queries-shared"}) {
     SCOPED_TRACE(name);
     const TestedKernel kernel = tested_kernel(name);
     Problem scaled = kernel.problem({21, 34, 8});

@@ -35,6 +35,8 @@ const std::map<std::string, Names>& known() {
       {"backward/rows-xg-shared", {"X A2^T"}},
       // c Q, for each block of keys.
       {"gradients/flash-shared", {"Q"}},
+      {"gradients/resident-queries", {"Q"}},
+      {"gradients/resident-queries-shared", {"Q"}},
       // The scores are computed in both passes. If one pass applies c to the keys, its s has other
       // factors.
       {"gradients/rows-keys", {"q"}},

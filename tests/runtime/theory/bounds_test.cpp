@@ -106,6 +106,8 @@ Schedule schedule_of(std::string_view kernel) {
       {"gradients/score-rows", {.order = Order::two_step, .recomputes = false}},
       {"gradients/rows-keys-onepass", {.order = Order::two_step, .recomputes = true}},
       {"gradients/tiles", {.order = Order::two_step, .recomputes = false}},
+      {"gradients/resident", {.order = Order::two_step, .recomputes = false}},
+      {"gradients/resident-queries", {.order = Order::two_step, .recomputes = false}},
       {"layer/flash", {.order = Order::two_step, .recomputes = false}},
       {"layer/rows-keys", {.order = Order::two_step, .recomputes = true}},
       {"layer/score-rows", {.order = Order::two_step, .recomputes = false}},
