@@ -19,7 +19,9 @@ namespace {
 constexpr auto kWordBytes = Index{sizeof(float)};
 constexpr std::size_t kMostBytesOfDevice = std::size_t{1} << 20;
 
-constexpr std::array<std::string_view, 3> kDeviceKeys = {"name", "source", "levels"};
+constexpr std::string_view kThisMachine = "this";
+constexpr std::array<std::string_view, 5> kDeviceKeys = {"name", "source", "levels",
+                                                         "flops_per_second", "exps_per_second"};
 constexpr std::array<std::string_view, 7> kLevelKeys = {
     "name",      "bytes", "line_bytes", "bandwidth_bytes_per_second", "joules_per_word",
     "shared_by", "source"};
@@ -144,7 +146,10 @@ Index DeviceLevel::words(Index workers) const {
 Device parse_device(std::string_view text, const std::string& place) {
   const Json json = parse_json(text, place, Comments::yes);
   const ReadObject object(json, place, kDeviceKeys);
-  Device device{.name = object.text("name"), .source = object.text("source")};
+  Device device{.name = object.text("name"),
+                .source = object.text("source"),
+                .flops_per_second = object.figure_if_any("flops_per_second"),
+                .exps_per_second = object.figure_if_any("exps_per_second")};
   const Json& levels = object.at("levels");
   if (!levels.is_array() || levels.empty()) {
     throw InputError(
@@ -167,7 +172,7 @@ Device read_device(const std::string& path) {
 }
 
 Device device_of(const Topology& topology) {
-  Device device{.name = "this",
+  Device device{.name = std::string(kThisMachine),
                 .source = topology.model ? fmt::format("{} ({})", *topology.model, topology.source)
                                          : topology.source};
   for (const CacheLevel level : kCacheLevels) {
@@ -181,6 +186,10 @@ Device device_of(const Topology& topology) {
   }
   check_levels(device.levels, "the caches of " + topology.source);
   return device;
+}
+
+bool is_this_machine(const Device& device) {
+  return device.file.empty() && device.name == kThisMachine;
 }
 
 const std::vector<Device>& devices() {

@@ -33,7 +33,9 @@ struct Device {
   std::string name;
   std::string source;  // the memories and the document that describes them
   std::vector<DeviceLevel> levels =
-      {};                 // from the innermost out; each has more bytes than the level before
+      {};  // from the innermost out; each has more bytes than the level before
+  // Of one worker. Absent if no document has them.
+  std::optional<double> flops_per_second = {}, exps_per_second = {};
   std::string file = {};  // the path of its file; "" for a device known by name or from hwloc
 
   [[nodiscard]] const std::string& source_of(const DeviceLevel& level) const {
@@ -51,6 +53,8 @@ Device read_device(const std::string& path);
 // Returns the caches of the first core of a machine, from L1 out, without main memory. Has no
 // levels if the topology has no caches. Throws: InputError if the caches do not grow.
 Device device_of(const Topology& topology);
+// Returns whether device_of() made the device.
+bool is_this_machine(const Device& device);
 
 // Returns the devices known by name, smallest first.
 const std::vector<Device>& devices();

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runtime/observe/machine_file.hpp"
 #include "runtime/report/context.hpp"
-#include "runtime/system/read_text.hpp"
 #include "runtime/text/json_field.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/table.hpp"
@@ -74,71 +74,13 @@ void add_level(Description& of, const CalibratedCache& cache) {
              : fmt::format("unavailable: {}", cache.no_traffic));
 }
 
-// Throws the fault of a file with its remedy.
-[[noreturn]] void refuse(const std::string& name, std::string_view why) {
-  throw InputError(fmt::format("{}: {}: run `redblue calibrate` again", name, why));
-}
-
-std::string said(const std::optional<std::string>& model) {
-  return model ? fmt::format("'{}'", *model) : "unknown";
-}
-std::string said(const std::optional<std::uint64_t>& bytes) {
-  return bytes ? fmt::format("{} bytes", *bytes) : "an unknown size";
-}
-
-void check_machine(const JsonField& context, const std::string& name, const Topology& topology) {
-  std::optional<std::string> model;
-  if (const auto known_model = context.unless_null("model")) {
-    model = known_model->text();
-  }
-  if (model != topology.model) {
-    refuse(name, fmt::format("it is of another processor: {}, and this one is {}", said(model),
-                             said(topology.model)));
-  }
-  for (const CacheLevel level : kCacheLevels) {
-    std::optional<std::uint64_t> then;
-    for (const JsonField& cache : context["caches"].items()) {
-      if (!then && cache["cache"].text() == to_string(level)) {
-        then = static_cast<std::uint64_t>(cache["bytes"].words());
-      }
-    }
-    const Cache* cache = topology.cache(level);
-    const auto now = cache == nullptr ? std::nullopt : std::optional(cache->bytes);
-    if (then != now) {
-      refuse(name, fmt::format("it is of another machine, whose {} has {}; here it has {}",
-                               to_string(level), said(then), said(now)));
-    }
-  }
-}
-
-CachePart fastest_part(const JsonField& levels, const std::string& name) {
-  for (const CacheLevel level : {CacheLevel::L2, CacheLevel::L1}) {
-    for (const JsonField& entry : levels.items()) {
-      if (entry["cache"].text() != to_string(level)) {
-        continue;
-      }
-      const JsonField best = entry["fastest"];
-      if (best.has("unavailable")) {
-        refuse(name, fmt::format("nothing could be timed in {}: {}", to_string(level),
-                                 best["unavailable"].text()));
-      }
-      const double share = best["share"].measure();
-      if (!(share > 0) || share > 1) {
-        refuse(name, fmt::format("{} is no share of {}", share, to_string(level)));
-      }
-      return {level, share};
-    }
-  }
-  refuse(name, "it has neither L2 nor L1");
-}
-
 LinkCosts links_of(const JsonField& found) {
   return {.origin = found["origin"].text(),
           .seconds_a_message = found["seconds_a_message"].measure(),
           .seconds_a_word = found["seconds_a_word"].measure()};
 }
 
-std::vector<WordCost> words_of(const JsonField& found, const std::string& name) {
+std::vector<WordCost> words_of(const JsonField& found, const MachineFile& file) {
   std::vector<WordCost> words;
   for (const JsonField& entry : found.items()) {
     const auto bytes = entry.unless_null("bytes");
@@ -146,15 +88,32 @@ std::vector<WordCost> words_of(const JsonField& found, const std::string& name) 
                      bytes ? static_cast<std::uint64_t>(bytes->words()) : std::uint64_t{0},
                      entry["nanoseconds"].measure()});
     if (!(words.back().nanoseconds > 0) || std::isinf(words.back().nanoseconds)) {
-      refuse(name, fmt::format("a word of {} takes no time above 0", words.back().from));
+      file.refuse(fmt::format("a word of {} takes no time above 0", words.back().from));
     }
   }
   const auto memory = std::ranges::find(words, std::uint64_t{0}, &WordCost::bytes);
   if (!words.empty() && (memory != words.end() - 1 ||
                          !std::ranges::is_sorted(words.begin(), memory, {}, &WordCost::bytes))) {
-    refuse(name, "words are not those of smaller caches, larger ones, and memory");
+    file.refuse("words are not those of smaller caches, larger ones, and memory");
   }
   return words;
+}
+
+CoreSpeed core_of(const JsonField& found, const MachineFile& file) {
+  const CoreSpeed core{found["flops_per_second"].measure(), found["exps_per_second"].measure()};
+  for (const double speed : {core.flops_per_second, core.exps_per_second}) {
+    if (!(speed > 0) || std::isinf(speed)) {
+      file.refuse("a core has no speed above 0");
+    }
+  }
+  return core;
+}
+
+void add_core(Description& of, const CoreSpeed& core) {
+  of.fact("core", Json{{"flops_per_second", core.flops_per_second},
+                       {"exps_per_second", core.exps_per_second}});
+  of.say("a core: {:.1f} GF/s of multiply-adds, {:.2f} G/s of exp", 1e-9 * core.flops_per_second,
+         1e-9 * core.exps_per_second);
 }
 
 void add_words(Description& of, const std::vector<WordCost>& words) {
@@ -200,26 +159,6 @@ void add_rates(Description& of, const Calibration& calibration) {
   }
   of.fact("rates.kernels", std::move(kernels));
   of.table("", std::move(rows));
-}
-
-// Parses the document, checks that it comes from this machine, and returns `part` of it.
-template <class Part>
-auto of_document(std::string_view text, const std::string& name, const Topology& topology,
-                 const Part& part) {
-  const Json document = [&] {
-    try {
-      return parse_json(text, "it");
-    } catch (const JsonError& error) {
-      refuse(name, error.byte ? "it is truncated, or no JSON document" : error.what());
-    }
-  }();
-  const JsonField top(document, name,
-                      "it is not what `redblue calibrate` writes: run `redblue calibrate` again");
-  if (const Json& schema = top["schema"].json(); schema != kSchema) {
-    refuse(name, fmt::format("it has schema {}, expected {}", in_short(schema), kSchema));
-  }
-  check_machine(top["context"], name, topology);
-  return part(top);
 }
 
 }  // namespace
@@ -281,6 +220,9 @@ Description describe(const Calibration& calibration) {
   add_rates(of, calibration);
   of.text("\n");
   add_words(of, calibration.rates.words);
+  if (calibration.rates.core) {
+    add_core(of, *calibration.rates.core);
+  }
   const auto& links = calibration.rates.links;
   of.fact("links", links ? links_json(*links) : Json());
   if (links) {
@@ -295,7 +237,8 @@ std::string with_links(std::string_view text, const std::string& name, const Lin
     document = parse_json(text, "it");
     static_cast<void>(document.at("rates"));
   } catch (const std::runtime_error&) {
-    refuse(name, "it is not what `redblue calibrate` writes");
+    throw InputError(
+        fmt::format("{0}: it is not what `{1}` writes: run `{1}` again", name, kCalibrate));
   }
   document["links"] = links_json(links);
   return document.document();
@@ -306,59 +249,45 @@ std::string to_words(const LinkCosts& links) {
                      links.seconds_a_word, links.origin);
 }
 
-CachePart calibrated_part(std::string_view text, const std::string& name,
-                          const Topology& topology) {
-  return of_document(text, name, topology, [&](const JsonField& document) {
-    return fastest_part(document["levels"], name);
-  });
-}
-
 Rates calibrated_rates(std::string_view text, const std::string& name, const Topology& topology) {
-  return of_document(text, name, topology, [&](const JsonField& document) {
-    if (!document.has("rates")) {
-      refuse(name, "it has no rates");
-    }
-    const JsonField found = document["rates"];
-    Rates rates{.origin = "calibrated on " + document["context"]["date"].text(),
-                .granule = found["granule"].words()};
-    for (const JsonField& entry : found["kernels"].items()) {
-      KernelRates& of = rates.kernels.emplace_back();
-      of.kernel = entry["kernel"].text();
-      for (const JsonField& sample : entry["samples"].items()) {
-        const RateSample read{sample["words_per_flop"].measure(),
-                              sample["seconds_per_flop"].measure()};
-        if (!(read.words_per_flop > 0) || !(read.seconds_per_flop > 0)) {
-          refuse(name, fmt::format("a rate of {} is not above 0", of.kernel));
-        }
-        add_sample(of, read);
-      }
-      if (of.samples.empty()) {
-        refuse(name, fmt::format("{} has no rate", of.kernel));
-      }
-    }
-    if (rates.kernels.empty() || rates.granule < 1) {
-      refuse(name, "it has no rates");
-    }
-    if (document.has("word_costs")) {
-      rates.words = words_of(document["word_costs"], name);
-    }
-    if (document.has("links")) {
-      if (const auto links = document.unless_null("links")) {
-        rates.links = links_of(*links);
-      }
-    }
-    return rates;
-  });
-}
-
-std::string read_calibration(const std::filesystem::path& file) {
-  // Opening a pipe would wait for its other end. The caller expects a file.
-  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file)) {
-    throw InputError(fmt::format("{}: not a regular file; expected what `redblue calibrate` writes",
-                                 file.string()));
+  const MachineFile file(text, name, kCalibrate, topology);
+  const JsonField document = file.top();
+  if (!document.has("rates")) {
+    file.refuse("it has no rates");
   }
-  constexpr std::size_t kMost = std::size_t{16} << 20;
-  return read_text(file.string(), kMost);
+  const JsonField found = document["rates"];
+  Rates rates{.origin = "calibrated on " + document["context"]["date"].text(),
+              .granule = found["granule"].words()};
+  for (const JsonField& entry : found["kernels"].items()) {
+    KernelRates& of = rates.kernels.emplace_back();
+    of.kernel = entry["kernel"].text();
+    for (const JsonField& sample : entry["samples"].items()) {
+      const RateSample read{sample["words_per_flop"].measure(),
+                            sample["seconds_per_flop"].measure()};
+      if (!(read.words_per_flop > 0) || !(read.seconds_per_flop > 0)) {
+        file.refuse(fmt::format("a rate of {} is not above 0", of.kernel));
+      }
+      add_sample(of, read);
+    }
+    if (of.samples.empty()) {
+      file.refuse(fmt::format("{} has no rate", of.kernel));
+    }
+  }
+  if (rates.kernels.empty() || rates.granule < 1) {
+    file.refuse("it has no rates");
+  }
+  if (document.has("word_costs")) {
+    rates.words = words_of(document["word_costs"], file);
+  }
+  if (document.has("core")) {
+    rates.core = core_of(document["core"], file);
+  }
+  if (document.has("links")) {
+    if (const auto links = document.unless_null("links")) {
+      rates.links = links_of(*links);
+    }
+  }
+  return rates;
 }
 
 }  // namespace redblue

@@ -1,10 +1,9 @@
 #pragma once
 // The measurements of `redblue calibrate` on one machine, and the file that stores them. They are
 // the speed and the cache traffic for several M, each a share of a cache, and the rates of all
-// kernels. `--M auto` and `--objective time` read the file.
+// kernels. `--objective time` reads the file.
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,6 +44,9 @@ struct CalibratedCache {
   Index side = 0;               // side of the square matrices in the traffic measurement
 };
 
+inline constexpr const char* kCalibrate = "redblue calibrate";
+inline constexpr const char* kCalibrationFile = "calibration.json";
+
 // The kernel that is timed, and the kernel that has its cache traffic measured.
 inline constexpr std::string_view kTimedKernel = "backward/rows";
 inline constexpr std::string_view kTrafficKernel = "matmul/blocked";
@@ -68,16 +70,9 @@ std::string to_words(const LinkCosts& links);
 // The JSON form is the content of the file. CSV has the shares only.
 Description describe(const Calibration& calibration);
 
-// Reads the fastest share of L2 from the text of the file `name`; of L1 on a machine without a
-// known L2. Throws: InputError with the remedy if the text is not such JSON, or if its machine has
-// another processor or other caches than `topology`.
-CachePart calibrated_part(std::string_view text, const std::string& name, const Topology& topology);
-// Reads the rates of the kernels. Throws: as calibrated_part(), and for an older file without
-// rates.
+// Reads the rates of the kernels from the text of the file `name`. Throws: InputError with the
+// remedy if the text is not such JSON, or has no rates, or if its machine has another processor or
+// other caches than `topology`.
 Rates calibrated_rates(std::string_view text, const std::string& name, const Topology& topology);
-
-// Returns the text of a calibration file. Throws: InputError unless it is a regular file;
-// std::system_error.
-std::string read_calibration(const std::filesystem::path& file);
 
 }  // namespace redblue

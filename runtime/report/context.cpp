@@ -205,26 +205,13 @@ Json links_json(const LinkCosts& links) {
           {"seconds_a_word", links.seconds_a_word}};
 }
 
-Json caches_json(const Topology& topology) {
-  Json caches = Json::array();
-  for (const CacheLevel level : kCacheLevels) {
-    for (const Cache& cache : topology.caches[static_cast<std::size_t>(level)]) {
-      caches.push_back({{"cache", to_string(level)},
-                        {"bytes", cache.bytes},
-                        {"line", cache.line},
-                        {"ways", cache.ways},
-                        {"cores", cache.cores}});
-    }
-  }
-  return caches;
-}
-
 std::string to_words(const FastMemoryOrigin& M_from) {
   const std::string_view cache = to_string(M_from.part.level);
   return fmt::format(
       "M is {}{}{}: {} has {} bytes ({})", M_from.text,
-      M_from.file ? fmt::format(", that is {}*{} by {}", cache, M_from.part.share, *M_from.file)
-                  : std::string(),
+      M_from.text == "auto" ? fmt::format(", that is {}*{:.6g} by {}", cache, M_from.part.share,
+                                          M_from.file.value_or("the rule"))
+                            : std::string(),
       M_from.sharers > 1 ? fmt::format(", divided by {} workers", M_from.sharers) : std::string(),
       cache, grouped(static_cast<Index>(M_from.bytes)), M_from.source);
 }

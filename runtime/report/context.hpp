@@ -70,8 +70,6 @@ Json regrouping_json(const Regrouping& sum);
 std::string to_words(const Regrouping& sum);
 // Returns {origin, seconds_a_message, seconds_a_word}.
 Json links_json(const LinkCosts& links);
-// Returns all caches of a topology, L1 first.
-Json caches_json(const Topology& topology);
 
 // Returns the origin of M on one line: "M is L2*0.5: L2 has 524,288 bytes (hwloc 2.9.0, this
 // system)".

@@ -96,7 +96,9 @@ Cells first_cells(const Curve& report, const Curve::Point& point) {
   };
   return {
       {in_table(std::string(to_string(report.over))), size_of(report, point.task)},
-      {in_table("fewest words"), words},
+      {in_table(report.rates ? "least ms" : ""),
+       of_first([](const Choice& its) { return to_ms(*its.seconds); })},
+      {in_table(report.rates ? "words" : "fewest words"), words},
       {in_table("by"), of_first(name_of)},
       bytes_cell(point.task.problem.word_bytes, words, in_table("bytes")),
       {in_table("lower bound"), point.bound.words},
@@ -111,6 +113,7 @@ Cells kernel_words(const Choice& choice) {
   return {
       {in_json_and_csv("kernel"), spelled(choice.plan)},
       {in_json_and_csv("forward"), choice.forward ? Json(spelled(*choice.forward)) : Json()},
+      {in_json_and_csv(choice.seconds ? "seconds" : ""), choice.seconds},
       {in_json_and_csv("words"), choice.words.value()},
       bytes_cell(choice.plan.problem.word_bytes, choice.words.value(), in_json_and_csv("bytes")),
       {in_json_and_csv("ratio"), over_bound(choice)},
@@ -164,12 +167,15 @@ std::vector<Index> curve_memories(const Task& task) {
   return curve_sizes(from, std::max(from, least_power_for(task, in_all.words)));
 }
 
-Curve report_curve(const std::vector<Task>& tasks, Curve::Over over) {
-  Curve report{.over = over};
+Curve report_curve(const std::vector<Task>& tasks, Curve::Over over,
+                   const std::optional<Rates>& rates) {
+  Curve report{.over = over, .rates = rates};
+  const Goal goal{.objective = rates ? Objective::time : Objective::words,
+                  .rates = rates ? &*rates : nullptr};
   for (const Task& task : tasks) {
     report.points.push_back(
         {.task = task,
-         .choices = choices(task),
+         .choices = choices(task, goal),
          .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing})});
   }
   if (std::ranges::all_of(report.points,
@@ -200,7 +206,9 @@ Description describe(const Curve& report) {
   Description of = begin_report(fmt::format("{}   (reads + writes, {})\n", problem_text(report),
                                             in_words(first.task.problem)));
   of.facts(only_in_json(joined(task_cells(first.task), problem_cells(first.task),
-                               {{in_json("over"), to_string(report.over)}})));
+                               {{in_json("over"), to_string(report.over)},
+                                {in_json(report.rates ? "rates" : ""),
+                                 report.rates ? Json(report.rates->origin) : Json()}})));
   of.table("", rows_of(report.points,
                        [&](const Curve::Point& point) { return first_cells(report, point); }));
   for (const Curve::Point& point : report.points) {
@@ -222,6 +230,9 @@ Description describe(const Curve& report) {
     of.element("points", its);
   }
   of.say("\nthe lower bound assumes: {}", assumed_by(first.bound));
+  if (report.rates) {
+    of.say("rates: {}", report.rates->origin);
+  }
   if (report.reached) {
     const auto& [asked, choice] = *report.reached;
     Description reached;
@@ -242,29 +253,36 @@ Description describe(const Curve& report) {
 // has one line.
 Picture curve_picture(const Curve& report) {
   const std::string over(to_string(report.over));
-  Picture picture{.title = "Words of kernels: " + problem_text(report),
-                  .x_label = report.over == Curve::Over::M ? "M, words of fast memory" : over,
-                  .y_label = "words, reads and writes"};
+  const bool timed = report.rates.has_value();
+  Picture picture{
+      .title = (timed ? "Time of kernels: " : "Words of kernels: ") + problem_text(report),
+      .x_label = report.over == Curve::Over::M ? "M, words of fast memory" : over,
+      .y_label = timed ? "ms, by the rates" : "words, reads and writes"};
   std::vector<std::string> first;  // kernels that are best somewhere, in the order of sizes
   std::map<std::string, std::string> lines, classes;
   std::string bound;
   double least = 0, most = 0;
-  const auto line = [&](Index size, Index words) {
-    const auto at = static_cast<double>(words);
+  const auto line = [&](Index size, double at) {
     least = least == 0 ? at : std::min(least, at);
     most = std::max(most, at);
-    return fmt::format("{} {}\n", size, words);
+    return timed ? fmt::format("{} {}\n", size, at)
+                 : fmt::format("{} {}\n", size, static_cast<Index>(at));
+  };
+  const auto height = [&](const Choice& choice) {
+    return timed ? 1e3 * *choice.seconds : static_cast<double>(choice.words.value());
   };
   for (const Curve::Point& point : report.points) {
     const Index size = size_of(report, point.task);
-    bound += line(size, point.bound.words);
+    if (!timed) {
+      bound += line(size, static_cast<double>(point.bound.words));
+    }
     for (const Choice& choice : point.choices) {
-      lines[spelled(choice.plan)] += line(size, choice.words.value());
+      lines[spelled(choice.plan)] += line(size, height(choice));
     }
     if (!point.choices.empty()) {
       const Choice& best = point.choices.front();
-      if (best.bound.words > point.bound.words) {
-        classes[bound_in_legend(best)] += line(size, best.bound.words);
+      if (!timed && best.bound.words > point.bound.words) {
+        classes[bound_in_legend(best)] += line(size, static_cast<double>(best.bound.words));
       }
       const std::string name = spelled(best.plan);
       if (std::ranges::find(first, name) == first.end()) {
@@ -291,7 +309,9 @@ Picture curve_picture(const Curve& report) {
     draw(lines[first[k]], fmt::format("lines linetype {} linewidth 2", k + 1),
          first[k].substr(first[k].find('/') + 1));
   }
-  draw(std::move(bound), "lines dashtype 1 linecolor black linewidth 3", "lower bound");
+  if (!timed) {
+    draw(std::move(bound), "lines dashtype 1 linecolor black linewidth 3", "lower bound");
+  }
   for (auto& [name, points] : classes) {
     draw(std::move(points),
          fmt::format("linespoints dashtype (6,3) linecolor black linewidth 1.5 pointtype {}",

@@ -28,6 +28,7 @@ struct Curve {
     Choice choice;
   };
   Over over = Over::M;
+  std::optional<Rates> rates = {};  // set if the fastest kernels are asked for
   std::vector<Point> points = {};
   std::optional<Reached> reached = {};
 };
@@ -41,9 +42,11 @@ std::vector<Index> curve_sizes(Index from, Index to);
 // FastMemoryTooSmall if no kernel fits in any M.
 std::vector<Index> curve_memories(const Task& task);
 
-// Requires: tasks of one level of fast memory. Throws: FastMemoryTooSmall if no kernel fits in any
+// With `rates`, the choices are those of the least time. Requires: tasks of one level of fast
+// memory. Throws: FastMemoryTooSmall if no kernel fits in any
 // task; as choices().
-Curve report_curve(const std::vector<Task>& tasks, Curve::Over over);
+Curve report_curve(const std::vector<Task>& tasks, Curve::Over over,
+                   const std::optional<Rates>& rates = std::nullopt);
 // Returns the least M in which a kernel moves at most `words`. The M of the task is ignored.
 // Throws: FastMemoryTooSmall if every kernel moves more words in every M.
 Curve::Reached least_M_for(const Task& task, Words words);

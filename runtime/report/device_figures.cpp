@@ -121,6 +121,10 @@ Description describe(const std::vector<Device>& devices) {
   for (const Device& device : devices) {
     Description its;
     its.facts({{in_json("name"), device.name}, {in_json("source"), device.source}});
+    for (const auto& [key, figure] : {std::pair("flops_per_second", device.flops_per_second),
+                                      std::pair("exps_per_second", device.exps_per_second)}) {
+      its.fact(key, figure ? CellValue(*figure) : absent());
+    }
     sources += fmt::format("{}: {}\n", printable(device.name), printable(device.source));
     std::vector<Cells> levels;
     for (const DeviceLevel& level : device.levels) {

@@ -1,5 +1,6 @@
 #include "runtime/report/plan_report.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include "runtime/report/bounds_report.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/device_figures.hpp"
+#include "runtime/report/part_times.hpp"
 #include "runtime/report/word_width.hpp"
 #include "runtime/text/table.hpp"
 
@@ -266,6 +268,20 @@ MovedWords words_of_levels(const PlanReport& report) {
           report.task.problem.word_bytes.value_or(kFloatBytes)};
 }
 
+// Adds whether the traffic of the first choice matters.
+void add_part_times(Description& of, const PlanReport& report) {
+  const Task& task = report.task;
+  const Choice& best = report.choices.front();
+  Work work{.moved = words_of_levels(report), .workers = report.threads};
+  add_operations(work, best.plan, task.heads);
+  if (best.forward) {
+    add_operations(work, *best.forward, task.heads);
+  }
+  if (const auto times = part_times(work, report.device, report.calibration, task.memory)) {
+    of.member("part_times", describe(*times));
+  }
+}
+
 // Adds a row for each choice and each kernel with its own tiles. The text also has a row for every
 // algorithm.
 void add_choices(Description& of, const PlanReport& report) {
@@ -316,8 +332,8 @@ double over_bound(const Choice& choice) {
   return *quotient(choice.words.value(), choice.bound.words);
 }
 
-FastMemoryTooSmall no_kernel_fits(const Task& task) {
-  const LeastMemory least = least_memory(task);
+FastMemoryTooSmall no_kernel_fits(const Task& task, const Goal& goal) {
+  const LeastMemory least = least_memory(task, goal);
   std::string remedy;
   if (!least.kernel.empty()) {
     remedy = fmt::format("; {}{} needs the least, M of at least {}", least.kernel,
@@ -329,16 +345,24 @@ FastMemoryTooSmall no_kernel_fits(const Task& task) {
 }
 
 PlanReport report_plan(const Task& task, Objective objective, const std::optional<Rates>& rates,
-                       std::string_view only) {
+                       std::string_view only, Index threads) {
   PlanReport report{.task = task,
                     .bound = largest(lower_bounds(task), {.sharing = task.problem.sharing}),
                     .objective = objective,
-                    .rates = rates};
-  const Goal goal{.objective = objective, .rates = rates ? &*rates : nullptr, .only = only};
+                    .rates = rates,
+                    .threads = threads};
+  const bool shared = threads > 1 && task.heads == 1;
+  const Goal goal{.objective = objective,
+                  .rates = rates ? &*rates : nullptr,
+                  .workers = shared ? threads : std::min(threads, task.heads),
+                  .only = only,
+                  .admits = [shared](const Kernel& kernel) {
+                    return !shared || kernel.schedule.split.has_value();
+                  }};
   report.choices = choices(task, goal, &report.left_out);
   const bool has_levels = !task.memory.inner.empty();
   if (report.choices.empty()) {
-    throw has_levels ? no_levels_fit(task, goal) : no_kernel_fits(task);
+    throw has_levels ? no_levels_fit(task, goal) : no_kernel_fits(task, goal);
   }
   if (has_levels) {
     const Schedule any{.sharing = task.problem.sharing};
@@ -360,9 +384,13 @@ Description describe(const PlanReport& report) {
       begin_report(fmt::format("{}   (reads + writes, {})", to_words(task), in_words(task.problem)),
                    report.M_from, report.inner_from, report.device);
   of.text(has_levels ? to_words_of_costs(report) : "");
+  if (report.threads > 1) {
+    of.say("{} threads, each with M words; words are those of one thread", report.threads);
+  }
   of.facts(only_in_csv(task_cells(task, true)));
   of.facts(only_in_json(joined(task_cells(task), problem_cells(task))));
   of.facts({{in_json("objective"), to_string(report.objective)},
+            {in_json("threads"), report.threads > 1 ? CellValue(report.threads) : absent()},
             {in_json("lower_bound"), bound_json(report.bound)},
             {in_json("reason"), reason(report)},
             {in_json("plan"), choice_json(report, best)}});
@@ -401,6 +429,9 @@ Description describe(const PlanReport& report) {
   if (report.device) {
     of.member("device", device_figures(*report.device, "words of " + to_words(best),
                                        words_of_levels(report)));
+  }
+  if (report.device || report.calibration) {
+    add_part_times(of, report);
   }
   return of;
 }

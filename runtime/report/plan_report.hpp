@@ -31,16 +31,19 @@ struct PlanReport {
   std::vector<std::string> of_one_level = {};
   std::string word_costs_from = {};             // the calibration with the costs of words, if any
   std::optional<Device> device = std::nullopt;  // gave M and the inner levels
+  Index threads = 1;                            // share each kernel
+  std::optional<Rates> calibration = std::nullopt;  // of this machine, if there is one
   std::vector<AsRow> as = {};  // other kernels' tiles, if requested; for one level only
 };
 
 // Returns the exception for a task that no kernel fits.
-FastMemoryTooSmall no_kernel_fits(const Task& task);
+FastMemoryTooSmall no_kernel_fits(const Task& task, const Goal& goal = {});
 
-// Plans a task. `only` is the name of one kernel, or empty for all. Throws: FastMemoryTooSmall if
-// none fits, and the errors of choices() and lower_bounds().
+// Plans a task. `only` is the name of one kernel, or empty for all. Several threads divide the time
+// of a kernel, and only kernels that they can share are choices; the words are those of one thread.
+// Throws: FastMemoryTooSmall if none fits, and the errors of choices() and lower_bounds().
 PlanReport report_plan(const Task& task, Objective objective, const std::optional<Rates>& rates,
-                       std::string_view only = {});
+                       std::string_view only = {}, Index threads = 1);
 
 // Returns the words of a choice divided by the bound of its class.
 double over_bound(const Choice& choice);

@@ -11,6 +11,7 @@
 #include "kernels/masked.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/report/device_figures.hpp"
+#include "runtime/report/part_times.hpp"
 #include "runtime/report/rank_bounds_report.hpp"
 #include "runtime/report/word_width.hpp"
 #include "runtime/system/memory.hpp"
@@ -714,6 +715,24 @@ void add_beside(Description& of, const Report& report) {
   }
 }
 
+// Adds whether the traffic matters. Words of a store or between ranks have another bandwidth.
+void add_part_times(Description& of, const Report& report) {
+  const bool has_speeds = report.device || report.calibration;
+  if (!has_speeds || report.store || report.kernel.ranks) {
+    return;
+  }
+  Work work{.moved = words_of_levels(report), .workers = report.kernel.team.workers};
+  add_operations(work, report.kernel.plan, report.kernel.team.heads);
+  if (report.forward) {
+    add_operations(work, report.forward->plan, report.forward->team.heads);
+  }
+  Memory memory(report.kernel.plan.M);
+  memory.inner = inner_levels(report.kernel.plan);
+  if (const auto times = part_times(work, report.device, report.calibration, memory)) {
+    of.member("part_times", describe(*times));
+  }
+}
+
 Json verdict_json(const Verdict& error) {
   Json json = {{"value", error.error},       {"bound", error.allowed}, {"ok", error.ok},
                {"relative", error.relative}, {"output", error.output}, {"row", error.row},
@@ -848,6 +867,7 @@ Description describe(const Report& report) {
   if (report.store) {
     of.member("store", describe(*report.store));
   }
+  add_part_times(of, report);
   return of;
 }
 

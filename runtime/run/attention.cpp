@@ -2,21 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <initializer_list>
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "kernels/attention.hpp"
+#include "runtime/observe/machine_file.hpp"
 #include "runtime/run/buffers.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/operand_home.hpp"
 #include "runtime/run/options.hpp"
 #include "runtime/run/resolve.hpp"
+#include "runtime/run/tuned.hpp"
 #include "runtime/run/verification.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/memory.hpp"
@@ -30,34 +33,80 @@ const Signature& signature_of(std::string_view name) {
   return *std::ranges::find(kAll, name, &Signature::name);
 }
 
-// The words of fast memory of each thread if the caller gives no M. Forward kernels are as fast in
-// half of an L2 as in any cache. Gradients need seven products in an L2. In a quarter of the L3, M
-// holds whole rows of scores, and five products are enough.
-Index usual_words(Pass pass, Index threads) {
-  constexpr Index kOfUnknown = 64 * 1024;
-  constexpr Index kEnough = Index{4} << 20;
-  static std::mutex mutex;
-  static std::map<std::pair<Pass, Index>, Index> known;
-  const std::lock_guard lock(mutex);
-  if (const auto words = known.find({pass, threads}); words != known.end()) {
-    return words->second;
-  }
-  std::optional<FastMemoryPart> part;
-  if (threads > 0) {
-    const Topology topology = read_topology();
-    const auto workers = static_cast<std::size_t>(threads);
-    if (pass == Pass::gradients) {
-      part = fast_memory(topology, {CacheLevel::L3, 0.25}, workers);
+// The options of a call that has its M. `tuned_kernel` is the fastest kernel, if one is known.
+struct CallOptions : AttentionOptions {
+  std::string tuned_kernel = {};
+};
+
+// Answers what M and which kernel a call without M takes. Reads the topology once, and the file of
+// `redblue tune` again when it changes.
+class Automatic {
+ public:
+  // Sets M and the kernel. Requires: at least one thread.
+  void fill(const AutoRequest& request, CallOptions& options) {
+    constexpr Index kOfUnknown = 64 * 1024;
+    const std::lock_guard lock(mutex_);
+    if (!topology_) {
+      topology_ = read_topology();
     }
-    if (!part) {
-      part = fast_memory(topology, {CacheLevel::L2, 0.5}, workers);
+    read_again_if_changed();
+    const auto memory = auto_memory(request, tuned_, *topology_);
+    const auto part =
+        memory ? fast_memory(*topology_, memory->part, static_cast<std::size_t>(options.threads))
+               : std::nullopt;
+    options.M = part ? std::max<Index>(part->words, 1) : kOfUnknown;
+    options.tuned_kernel = memory ? memory->kernel : "";
+  }
+
+ private:
+  // A file that is not of this machine is as good as none: the caller did not ask for it.
+  void read_again_if_changed() {
+    const auto file = machine_file_path(kTunedFile);
+    std::error_code error;
+    const auto written = file ? std::filesystem::last_write_time(*file, error)
+                              : std::filesystem::file_time_type::min();
+    if (file == file_ && written == written_) {
+      return;
+    }
+    file_ = file;
+    written_ = written;
+    tuned_.clear();
+    if (file && !error) {
+      try {
+        tuned_ = read_tuned(read_machine_file(*file, kTune), file->string(), *topology_);
+      } catch (const std::runtime_error&) {
+      }
     }
   }
-  return known[{pass, threads}] = std::min(part ? part->words : kOfUnknown, kEnough);
+
+  std::mutex mutex_;
+  std::optional<Topology> topology_;
+  std::optional<std::filesystem::path> file_;
+  std::filesystem::file_time_type written_;
+  std::vector<TunedProblem> tuned_;
+};
+
+// Chooses M if the caller gives none.
+CallOptions with_memory(Pass pass, const AttentionProblem& problem, bool has_forward,
+                        const AttentionOptions& options) {
+  CallOptions all{options};
+  if (!all.M && all.threads > 0) {
+    const auto* const text = std::get_if<std::string>(&problem.mask);
+    static Automatic automatic;
+    automatic.fill(
+        {.pass = pass,
+         .kernel = options.kernel,
+         .has_forward = has_forward,
+         .mask = mask_class(text != nullptr ? *text : std::get<Mask>(problem.mask).spec()),
+         .n = problem.shape.n,
+         .d = problem.shape.d,
+         .threads = options.threads},
+        all);
+  }
+  return all;
 }
 
-// Requires: the options have an M.
-Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOptions& options) {
+Request request_of(Pass pass, const AttentionProblem& problem, const CallOptions& options) {
   const std::string name(to_string(pass));
   Settings settings(Spelling::key);
   settings.add("kernel", options.kernel.empty() ? name + "/auto" : options.kernel);
@@ -66,7 +115,7 @@ Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOp
         std::pair("d", problem.shape.d), std::pair("dv", problem.shape.dv),
         std::pair("heads", problem.heads),
         std::pair("kv_heads", problem.kv_heads == 0 ? problem.heads : problem.kv_heads),
-        std::pair("M", *options.M), std::pair("threads", options.threads)}) {
+        std::pair("M", options.M.value_or(1)), std::pair("threads", options.threads)}) {
     settings.add(key, std::to_string(size));
   }
   settings.add("sharing", std::string(to_string(problem.sharing)));
@@ -80,6 +129,7 @@ Request request_of(Pass pass, const AttentionProblem& problem, const AttentionOp
   }
   Request request;
   fill(settings, KnownMachine(), request);
+  request.tuned_kernel = options.tuned_kernel;
   if (problem.sharing == Sharing::self) {
     throw UsageError("sharing self: expected none or kv");
   }
@@ -199,7 +249,7 @@ struct Decided {
   Report report;
 };
 
-Decided decide(Pass pass, const AttentionProblem& problem, const AttentionOptions& options,
+Decided decide(Pass pass, const AttentionProblem& problem, const CallOptions& options,
                bool has_forward) {
   const Request request = request_of(pass, problem, options);
   RequestedProblem asked = sized(request, problem);
@@ -212,7 +262,7 @@ Decided decide(Pass pass, const AttentionProblem& problem, const AttentionOption
 class LatestCalls {
  public:
   std::shared_ptr<const Decided> operator()(Pass pass, const AttentionProblem& problem,
-                                            const AttentionOptions& options, bool has_forward) {
+                                            const CallOptions& options, bool has_forward) {
     const auto decided = [&] {
       return std::make_shared<const Decided>(decide(pass, problem, options, has_forward));
     };
@@ -224,8 +274,14 @@ class LatestCalls {
     if (!kept) {
       return decided();
     }
-    const Call call{pass,           problem,           *options.M, options.threads,
-                    options.kernel, options.objective, has_forward};
+    const Call call{pass,
+                    problem,
+                    options.M,
+                    options.threads,
+                    options.kernel,
+                    options.tuned_kernel,
+                    options.objective,
+                    has_forward};
     if (std::shared_ptr<const Decided> known = find(call)) {
       return known;
     }
@@ -243,8 +299,9 @@ class LatestCalls {
   struct Call {
     Pass pass;
     AttentionProblem problem;
-    Index M, threads;
-    std::string kernel;
+    std::optional<Index> M;
+    Index threads;
+    std::string kernel, tuned_kernel;
     Objective objective;
     bool has_forward;
     friend bool operator==(const Call&, const Call&) = default;
@@ -265,17 +322,15 @@ class LatestCalls {
 };
 
 AttentionRun run_on(Pass pass, const AttentionProblem& problem, Views given, ViewedResults results,
-                    AttentionOptions options) {
-  if (!options.M) {
-    options.M = usual_words(pass, options.threads);
-  }
+                    const AttentionOptions& asked_options) {
   if (problem.activation != Activation::softmax) {
     leave_out(given, {"O", "L"}, problem.activation);
     leave_out(results, {"L"}, problem.activation);
   }
+  const bool has_forward = given.contains("O");
+  const CallOptions options = with_memory(pass, problem, has_forward, asked_options);
   static LatestCalls latest;
-  const std::shared_ptr<const Decided> decided =
-      latest(pass, problem, options, given.contains("O"));
+  const std::shared_ptr<const Decided> decided = latest(pass, problem, options, has_forward);
   const RequestedProblem& asked = decided->asked;
   if (asked.problem.sharing != Sharing::none) {
     if (!given["V"].empty()) {

@@ -55,14 +55,16 @@ struct AttentionProblem {
 };
 
 struct AttentionOptions {
-  // Words of fast memory of each thread. Default: half of the part of the L2 that a thread has, for
-  // gradients a quarter of that of the L3 (at most 4M), or 64K if the caches are unknown.
+  // Words of fast memory of each thread. Default: as `--M auto`, which is what `redblue tune` found
+  // for the nearest problem; else half of the part of the L2 that a thread has, for gradients a
+  // quarter of that of the L3 (at most 4M); or 64K if the caches are unknown. A file of `redblue
+  // tune` that is not of this machine is ignored.
   std::optional<Index> M = std::nullopt;
   // Number of threads, which are not pinned to cores. With one kernel, results have the same bits
   // for any number of threads.
   Index threads = 1;
-  // The kernel's name, such as attention/rows. Empty: the planner chooses among the kernels that
-  // the threads can share.
+  // The kernel's name, such as attention/rows. Empty: without M the kernel that `redblue tune`
+  // found, else the planner chooses among the kernels that the threads can share.
   std::string kernel = {};
   Objective objective = Objective::time;  // uses the rates that redblue comes with
   // Called before each move, on any thread. What it throws ends the call; results are then partial.

@@ -92,6 +92,45 @@ struct LevelWords {
   std::optional<FastMemoryOrigin> from;
 };
 
+// Returns what is known of the problem when the fast memory is chosen.
+AutoRequest auto_request(const Filling& to) {
+  const Request& request = to.request;
+  AutoRequest of{.pass = request.pass.value_or(Pass::backward),
+                 .has_forward = request.known.value_or(Known::O_and_L) == Known::O_and_L,
+                 .mask = mask_class(request.mask),
+                 .n = request.n,
+                 .d = request.d,
+                 .threads = request.threads};
+  if (request.kernel.empty()) {
+    return of;
+  }
+  const AutoName* const name = find_auto(request.kernel);
+  of.pass = name != nullptr ? name->pass : requested_kernel(request).kernel->pass;
+  of.kernel = name != nullptr ? std::string() : request.kernel;
+  of.has_forward = (request.arrays != nullptr && request.arrays->in.contains("O")) ||
+                   std::ranges::any_of(to.settings.all("in"), [](const Given& file) {
+                     return file.text.starts_with("O=");
+                   });
+  return of;
+}
+
+// M is the fastest known, so blocks and kernels are the fastest ones, too, unless the user says
+// otherwise.
+CachePart automatic_part(const Given& given, const Topology& topology, const Filling& to,
+                         std::optional<std::string>& file) {
+  const auto [memory, path] = to.machine.automatic(given, auto_request(to), topology);
+  Request& request = to.request;
+  request.tuned_kernel = memory.kernel;
+  if (!to.settings.contains("objective")) {
+    request.objective = Objective::time;
+    request.rates = to.machine.rates();
+  }
+  if (!path.empty()) {
+    file = path;
+  }
+  return memory.part;
+}
+
 LevelWords parse_level(const Given& given, const Filling& to, bool alone) {
   const FastMemory memory =
       parse_fast_memory(given.text, given.from, to.request.word_bytes.value_or(kFloatBytes));
@@ -105,14 +144,8 @@ LevelWords parse_level(const Given& given, const Filling& to, bool alone) {
   }
   const Topology topology = to.machine.topology(given);
   std::optional<std::string> file;
-  CachePart part;
-  if (is_auto) {
-    KnownMachine::Part found = to.machine.calibrated(given, topology);
-    part = found.part;
-    file = std::move(found.file);
-  } else {
-    part = std::get<CachePart>(memory);
-  }
+  const CachePart part =
+      is_auto ? automatic_part(given, topology, to, file) : std::get<CachePart>(memory);
   CacheWords words =
       cache_words_of(to.request, topology, part, given.text, given.from, std::move(file));
   return {words.words, std::move(words.from)};
@@ -588,7 +621,9 @@ const TableRow kRows[] = {
     {{"threads", "NUMBER", run, "number of threads, each with M words (default: 1)"}, fill_threads},
     {{"M", "SIZE", memory,
       "fast memory: words (8192, 8K), bytes (32KiB), a share of this machine's cache (L2*0.25), "
-      "levels, the innermost first (8K,256K), or auto (found by `redblue calibrate`)"},
+      "levels, the innermost first (8K,256K), or auto: the fastest that `redblue tune` found, else "
+      "a "
+      "usual one"},
      fill_M},
     {{"device", "DEVICE", memory,
       "instead of --M: the fast memory of a device, with all its levels: a name (see `redblue list "
@@ -732,7 +767,8 @@ Topology KnownMachine::topology(const Given& given) const {
                   given.from, given.text));
 }
 
-KnownMachine::Part KnownMachine::calibrated(const Given& given, const Topology&) const {
+KnownMachine::Automatic KnownMachine::automatic(const Given& given, const AutoRequest&,
+                                                const Topology&) const {
   throw UsageError(given.from + ": auto is of one machine: give words, or bytes");
 }
 

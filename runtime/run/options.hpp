@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/run/run.hpp"
+#include "runtime/run/tuned.hpp"
 #include "runtime/text/sizes.hpp"
 
 namespace redblue {
@@ -65,18 +66,19 @@ class KnownMachine {
   KnownMachine& operator=(const KnownMachine&) = delete;
   virtual ~KnownMachine() = default;
 
-  struct Part {
-    CachePart part;
-    std::string file;  // the calibration file
+  struct Automatic {
+    AutoMemory memory;
+    std::string file = {};  // with the answers of `redblue tune`; empty: by the rule
   };
   // `given` is the option that asks. Throw: UsageError.
   [[nodiscard]] virtual Topology topology(const Given& given) const;
-  [[nodiscard]] virtual Part calibrated(const Given& given, const Topology& topology) const;
+  [[nodiscard]] virtual Automatic automatic(const Given& given, const AutoRequest& request,
+                                            const Topology& topology) const;
   [[nodiscard]] virtual Rates rates() const { return default_rates(); }
 };
 
 // Applies settings to a request. Ignores settings with keys that are not in the table. Throws:
-// UsageError; InputError and std::system_error for a file of a device or a calibration.
+// UsageError; InputError and std::system_error for a file of a device, a calibration or answers.
 void fill(const Settings& settings, const KnownMachine& machine, Request& request);
 
 // Returns the name of the kernel that a user names, and loads it if it is a nest. Throws:

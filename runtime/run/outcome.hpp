@@ -17,6 +17,7 @@
 #include "runtime/ranks/ranks.hpp"
 #include "runtime/run/workers.hpp"
 #include "runtime/theory/bounds.hpp"
+#include "runtime/theory/rates.hpp"
 
 namespace redblue {
 
@@ -135,6 +136,8 @@ struct Report {
   // Seconds of each of several equal runs, forward pass included. The report describes the first
   // run.
   std::vector<double> repeated;
+  // The calibration of this machine, if there is one.
+  std::optional<Rates> calibration;
   std::optional<Verdict> error;
   std::optional<StoreReport> store;
 };

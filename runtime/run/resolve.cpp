@@ -1118,7 +1118,14 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
                ? kernel.plan(plan.problem, request.memory_of_plan(), request.objective)
                : std::move(plan);
   };
-  for (Choice& choice : choices(task, goal)) {
+  std::vector<Choice> found = choices(task, goal);
+  if (request.objective == Objective::time) {
+    // clang 14 cannot compile the std::ranges version.
+    std::stable_partition(found.begin(), found.end(), [&](const Choice& choice) {
+      return spelled(choice.plan) == request.tuned_kernel;
+    });
+  }
+  for (Choice& choice : found) {
     Plan plan = ahead(std::move(choice.plan));
     const Kernel& kernel = find_kernel(plan.kernel);
     if (request.prefetch > 1 && !plan.blocks.contains(kPrefetch)) {

@@ -80,6 +80,8 @@ struct Request {
   }
   Index M = 0;
   std::optional<FastMemoryOrigin> M_from;  // the cache that M is a share of
+  // The kernel that auto takes for the least time if it takes the request. Empty: the planner's.
+  std::string tuned_kernel;
   // Words of the inner levels of fast memory, innermost first, each fewer than the next, and the
   // caches that they are shares of. If all levels have M words, `inner` is empty and `equal_levels`
   // is their number: the machine then treats them as one level.

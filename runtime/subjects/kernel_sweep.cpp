@@ -8,6 +8,7 @@
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/kernel.hpp"
 #include "memsim/machine.hpp"
+#include "runtime/observe/machine_file.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/run/inputs.hpp"
 #include "runtime/subjects/kernel_subjects.hpp"

@@ -57,6 +57,14 @@ struct WordCost {
   friend bool operator==(const WordCost&, const WordCost&) = default;
 };
 
+// The speed of one core: flops of multiply-adds, and exponentials of scores in the L1.
+struct CoreSpeed {
+  double flops_per_second = 0;
+  double exps_per_second = 0;
+
+  friend bool operator==(const CoreSpeed&, const CoreSpeed&) = default;
+};
+
 struct Rates {
   std::string origin = {};  // "calibrated on 2026-01-31T12:00:00Z"
   Index granule = 16;       // words
@@ -64,6 +72,7 @@ struct Rates {
   std::optional<LinkCosts> links = {};
   // From the smallest cache to the largest, then memory. Empty: not measured.
   std::vector<WordCost> words = {};
+  std::optional<CoreSpeed> core = {};
 
   [[nodiscard]] bool measured(std::string_view kernel) const;
 };

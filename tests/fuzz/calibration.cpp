@@ -13,11 +13,6 @@ void calibration(std::string_view input) {
   topology.caches = {{{{.bytes = 32768, .line = {}, .ways = {}, .cores = {0}}},
                       {{.bytes = 1048576, .line = {}, .ways = {}, .cores = {0}}},
                       {}}};
-  const auto part = read_or_refused<InputError>(
-      "a.json", [&] { return calibrated_part(input, "a.json", topology); });
-  if (part) {
-    demand(part->share > 0 && part->share <= 1, "no share of a cache");
-  }
   const auto rates = read_or_refused<InputError>(
       "a.json", [&] { return calibrated_rates(input, "a.json", topology); });
   if (!rates) {
@@ -39,7 +34,8 @@ void calibration(std::string_view input) {
   const Rates again = calibrated_rates(to_json(same), "again.json", topology);
   demand(again.granule == rates->granule && again.kernels.size() == rates->kernels.size(),
          "what is written is read as other rates");
-  demand(again.words == rates->words, "what is written is read as other costs of words");
+  demand(again.words == rates->words && again.core == rates->core,
+         "what is written is read as other costs of words, or another core");
   for (std::size_t k = 0; k < again.kernels.size(); ++k) {
     demand(again.kernels[k].kernel == rates->kernels[k].kernel &&
                again.kernels[k].samples == rates->kernels[k].samples,

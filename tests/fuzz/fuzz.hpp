@@ -82,6 +82,7 @@ void smtx(std::string_view input);
 void store(std::string_view input);
 void suite(std::string_view input);
 void sweep(std::string_view input);
+void tuned(std::string_view input);
 
 struct Target {
   const char* name;  // name of its source file and of its corpus directory
@@ -108,6 +109,7 @@ inline constexpr Target kTargets[] = {{"calibration", calibration},
                                       {"smtx", smtx},
                                       {"store", store},
                                       {"suite", suite},
-                                      {"sweep", sweep}};
+                                      {"sweep", sweep},
+                                      {"tuned", tuned}};
 
 }  // namespace redblue::fuzz

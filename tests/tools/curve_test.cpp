@@ -70,6 +70,28 @@ TEST_F(CurveCommand, HasTheWordsOfPlans) {
   expect_plans("--problem forward --n 90 --M 900", "d", " --from 1 --to 200");
 }
 
+// With the objective time, the kernels and their order are those of plans for time.
+TEST_F(CurveCommand, OfTheLeastTime) {
+  expect_plans("--problem attention --n 300 --d 8 --objective time", "M");
+  expect_plans("--problem gradients --given nothing --d 8 --M 2K --objective time", "n",
+               " --from 5 --to 300");
+  const std::string line = "curve --problem attention --n 300 --d 8 --objective time";
+  const Json curve = json(line);
+  EXPECT_NE(curve["rates"].get<std::string>().find("default"), std::string::npos);
+  for (const Json& point : curve["points"]) {
+    double before = 0;
+    for (const Json& choice : point["choices"]) {
+      EXPECT_GE(choice["seconds"], before);
+      before = choice["seconds"];
+    }
+  }
+  EXPECT_NE(data(line).find("least ms"), std::string::npos);
+  expect_refused(process("curve --n 300 --d 8 --objective balanced"), 2,
+                 "--objective 'balanced': expected words or time");
+  expect_refused(process("curve --n 300 --d 8 --objective time --words 9K"), 2,
+                 "--words: it finds an M by its words: leave out --objective time");
+}
+
 // Every algorithm moves at least `lower_bound`, and a kernel of the class at least `class_bound`.
 // The class is a part of all algorithms, so lower_bound <= class_bound <= words. If the two bounds
 // differ, the larger one makes an assumption, and `bounds` lists it with the same assumption.

@@ -14,6 +14,7 @@
 
 #include "runtime/gate/baseline.hpp"
 #include "runtime/report/calibration.hpp"
+#include "runtime/run/tuned.hpp"
 #include "runtime/subjects/kernel_figures.hpp"
 #include "runtime/subjects/kernel_subjects.hpp"
 #include "runtime/sweep/html_report.hpp"
@@ -231,10 +232,25 @@ TEST_F(Damaged, CalibrationsAreReadOrRefused) {
                           .via = "nothing"});
   whole.rates = {.granule = 32,
                  .kernels = {{"backward/rows", {{0.01, 2e-11}, {0.03, 5e-11}}}},
-                 .words = {{"L1", 4096, 0.03}, {"memory", 0, 0.4}}};
+                 .words = {{"L1", 4096, 0.03}, {"memory", 0, 0.4}},
+                 .core = CoreSpeed{5e10, 2e9}};
   every_edit(to_json(whole), "d.json", [&](const std::string& text) {
-    static_cast<void>(calibrated_part(text, "d.json", whole.topology));
     static_cast<void>(calibrated_rates(text, "d.json", whole.topology));
+  });
+}
+
+TEST_F(Damaged, AnswersOfTuneAreReadOrRefused) {
+  Topology topology;
+  topology.source = "made up";
+  const TunedProblem problem{.mask = "full",
+                             .n = 100,
+                             .m = 100,
+                             .d = 8,
+                             .date = "2026-01-31T12:00:00Z",
+                             .kernels = {{"attention/rows", {CacheLevel::L2, 0.5}, 1e-3, 1e-3}}};
+  every_edit(tuned_text({problem}, topology), "d.json", [&](const std::string& text) {
+    const std::vector<TunedProblem> read = read_tuned(text, "d.json", topology);
+    EXPECT_EQ(read_tuned(tuned_text(read, topology), "d.json", topology), read);
   });
 }
 

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/observe/machine_file.hpp"
 #include "runtime/observe/topology.hpp"
 #include "runtime/report/calibration.hpp"
+#include "runtime/run/tuned.hpp"
 #include "runtime/system/input_error.hpp"
 #include "tests/support/cli.hpp"
 
@@ -65,11 +67,28 @@ TEST_F(FrozenFiles, Calibration) {
                     std::vector<Cache>{{2097152, 64, 16, {0}}, {2097152, 64, 16, {1}}},
                     std::vector<Cache>{{314572800, 64, 20, {0, 1}}}};
   const std::string name = kFixtures + "calibration.json";
-  const std::string text = read_calibration(name);
-  EXPECT_GT(calibrated_part(text, name, machine).share, 0);
+  const std::string text = read_machine_file(name, kCalibrate);
   EXPECT_NO_THROW(static_cast<void>(calibrated_rates(text, name, machine)));
   machine.model = "another";
-  EXPECT_THROW(static_cast<void>(calibrated_part(text, name, machine)), InputError);
+  EXPECT_THROW(static_cast<void>(calibrated_rates(text, name, machine)), InputError);
+}
+
+TEST_F(FrozenFiles, AnswersOfTune) {
+  Topology machine;  // the machine that wrote the file
+  machine.model = "AMD EPYC";
+  machine.cores = {{0}, {1}};
+  machine.caches = {std::vector<Cache>{{32768, 64, 8, {0}}, {32768, 64, 8, {1}}},
+                    std::vector<Cache>{{524288, 64, 8, {0}}, {524288, 64, 8, {1}}},
+                    std::vector<Cache>{{33554432, 64, 16, {0, 1}}}};
+  const std::string name = kFixtures + "tuned.json";
+  const std::string text = read_machine_file(name, kTune);
+  const std::vector<TunedProblem> tuned = read_tuned(text, name, machine);
+  const AutoRequest same{.pass = Pass::gradients, .mask = "causal", .n = 256, .d = 16};
+  const auto memory = auto_memory(same, tuned, machine);
+  EXPECT_TRUE(memory->tuned);
+  EXPECT_TRUE(parse_kernel_name(memory->kernel));
+  machine.model = "another";
+  EXPECT_THROW(static_cast<void>(read_tuned(text, name, machine)), InputError);
 }
 
 }  // namespace

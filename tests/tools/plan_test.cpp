@@ -138,6 +138,40 @@ TEST_F(PlanCommand, LeastTime) {
 }
 
 // Section 4 of the paper: an A100 suits its large-cache algorithm, a GTX 1060 the small-cache one.
+// Threads divide the time of each kernel that they can share, and change no word. Each has M words.
+TEST_F(PlanCommand, ThreadsDivideTheTime) {
+  const std::string size = "--problem gradients --n 200 --d 8 --M 4000 --objective time";
+  const auto seconds = [&](const std::string& threads) {
+    const Json plan = json("plan " + size + threads);
+    std::map<std::string, std::pair<double, Index>> all;
+    std::vector<Json> choices = {plan["plan"]};
+    choices.insert(choices.end(), plan["runners_up"].begin(), plan["runners_up"].end());
+    for (const Json& choice : choices) {
+      all[choice["kernel"]] = {choice["seconds"], choice["words"]};
+    }
+    return all;
+  };
+  const auto one = seconds(""), four = seconds(" --threads 4");
+  EXPECT_TRUE(one.contains("gradients/flash"));
+  EXPECT_FALSE(four.contains("gradients/flash")) << "threads cannot share it";
+  ASSERT_GE(four.size(), 2U);
+  for (const auto& [kernel, of] : four) {
+    EXPECT_NEAR(of.first, one.at(kernel).first / 4, 1e-9 * of.first) << kernel;
+    EXPECT_EQ(of.second, one.at(kernel).second) << kernel;
+  }
+  EXPECT_EQ(json("plan " + size + " --threads 4")["threads"], 4);
+  EXPECT_FALSE(json("plan " + size)["threads"].is_number());
+  EXPECT_NE(data("plan " + size + " --threads 4").find("4 threads, each with M words"),
+            std::string::npos);
+  // Several heads are dealt whole, so any kernel takes part.
+  EXPECT_EQ(json("plan " + size + " --threads 2 --heads 4")["runners_up"].size() + 1, one.size());
+  for (const std::string what : {"--loops backward/rows", "backward/rows --ranks 2"}) {
+    expect_refused(process("plan " + what + " --n 9 --d 2 --M 900 --threads 2"), 2,
+                   "--threads '2': .* is planned for one thread");
+  }
+  expect_refused(process("plan --cache a100 --d 8 --threads 2"), 2, "--threads '2': --cache asks");
+}
+
 TEST_F(PlanCommand, DevicesOfThePaper) {
   const Json report = json("plan --cache a100,48KiB --d 128,64");
   EXPECT_EQ(report["n"], 4096);

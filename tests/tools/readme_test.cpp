@@ -72,7 +72,7 @@ std::vector<Shown> all_shown() {
 }
 
 bool is_of_any_machine(const std::string& command) {
-  const std::regex of_this_one("L[123]|time|^(measure|calibrate|check)\\b");
+  const std::regex of_this_one("L[123]|time|^(measure|calibrate|tune|check)\\b");
   return !std::regex_search(command, of_this_one);
 }
 

@@ -208,6 +208,7 @@ TEST_F(Schemas, OfWhatIsPlanned) {
   expect_keep("bounds", {"bounds" + levels, "bounds --problem product" + levels});
   expect_keep("plan", {"plan" + levels, "plan --given nothing --word-costs 1,4" + levels,
                        "plan backward/rows" + levels});
+  expect_keep("plan", {"plan --n 100 --d 8 --M 500 --threads 3 --objective time"});
   expect_keep("grids",
               {"plan backward/rows --n 90 --m 70 --d 8 --M 900 --ranks 6",
                "plan backward/rows --n 90 --m 70 --d 8 --M 900 --ranks 6 --ring",
@@ -270,7 +271,8 @@ TEST_F(Schemas, OfOtherTiles) {
 }
 
 TEST_F(Schemas, OfCurves) {
-  expect_keep("curve", {"curve --n 90 --d 8 --words 9K", "curve --problem product --n 20 --d 3",
+  expect_keep("curve", {"curve --n 90 --d 8 --words 9K", "curve --n 90 --d 8 --objective time",
+                        "curve --problem product --n 20 --d 3",
                         "curve --problem gradients --given nothing --d 8 --mask causal --heads 4 "
                         "--kv-heads 2 --M 900 --over n --from 9 --to 90",
                         "curve --problem forward --n 30 --d 6 --make A1=random:3"});
@@ -340,6 +342,31 @@ TEST_F(Schemas, OfCalibration) {
       redblue("HWLOC_THISSYSTEM=1 PATH=/none " + kSixCores + "calibrate --n 32 --out c.json");
   EXPECT_EQ(calibrated.code, 0) << calibrated.err;
   expect_kept("calibrate", Json::parse(content_of(directory_ / "c.json")));
+}
+
+TEST_F(Schemas, OfTuning) {
+  if (const std::string why = read_topology().unavailable; !why.empty()) {
+    GTEST_SKIP() << why;
+  }
+  for (const std::string problem : {"attention", "backward"}) {
+    const Outcome tuned =
+        redblue("HWLOC_THISSYSTEM=1 XDG_CACHE_HOME=" + directory_.path().string() + " " +
+                kSixCores + "tune " + problem + " --n 32 --d 8 --mask causal --format json");
+    EXPECT_EQ(tuned.code, 0) << tuned.err;
+    expect_kept("tune", Json::parse(tuned.out));
+  }
+}
+
+// A device with all figures makes reports say whether the traffic matters.
+TEST_F(Schemas, OfPartTimes) {
+  directory_.write("all.json", R"({"name": "all", "source": "a manual", "flops_per_second": 1e9,
+      "levels": [{"name": "L1", "bytes": 8000, "bandwidth_bytes_per_second": 1e9}]})");
+  const std::string of = " --n 30 --d 5 --device ./all.json";
+  for (const auto& [kind, line] :
+       {std::pair("run", "count backward/rows" + of), std::pair("plan", "plan" + of)}) {
+    expect_keep(kind, {line});
+    EXPECT_TRUE(json(line)["part_times"]["exp_seconds"].is_null());
+  }
 }
 
 TEST_F(Schemas, OfCounters) {

@@ -117,6 +117,7 @@ Action add_count(CLI::App& app);
 Action add_run(CLI::App& app, Transport* transport, Arrays* arrays);
 Action add_store(CLI::App& app);
 Action add_measure(CLI::App& app);
+Action add_tune(CLI::App& app);
 Action add_calibrate(CLI::App& app, Transport* transport);
 Action add_table1(CLI::App& app);
 Action add_sweep(CLI::App& app);

@@ -1,10 +1,9 @@
 // redblue calibrate: finds the share of L1 and of L2 that makes the fastest M on this machine. Also
-// finds the shares at which the cache moves exactly the counted words, and times all kernels. --M
-// auto and --objective time read the resulting file.
+// finds the shares at which the cache moves exactly the counted words, and times all kernels.
+// --objective time reads the resulting file.
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -16,13 +15,15 @@
 #include <string>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "kernels/arithmetic/simd.hpp"
 #include "memsim/ranks/local_transport.hpp"
 #include "memsim/words.hpp"
 #include "runtime/observe/counters.hpp"
+#include "runtime/observe/exp_speed.hpp"
+#include "runtime/observe/fma_peak.hpp"
+#include "runtime/observe/machine_file.hpp"
 #include "runtime/observe/word_time.hpp"
 #include "runtime/ranks/ping.hpp"
 #include "runtime/report/calibration.hpp"
@@ -141,20 +142,6 @@ void begin(const StatusLine& status, const std::string& part) {
   if (!status.visible()) {
     say(part);
   }
-}
-
-Topology this_machine() {
-  Topology topology = machine_topology();
-  if (!topology.unavailable.empty()) {
-    throw std::runtime_error("the caches of this machine are not known: " + topology.unavailable);
-  }
-  if (!topology.this_system) {
-    throw UsageError(
-        fmt::format("the caches are those of another machine ({}), and this one is measured: unset "
-                    "HWLOC_SYNTHETIC and HWLOC_XMLFILE",
-                    topology.source));
-  }
-  return topology;
 }
 
 std::vector<CalibratedCache> caches_of(const Topology& topology) {
@@ -427,13 +414,8 @@ void measure_traffic(CalibratedCache& cache, const Topology& topology, const Cou
   }
 }
 
-std::string date() {
-  const auto time = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time));
-}
-
 LinkCosts costs_of(const PingTimes& times, std::string_view between) {
-  return {.origin = fmt::format("calibrated between {} on {}", between, date()),
+  return {.origin = fmt::format("calibrated between {} on {}", between, machine_file_date()),
           .seconds_a_message = times.seconds_a_message,
           .seconds_a_word = times.seconds_a_word};
 }
@@ -479,7 +461,7 @@ int calibrate_links(const std::filesystem::path& path, Format format, Transport*
     throw UsageError(
         fmt::format("--links: there is no {}: run `redblue calibrate` before", path.string()));
   }
-  const std::string json = with_links(read_calibration(path), path.string(), links);
+  const std::string json = with_links(read_machine_file(path, kCalibrate), path.string(), links);
   WholeFile file(path);
   file.append(std::as_bytes(std::span(json)));
   file.finish();
@@ -500,8 +482,7 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
             fmt::format("queries and keys of the timed problem (default: {})", kTimedQueries),
             "SIZE"),
           out(command, "--out",
-              "file to write (default: the file that --M auto and --objective time read; -: "
-              "standard output)",
+              "file to write (default: the file that --objective time reads; -: standard output)",
               "FILE"),
           links(command, "--links",
                 "measure only messages between ranks: those of mpirun, or threads"),
@@ -522,9 +503,9 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
     const auto n = options->n.get();
     const Index queries = n ? parse_size(n->text, n->from) : kTimedQueries;
     const Shape shape{queries, queries, kWidth};
-    Calibration calibration{.topology = this_machine(),
+    Calibration calibration{.topology = measured_topology(),
                             .simd = simd_target(),
-                            .date = date(),
+                            .date = machine_file_date(),
                             .n = shape.n,
                             .d = shape.d,
                             .rounds = kRounds,
@@ -546,6 +527,11 @@ Action add_calibrate(CLI::App& app, Transport* transport) {
       calibration.rates =
           rates(calibration.levels, calibration.topology, calibration.rates_n, status, kept);
       calibration.rates.words = word_costs(calibration.topology, status, kept);
+      const Measured speeds = kept("core", [] {
+        return Json::array({1e9 * fma_peak(1, Topology()), exps_per_second()});
+      });
+      const std::vector<JsonField> speed = speeds.field().items(std::size_t{2});
+      calibration.rates.core = {speed[0].measure(), speed[1].measure()};
       const Measured pinged = kept("links", [] {
         const LinkCosts links = local_links();
         return Json::array({links.origin, links.seconds_a_message, links.seconds_a_word});

@@ -18,6 +18,7 @@
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"
 #include "tools/options/as.hpp"
+#include "tools/options/machine.hpp"
 #include "tools/options/problem.hpp"
 
 namespace redblue {
@@ -177,7 +178,11 @@ Action add_count(CLI::App& app) {
       return 0;
     }
     if (!as) {
-      print(count(request), format);
+      Report report = count(request);
+      if (request.device) {
+        report.calibration = calibration_if_any();
+      }
+      print(report, format);
       return 0;
     }
     const Pass pass = pass_of(options->pass);

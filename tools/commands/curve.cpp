@@ -1,5 +1,5 @@
-// redblue curve: words moved by all kernels for a problem, and the lower bound, against M, n or d.
-// For a given number of words, also the least M that is enough and its kernel.
+// redblue curve: words moved by all kernels for a problem, or their time, and the lower bound,
+// against M, n or d. For a given number of words, also the least M that is enough and its kernel.
 
 #include "runtime/report/curve.hpp"
 
@@ -13,6 +13,7 @@
 #include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/gate/tabled.hpp"
+#include "tools/options/machine.hpp"
 #include "tools/options/task.hpp"
 
 namespace redblue {
@@ -27,10 +28,33 @@ struct CurveAsked {
         to(command, "--to", "its largest value (default for M: where words stop falling)", "SIZE"),
         words(command, "--words", "find the least M at which a kernel moves at most WORDS",
               "WORDS"),
-        bytes(command, "--bytes", "like --words, in bytes, such as 64MiB", "BYTES") {}
+        bytes(command, "--bytes", "like --words, in bytes, such as 64MiB", "BYTES"),
+        objective(command, "--objective",
+                  "words: fewest words; time: least time, by the rates of `redblue calibrate` or "
+                  "built-in ones (default: words)",
+                  "words|time") {}
   TaskOptions task;
-  TextOption over, from, to, words, bytes;
+  TextOption over, from, to, words, bytes, objective;
 };
+
+// Returns the rates if times are asked for. Throws: UsageError.
+std::optional<Rates> rates_of(const CurveAsked& asked) {
+  const auto objective = asked.objective.get();
+  if (!objective || objective->text == "words") {
+    return std::nullopt;
+  }
+  if (objective->text != "time") {
+    throw UsageError(
+        fmt::format("{} '{}': expected words or time", objective->from, objective->text));
+  }
+  for (const TextOption* option : {&asked.words, &asked.bytes}) {
+    if (option->get()) {
+      throw UsageError(fmt::format("{}: it finds an M by its words: leave out {} time",
+                                   option->flag(), objective->from));
+    }
+  }
+  return machine_rates();
+}
 
 Curve::Over over_of(const TextOption& option) {
   const auto given = option.get();
@@ -101,6 +125,7 @@ void refuse_files(const Settings& settings, const std::string& over) {
 Curve curve_of(const CurveAsked& asked) {
   const Curve::Over over = over_of(asked.over);
   const std::optional<Words> words = words_of(asked);
+  const std::optional<Rates> rates = rates_of(asked);
   TaskOptions::Sizes sizes;
   const auto task = [&](std::optional<Index> TaskOptions::Sizes::*size, Index value) {
     sizes.*size = value;
@@ -141,7 +166,7 @@ Curve curve_of(const CurveAsked& asked) {
       tasks.push_back(task(is_n ? &TaskOptions::Sizes::n : &TaskOptions::Sizes::d, size));
     }
   }
-  Curve curve = report_curve(tasks, over);
+  Curve curve = report_curve(tasks, over, rates);
   curve.reached = std::move(reached);
   return curve;
 }

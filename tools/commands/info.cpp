@@ -10,6 +10,7 @@
 #include "kernels/kernel.hpp"
 #include "runtime/observe/callgrind.hpp"
 #include "runtime/observe/counters.hpp"
+#include "runtime/observe/machine_file.hpp"
 #include "runtime/report/context.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/system/memory.hpp"

@@ -99,11 +99,12 @@ PlanReport plan_of(Task task, const Request& request, const Request& plan,
   if (plan.objective != Objective::words) {
     rates = plan.objective == Objective::time ? machine_rates() : plan.rates;
   }
-  PlanReport report = report_plan(task, plan.objective, rates, only);
+  PlanReport report = report_plan(task, plan.objective, rates, only, request.threads);
   report.M_from = request.M_from;
   report.inner_from = request.inner_from;
   report.word_costs_from = request.word_costs_from;
   report.device = request.device;
+  report.calibration = calibration_if_any();
   return report;
 }
 
@@ -195,7 +196,7 @@ struct PlanOptions {
             command, "KERNEL",
             "plan only this kernel, with --ranks or with several levels in --M; for one size of M, "
             "use --loops KERNEL"),
-        task(command),
+        task(command, {"threads"}),
         ranks(command),
         objective(command, {"objective", "multiple"}, {objective_of_plans()}),
         cache(command, "--cache",

@@ -58,7 +58,8 @@ std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays
       {{"info", "show version, compiler and optional parts, and this machine's caches and counters",
         add_info},
        {"measure", "run a kernel and measure the traffic of a cache", add_measure},
-       {"calibrate", "find the best M for this machine's caches, for --M auto",
+       {"tune", "find the fastest kernel and M for a problem, for --M auto", add_tune},
+       {"calibrate", "time all kernels, words and caches of this machine, for --objective time",
         [transport](CLI::App& app) { return add_calibrate(app, transport); }}});
   add("Study",
       {{"pebble",

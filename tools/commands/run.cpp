@@ -121,6 +121,7 @@ Action add_run(CLI::App& app, Transport* transport, Arrays* arrays) {
     if (!first) {  // only the first rank reports
       return 0;
     }
+    report.calibration = calibration_if_any();
     print(report, format, beside(std::ranges::any_of(request.out, [](const auto& out) {
             return is_standard_output(out.second);
           })));

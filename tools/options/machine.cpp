@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "runtime/observe/machine_file.hpp"
 #include "runtime/report/calibration.hpp"
+#include "runtime/run/tuned.hpp"
 #include "runtime/system/environment.hpp"
 #include "tools/cli/caller.hpp"
 
@@ -31,6 +33,20 @@ Topology machine_topology() {
   return topology;
 }
 
+Topology measured_topology() {
+  Topology topology = machine_topology();
+  if (!topology.unavailable.empty()) {
+    throw std::runtime_error("the caches of this machine are not known: " + topology.unavailable);
+  }
+  if (!topology.this_system) {
+    throw UsageError(
+        fmt::format("the caches are those of another machine ({}), and this one is measured: unset "
+                    "HWLOC_SYNTHETIC and HWLOC_XMLFILE",
+                    topology.source));
+  }
+  return topology;
+}
+
 Counters machine_counters(const Topology& topology, const std::vector<std::string>& names) {
   const UnchangedEnvironment unchanged;  // PAPI reads PAPI_ variables itself
   return Counters(topology, names);
@@ -50,38 +66,39 @@ std::vector<std::string> counter_names() {
 
 namespace {
 
-// Returns the calibration file; nothing if neither XDG_CACHE_HOME nor HOME helps.
-std::optional<std::filesystem::path> calibration_place() {
-  const auto path_in = [](const char* name) -> std::filesystem::path {
-    const char* text = variable(name);
-    return text == nullptr ? "" : text;
-  };
-  std::filesystem::path caches = path_in("XDG_CACHE_HOME");
-  if (!caches.is_absolute()) {
-    const std::filesystem::path home = path_in("HOME");
-    if (home.empty()) {
-      return std::nullopt;
-    }
-    caches = home / ".cache";
+std::filesystem::path known_place(std::string_view name) {
+  if (const auto place = machine_file_path(name)) {
+    return *place;
   }
-  return caches / "redblue" / "calibration.json";
+  throw UsageError(fmt::format(
+      "where {} lies is not known: set XDG_CACHE_HOME (an absolute path) or HOME", name));
 }
 
 }  // namespace
 
 std::filesystem::path calibration_file() {
-  if (const auto place = calibration_place()) {
-    return *place;
-  }
-  throw UsageError(
-      "where the calibration lies is not known: set XDG_CACHE_HOME (an absolute path) or HOME");
+  return known_place(kCalibrationFile);
+}
+
+std::filesystem::path tuned_file() {
+  return known_place(kTunedFile);
 }
 
 Rates machine_rates() {
-  const auto file = calibration_place();
+  const auto file = machine_file_path(kCalibrationFile);
   return file && std::filesystem::exists(*file)
-             ? calibrated_rates(read_calibration(*file), file->string(), machine_topology())
+             ? calibrated_rates(read_machine_file(*file, kCalibrate), file->string(),
+                                machine_topology())
              : default_rates();
+}
+
+std::optional<Rates> calibration_if_any() {
+  try {
+    const auto file = machine_file_path(kCalibrationFile);
+    return file && std::filesystem::exists(*file) ? std::optional(machine_rates()) : std::nullopt;
+  } catch (const std::exception&) {  // commands that need it say why
+    return std::nullopt;
+  }
 }
 
 namespace {
@@ -90,22 +107,20 @@ class ThisMachine : public KnownMachine {
  public:
   [[nodiscard]] Topology topology(const Given&) const override { return machine_topology(); }
 
-  [[nodiscard]] Part calibrated(const Given& given, const Topology& topology) const override {
-    if (!topology.unavailable.empty()) {
-      throw UsageError(
-          fmt::format("{} {}: the caches are not known ({}): give words, for example {} 8192",
-                      given.from, given.text, topology.unavailable, given.from));
+  [[nodiscard]] Automatic automatic(const Given& given, const AutoRequest& request,
+                                    const Topology& topology) const override {
+    const auto file = machine_file_path(kTunedFile);
+    const std::vector<TunedProblem> tuned =
+        file && std::filesystem::exists(*file)
+            ? read_tuned(read_machine_file(*file, kTune), file->string(), topology)
+            : std::vector<TunedProblem>();
+    const auto memory = auto_memory(request, tuned, topology);
+    if (!memory) {
+      throw UsageError(fmt::format(
+          "{0} {1}: the caches are not known ({2}): give words, for example {0} 8192", given.from,
+          given.text, topology.unavailable.empty() ? topology.source : topology.unavailable));
     }
-    const std::filesystem::path path = calibration_file();
-    try {
-      return {calibrated_part(read_calibration(path), path.string(), topology), path.string()};
-    } catch (const std::system_error& error) {
-      if (error.code() == std::errc::no_such_file_or_directory) {
-        throw UsageError(fmt::format("{} {}: there is no {}: run `redblue calibrate` first",
-                                     given.from, given.text, path.string()));
-      }
-      throw;
-    }
+    return {*memory, memory->tuned ? file->string() : std::string()};
   }
 
   [[nodiscard]] Rates rates() const override { return machine_rates(); }

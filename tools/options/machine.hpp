@@ -3,6 +3,7 @@
 // the environment variables that affect them.
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,21 +18,26 @@ namespace redblue {
 // set and hwloc cannot use it. Without the check hwloc would silently describe this system instead.
 Topology machine_topology();
 
+// Same, for commands that measure. Throws: std::runtime_error if the caches are not known;
+// UsageError if they are those of another machine.
+Topology measured_topology();
+
 // Returns counters for the events with these names.
 Counters machine_counters(const Topology& topology, const std::vector<std::string>& names);
 
 // Returns the comma-separated events of PAPI_EVENTS; empty if it is not set.
 std::vector<std::string> counter_names();
 
-// Returns the file that `redblue calibrate` writes, and that `--M auto` and `--objective time`
-// read: $XDG_CACHE_HOME/redblue/calibration.json. The directory is $HOME/.cache if XDG_CACHE_HOME
-// is not set or is not an absolute path, as the XDG specification says. Throws: UsageError if HOME
-// is needed and not set.
+// Return the files of this user that `redblue calibrate` and `redblue tune` write
+// (machine_file_path()). Throw: UsageError if neither XDG_CACHE_HOME nor HOME says where.
 std::filesystem::path calibration_file();
+std::filesystem::path tuned_file();
 
-// Returns the rates from that file, or the default rates if the file does not exist. Throws: as
-// calibrated_rates() and read_calibration().
+// Returns the rates from the calibration, or the default rates if there is none. Throws: as
+// calibrated_rates() and read_machine_file().
 Rates machine_rates();
+// Returns the rates from the calibration. Returns nullopt if there is none, or if it is refused.
+std::optional<Rates> calibration_if_any();
 
 // Returns this machine in the form that the option parser asks for.
 const KnownMachine& machine_at_hand();

@@ -98,6 +98,14 @@ Option sharing_of_tasks() {
   return sharing;
 }
 
+Keys keys_of_tasks(const Keys& more) {
+  Keys keys = {"problem",  "given",  "n",          "m",       "d",      "dv",   "heads",
+               "kv_heads", "mask",   "activation", "sharing", "wanted", "word", "sums",
+               "M",        "device", "word_costs", "in",      "make",   "seed"};
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
+}
+
 // Plans and bounds use only the entries of sparse operands.
 std::vector<Option> changed_in_tasks() {
   Option in = option("in"), seed = option("seed");
@@ -108,11 +116,8 @@ std::vector<Option> changed_in_tasks() {
 
 }  // namespace
 
-TaskOptions::TaskOptions(CLI::App& app)
-    : table_(app, {"problem",  "given",  "n",          "m",       "d",      "dv",   "heads",
-                   "kv_heads", "mask",   "activation", "sharing", "wanted", "word", "sums",
-                   "M",        "device", "word_costs", "in",      "make",   "seed"},
-             changed_in_tasks()),
+TaskOptions::TaskOptions(CLI::App& app, const Keys& more)
+    : table_(app, keys_of_tasks(more), changed_in_tasks()),
       nests_(app, "--nest", "also plan the loop nest written in FILE", "FILE", "", true) {}
 
 Task TaskOptions::task_at(const Sizes& sizes, Request& request) const {
@@ -166,6 +171,7 @@ Problem TaskOptions::problem_of(const std::string& said, const char* shows,
                                 const KernelName& kernel, Request& request) const {
   const Settings settings = table_.settings();
   refuse(settings, {"problem", "given"}, said + " names the kernel");
+  refuse(settings, {"threads"}, said + " is planned for one thread");
   request.kernel = kernel.text();
   table_.fill(request);
   if (request.sharing == Sharing::self) {
@@ -190,6 +196,7 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
   refuse(settings, {"mask"}, said + " asks about all pairs");
   refuse(settings, {"wanted"}, said + " asks for all of g");
   refuse(settings, {"word_costs"}, said + " asks about one level of fast memory");
+  refuse(settings, {"threads"}, said + " asks about one thread");
   refuse(settings, {"M", "device"}, said + " says how much there is; give one of the two");
   const std::vector<Given> widths = settings.items("d");
   if (widths.empty()) {

@@ -13,7 +13,8 @@ namespace redblue {
 
 class TaskOptions {
  public:
-  explicit TaskOptions(CLI::App& app);
+  // `more`: further keys of the table.
+  explicit TaskOptions(CLI::App& app, const Keys& more = {});
   // Returns the task. Stores the origin of M in `request`. Throws: UsageError.
   [[nodiscard]] Task task(Request& request) const { return task_at({}, request); }
   // Fixed sizes, which the options must not give again; `why` is the reason in the message.

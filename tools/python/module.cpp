@@ -216,12 +216,12 @@ void work_aside(std::atomic<bool>& stop, Lending& lending, const std::function<v
 }
 
 // Returns whether a call must run alone: it chooses the vector instructions of the whole process,
-// or opens its counters. Other calls may run at the same time.
+// opens its counters, or times kernels. Other calls may run at the same time.
 bool must_be_alone(const Words& words, const Environment& environment) {
   const char* simd = environment.find("REDBLUE_SIMD");
   bool alone = simd != nullptr && *simd != '\0';
   for (const std::string& word : words) {
-    alone = alone || word == "info" || word == "measure" || word == "calibrate" ||
+    alone = alone || word == "info" || word == "measure" || word == "calibrate" || word == "tune" ||
             word.starts_with("--simd");
   }
   return alone;
@@ -456,6 +456,18 @@ std::span<float> result_words(FloatArray& array) {
   return {array.mutable_data(), static_cast<std::size_t>(array.size())};
 }
 
+// Returns the work. If it chooses M, it finds the answers of `redblue tune` in Python's
+// environment. Requires: Python's lock.
+std::function<void()> choosing(const AttentionOptions& options, std::function<void()> work) {
+  if (options.M) {
+    return work;
+  }
+  return [present = Environment::present(), work = std::move(work)] {
+    const WithEnvironment with(present);
+    work();
+  };
+}
+
 // Turns what the work throws into an error of the package.
 template <class Work>
 void saying(const Work& work) {
@@ -502,7 +514,8 @@ void attention_of(const FloatArray& Q, const FloatArray& K, const FloatArray& V,
   const AttentionResults results{.O = result_words(O), .L = result_words(L)};
   saying([&] {
     AttentionOptions options = options_of(M, threads, kernel, objective);
-    compute(problem, options, [&] { attention(problem, given, results, options); });
+    compute(problem, options,
+            choosing(options, [&] { attention(problem, given, results, options); }));
   });
 }
 
@@ -522,7 +535,8 @@ void gradients_of(const FloatArray& Q, const FloatArray& K, const FloatArray& V,
       .dQ = result_words(dQ), .dK = result_words(dK), .dV = result_words(dV)};
   saying([&] {
     AttentionOptions options = options_of(M, threads, kernel, objective);
-    compute(problem, options, [&] { gradients(problem, given, results, options); });
+    compute(problem, options,
+            choosing(options, [&] { gradients(problem, given, results, options); }));
   });
 }
 

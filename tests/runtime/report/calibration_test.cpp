@@ -4,12 +4,12 @@
 #include "runtime/report/calibration.hpp"
 
 #include <functional>
-#include <map>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "runtime/system/npy.hpp"
+#include "runtime/observe/machine_file.hpp"
+#include "runtime/system/input_error.hpp"
 #include "runtime/text/description.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -66,18 +66,18 @@ Topology machine(std::uint64_t L1, std::uint64_t L2, const char* model = "A proc
 }
 
 Calibration calibrated(const Topology& topology) {
-  Calibration all{
-      .topology = topology,
-      .simd = "AVX2",
-      .date = "2026-01-31T12:00:00Z",
-      .n = 99,
-      .d = 64,
-      .rounds = 3,
-      .rates = {.granule = 32,
-                .kernels = {{"backward/rows", {{0.01, 2e-11}, {0.03, 5e-11}}},
-                            {"backward/small", {{0.02, 7e-11}}}},
-                .words = {{"L1", 4096, 0.03}, {"L2", 65'536, 0.06}, {"memory", 0, 0.4}}},
-      .rates_n = 98};
+  Calibration all{.topology = topology,
+                  .simd = "AVX2",
+                  .date = "2026-01-31T12:00:00Z",
+                  .n = 99,
+                  .d = 64,
+                  .rounds = 3,
+                  .rates = {.granule = 32,
+                            .kernels = {{"backward/rows", {{0.01, 2e-11}, {0.03, 5e-11}}},
+                                        {"backward/small", {{0.02, 7e-11}}}},
+                            .words = {{"L1", 4096, 0.03}, {"L2", 65'536, 0.06}, {"memory", 0, 0.4}},
+                            .core = CoreSpeed{5e10, 2e9}},
+                  .rates_n = 98};
   if (topology.cache(CacheLevel::L1) != nullptr) {
     all.levels.push_back({.level = CacheLevel::L1,
                           .bytes = 4096,
@@ -94,13 +94,9 @@ Calibration calibrated(const Topology& topology) {
   return all;
 }
 
-std::string refusal(const std::string& text, const Topology& topology, bool rates = false) {
+std::string refusal(const std::string& text, const Topology& topology) {
   try {
-    if (rates) {
-      calibrated_rates(text, "FILE", topology);
-    } else {
-      calibrated_part(text, "FILE", topology);
-    }
+    static_cast<void>(calibrated_rates(text, "FILE", topology));
   } catch (const InputError& error) {
     const std::string message = error.what();
     EXPECT_TRUE(message.starts_with("FILE")) << message;
@@ -109,15 +105,6 @@ std::string refusal(const std::string& text, const Topology& topology, bool rate
     return message;
   }
   return "not refused";
-}
-
-TEST(Calibration, TheFastestOfL2OrElseOfL1) {
-  const Topology both = machine(4096, 65536);
-  EXPECT_EQ(calibrated_part(to_json(calibrated(both)), "FILE", both),
-            (CachePart{CacheLevel::L2, 0.75}));
-  const Topology small = machine(4096, 0);
-  EXPECT_EQ(calibrated_part(to_json(calibrated(small)), "FILE", small),
-            (CachePart{CacheLevel::L1, 1}));
 }
 
 TEST(Calibration, RatesComeBackAsTheyWereWritten) {
@@ -134,17 +121,17 @@ TEST(Calibration, RatesComeBackAsTheyWereWritten) {
   }
 }
 
-// An older file has no rates. `--M auto` accepts it all the same.
+// An older file has no rates.
 TEST(Calibration, RatesThatAreNoneAreRefused) {
   const Topology here = machine(4096, 65536);
   const auto changed = [&](const std::function<void(Parsed&)>& change) {
     Parsed json = Parsed::parse(to_json(calibrated(here)));
     change(json);
-    return refusal(json.dump(), here, true);
+    return refusal(json.dump(), here);
   };
   const std::string older = changed([](Parsed& json) { json.erase("rates"); });
   EXPECT_EQ(older, "FILE: it has no rates: run `redblue calibrate` again");
-  EXPECT_NE(refusal(to_json(calibrated(here)), machine(4096, 131072), true).find("another machine"),
+  EXPECT_NE(refusal(to_json(calibrated(here)), machine(4096, 131072)).find("another machine"),
             std::string::npos);
   const auto of_rate = [&](double rate) {
     return changed([&](Parsed& json) {
@@ -183,7 +170,7 @@ TEST(Calibration, AnotherMachineIsRefusedByWhatDiffers) {
   Topology nameless = machine(4096, 65536);
   nameless.model.reset();
   EXPECT_NE(refusal(text, nameless).find("this one is unknown"), std::string::npos);
-  EXPECT_EQ(calibrated_part(to_json(calibrated(nameless)), "FILE", nameless).share, 0.75);
+  EXPECT_EQ(refusal(to_json(calibrated(nameless)), nameless), "not refused");
 }
 
 TEST(Calibration, AFileThatIsNoneIsRefused) {
@@ -209,28 +196,11 @@ TEST(Calibration, AFileThatIsNoneIsRefused) {
       [](Parsed& json) { json["context"]["model"] = 3; },
       [](Parsed& json) { json["context"]["caches"] = "L2"; },
       [](Parsed& json) { json["context"]["caches"][0]["bytes"] = "many"; },
-      [](Parsed& json) { json["levels"] = 1; },
-      [](Parsed& json) { json["levels"][1].erase("fastest"); },
-      [](Parsed& json) { json["levels"][1]["fastest"] = "half"; },
-      [](Parsed& json) { json["levels"][1]["fastest"]["share"] = "half"; }};
+      [](Parsed& json) { json["rates"] = 1; }};
   for (const auto& change : malformed) {
     const std::string message = changed(change);
     EXPECT_NE(message.find("not what `redblue calibrate` writes"), std::string::npos) << message;
   }
-  for (const auto& [share, why] : std::map<double, std::string>{
-           {0.0, "is no share of L2"}, {-0.5, "share is no number"}, {1.5, "is no share of L2"}}) {
-    EXPECT_NE(changed([&share = share](Parsed& json) {
-                json["levels"][1]["fastest"]["share"] = share;
-              }).find(why),
-              std::string::npos);
-  }
-  EXPECT_NE(
-      changed([](Parsed& json) { json["levels"] = Parsed::array(); }).find("neither L2 nor L1"),
-      std::string::npos);
-  EXPECT_NE(changed([](Parsed& json) {
-              json["levels"][1]["fastest"] = {{"unavailable", "why"}};
-            }).find("nothing could be timed in L2: why"),
-            std::string::npos);
 }
 
 TEST(Calibration, WordsThatTakeNoTimeOrComeFromNowhere) {
@@ -238,7 +208,7 @@ TEST(Calibration, WordsThatTakeNoTimeOrComeFromNowhere) {
   const auto changed = [&](const auto& change) {
     Parsed json = Parsed::parse(to_json(calibrated(here)));
     change(json["word_costs"]);
-    return refusal(json.dump(), here, true);
+    return refusal(json.dump(), here);
   };
   EXPECT_NE(changed([](Parsed& words) { words[1]["nanoseconds"] = 0; }).find("a word of L2"),
             std::string::npos);
@@ -257,14 +227,26 @@ TEST(Calibration, WordsThatTakeNoTimeOrComeFromNowhere) {
   EXPECT_TRUE(calibrated_rates(older.dump(), "FILE", here).words.empty());
 }
 
+// A file of an older version has no speed of a core.
+TEST(Calibration, TheSpeedOfACore) {
+  const Topology here = machine(4096, 65536);
+  Parsed json = Parsed::parse(to_json(calibrated(here)));
+  EXPECT_EQ(calibrated_rates(json.dump(), "FILE", here).core, (CoreSpeed{5e10, 2e9}));
+  for (const char* speed : {"flops_per_second", "exps_per_second"}) {
+    Parsed still = json;
+    still["core"][speed] = 0;
+    EXPECT_NE(refusal(still.dump(), here).find("a core has no speed"), std::string::npos);
+  }
+  json.erase("core");
+  EXPECT_EQ(calibrated_rates(json.dump(), "FILE", here).core, std::nullopt);
+}
+
 TEST(Calibration, ReadingTheFile) {
   const TemporaryDirectory directory;
-  const Topology here = machine(4096, 65536);
-  const auto file = directory.write("calibration.json", to_json(calibrated(here)));
-  EXPECT_EQ(calibrated_part(read_calibration(file), "FILE", here),
-            (CachePart{CacheLevel::L2, 0.75}));
-  EXPECT_THROW(read_calibration(directory.path()), InputError);
-  EXPECT_THROW(read_calibration(directory / "none.json"), std::system_error);
+  const std::string text = to_json(calibrated(machine(4096, 65536)));
+  EXPECT_EQ(read_machine_file(directory.write("calibration.json", text), kCalibrate), text);
+  EXPECT_THROW(read_machine_file(directory.path(), kCalibrate), InputError);
+  EXPECT_THROW(read_machine_file(directory / "none.json", kCalibrate), std::system_error);
 }
 
 TEST(Calibration, ItsForms) {
@@ -285,7 +267,8 @@ TEST(Calibration, ItsForms) {
        {"L1: 4,096 bytes; traffic unavailable: nobody measured\n", "M too small",
         "n=m=d=128, by callgrind-3\n", "40.0%", "fastest\n", "agrees best\n",
         "(n=98, granules of 32 words)", "0.0300       50.0\n",
-        "what a word takes, copied within: L1 0.0300 ns, L2 0.0600 ns, memory 0.4000 ns\n"}) {
+        "what a word takes, copied within: L1 0.0300 ns, L2 0.0600 ns, memory 0.4000 ns\n",
+        "a core: 50.0 GF/s of multiply-adds, 2.00 G/s of exp\n"}) {
     EXPECT_NE(table.find(expected), std::string::npos) << expected << "\n" << table;
   }
   EXPECT_EQ(table.find(" \n"), std::string::npos) << table;

@@ -19,8 +19,8 @@ def attention(Q, K, V, *, mask=None, scale=None, M=None, threads=1, kernel=None,
         to (..., n, m), a sparse matrix of SciPy, or the offsets of documents: [0, 40, 100]. With "causal" the last
         query meets the last key.
     scale: the factor of the scores; 1 / sqrt(d) if left out.
-    M: words of fast memory for each thread, such as 65536, "64K" or "L2*0.25"; if left out, half of L2, and for
-        gradients a quarter of L3.
+    M: words of fast memory for each thread, such as 65536, "64K" or "L2*0.25"; if left out, what `redblue tune` found
+        for the nearest problem, else half of L2, and for gradients a quarter of L3.
     kernel: a name such as "attention/rows"; the fastest for this problem if left out.
     objective: how to choose the kernel and its blocks: "time", "balanced" or "words".
 

@@ -46,8 +46,8 @@ def attention(q, k, v, mask=None, is_causal=False, scale=None, enable_gqa=False,
     scale: 1 / sqrt(d) if left out.
     enable_gqa: k and v may have fewer heads than q.
     threads: as many as torch.get_num_threads() if left out. The bits of a result do not depend on it.
-    M: words of fast memory for each thread, such as "64K" or "L2*0.25"; "auto" is half of L2, and for gradients a
-        quarter of L3.
+    M: words of fast memory for each thread, such as "64K" or "L2*0.25"; "auto" is what `redblue tune` found for the
+        nearest problem, else half of L2, and for gradients a quarter of L3.
 
     The gradients of q, k and v are computed. Tensors of other types than float32 are converted, and so are results.
     """
