@@ -149,6 +149,21 @@ def test_the_best_plan_is_that_of_plan(given):
     assert named == cost
 
 
+@pytest.mark.parametrize("M", [100_000, 300_000])
+def test_values_inside_keys(M):
+    """Rows of queries stay, with sums of width dv; keys of width d stream, and their first dv columns are the values. For T
+    row blocks: Q n d, keys T m d, O n dv, L n; n counts the queries of all heads that share the keys."""
+    n, m, d, dv, heads = 4, 1000, 576, 512, 128
+    cost = redblue.cost(n=n, m=m, d=d, dv=dv, heads=heads, kv_heads=1, sharing="kv", M=M, tiles="attention/rows-shared")
+    rows, Br = n * heads, cost.blocks["Br"]
+    T = -(-rows // Br)
+    assert T > 1 and cost.bytes == 4 * (rows * d + T * m * d + rows * dv + rows)
+    assert Br * (d + dv + 2) + d < M  # Q_I, O_I, maximum and sum, and a key
+    apart = redblue.cost(n=n, m=m, d=d, dv=dv, heads=heads, kv_heads=1, M=M)
+    best = redblue.cost(n=n, m=m, d=d, dv=dv, heads=heads, kv_heads=1, M=M, sharing="kv")
+    assert best.bound_bytes <= best.bytes <= cost.bytes < apart.bytes
+
+
 def test_a_batch_is_the_sum_of_its_sequences():
     lengths = dict(n=[1, 16, 1, 300], m=[500, 16, 900, 300])
     rest = dict(d=32, heads=4, kv_heads=2, mask="causal", M="4K")

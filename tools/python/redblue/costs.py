@@ -62,8 +62,7 @@ def cost(problem="attention", *, n, d, m=None, dv=None, heads=None, kv_heads=Non
     n, m: numbers of queries and keys (m: n if left out); in a batch of several lengths, a list of them.
     d, dv: width of queries and keys; of values, if it differs.
     heads, kv_heads: heads of queries in all batches (1 if left out); heads of keys and values, if fewer.
-    sharing: "kv": values are keys. With a smaller dv, and without M, they are the first dv columns of the keys, as in
-        MLA.
+    sharing: "kv": values are keys. With a smaller dv they are the first dv columns of the keys, as in MLA.
     mask: a text such as "causal", a redblue.Mask, a matrix of bool, a sparse matrix, or offsets of documents.
     word, sums: bytes of an element, 2 or 4 (4 if left out); of a running sum in fast memory (as many if left out).
     M or device: words of fast memory, such as 65536, "64K" or "163KiB"; or a device such as "a100". Without them, the
@@ -83,8 +82,6 @@ def cost(problem="attention", *, n, d, m=None, dv=None, heads=None, kv_heads=Non
              "M": M, "device": device}
     settings = [("problem", problem), *((key, _text(key, value)) for key, value in given.items() if value is not None)]
     tiles = _tiles(tiles, M is None and device is None)
-    if sharing == "kv" and dv is not None and _text("dv", dv) != _text("d", d) and (M, device) != (None, None):
-        raise UsageError(f"dv {dv}: values that are a part of keys are not planned: leave out M= and device=")
     lengths = [_lengths("n", n), _lengths("m", n if m is None else m)]
     several = max(map(len, lengths))
     if any(len(each) not in (1, several) for each in lengths):
