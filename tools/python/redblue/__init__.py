@@ -575,7 +575,7 @@ def _in_python(message):
             return f"{name.rstrip('_')}{found[0][len(flag) + 2:]}"
         after = found.string[found.end():found.end() + 1]
         if value is None:
-            return name if after == ":" else f"{name}="
+            return name if after in (":", "") else f"{name}="
         if re.fullmatch(r"'?[0-9.]+'?", value):
             return f"{name}={value.strip(chr(39))}"
         if value[0] == "'" or (value.isalpha() and value.isupper()):
