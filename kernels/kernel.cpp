@@ -60,7 +60,9 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
   const auto [n, m, d] = problem.shape;
   const Index dv = problem.shape.dv;
   require(n > 0 && m > 0 && d > 0 && dv > 0, "n, m, d and dv are at least 1");
-  require(dv == d || (inputs_of(kernel.pass) == Inputs::plain && problem.sharing == Sharing::none),
+  const bool prefix = kernel.pass == Pass::attention && problem.sharing == Sharing::kv && dv < d;
+  require(dv == d || prefix ||
+              (inputs_of(kernel.pass) == Inputs::plain && problem.sharing == Sharing::none),
           "dv is d where there are weights or values are keys");
   require(M > 0, "M is at least 1");
   if (problem.sharing != Sharing::none && !kernel.shares_keys) {
@@ -437,6 +439,8 @@ Index Kernel::least_M(const Problem& problem, Index prefetch, Index multiple) co
 
 void Kernel::check(const Plan& plan, const Operands& io) const {
   require(plan.kernel == name, "the plan is this kernel's own");
+  require(plan.problem.sharing == Sharing::none || plan.problem.shape.dv == plan.problem.shape.d,
+          "values are whole keys in a run");
   check_prefetch(*this, plan.problem, prefetch_of(plan.blocks));
   for (const Signature& operand : given(plan.problem)) {
     check_extents(io.in(operand.name), operand, plan.problem.shape);

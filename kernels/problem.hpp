@@ -25,7 +25,9 @@
 namespace redblue {
 
 // The extents of a problem: n queries, m keys, width d. Values and sums of values have width dv,
-// which equals d if there are weights or if values are keys.
+// which equals d if there are weights or if values are keys. Plans of attention may have a smaller
+// dv with keys as values: the values are then the first columns of the keys. No kernel runs such a
+// plan.
 struct Shape {
   Index n = 1;
   Index m = 1;

@@ -94,7 +94,7 @@ std::optional<Choice> choice_of(const Kernel& nest, Task task) {
   return found.empty() ? std::nullopt : std::optional(std::move(found.front()));
 }
 
-void count_nest(AsRow& row, const Kernel& nest, Task task) {
+void count_nest(AsRow& row, const Kernel& nest, Task task, bool plans) {
   row.nest = nest.name;
   row.word_bytes = task.problem.word_bytes;
   if (!nest.takes(task.problem.activation)) {
@@ -109,6 +109,9 @@ void count_nest(AsRow& row, const Kernel& nest, Task task) {
     row.too_many = std::max<Index>(needed - task.memory.M, 0);
     task.memory.M += row.too_many;
     row.counted = choice_of(nest, task);
+    if (!plans) {
+      return;
+    }
     task.memory.all_blocks = true;
     row.planned = choice_of(nest, task);
     // The search may find none that moves fewer words, or none that fits in multiples.
@@ -146,7 +149,7 @@ bool has_nests(Pass pass) {
                              [&](const KnownFile& nest) { return parsed(nest).pass == pass; });
 }
 
-AsRow as_row(const Project& project, const Task& task) {
+AsRow as_row(const Project& project, const Task& task, bool plans) {
   AsRow row{.as = project.name};
   for (const KnownFile* file : project.nests) {
     const TextNest nest = parsed(*file);
@@ -161,7 +164,7 @@ AsRow as_row(const Project& project, const Task& task) {
     row.missing.clear();
     row.title = title_of(*file);
     row.source = source_of(*file);
-    count_nest(row, find_kernel(load_nest_named("nest:" + nest_name(*file))), task);
+    count_nest(row, find_kernel(load_nest_named("nest:" + nest_name(*file))), task, plans);
     return row;
   }
   if (row.missing.empty()) {
@@ -171,9 +174,9 @@ AsRow as_row(const Project& project, const Task& task) {
   return row;
 }
 
-AsRow as_row(const Kernel& nest, const Task& task) {
+AsRow as_row(const Kernel& nest, const Task& task, bool plans) {
   AsRow row{.as = std::string(nest.name), .title = std::string(nest.summary)};
-  count_nest(row, nest, task);
+  count_nest(row, nest, task, plans);
   return row;
 }
 

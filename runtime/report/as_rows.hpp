@@ -40,11 +40,12 @@ struct AsRow {
 // Returns whether some project has a nest of this pass.
 bool has_nests(Pass pass);
 
-// Returns the row of a project. Gradients start from O and L. Requires: has_nests(task.pass) and
-// one level of fast memory. Throws: as choices().
-AsRow as_row(const Project& project, const Task& task);
+// Returns the row of a project. Gradients start from O and L. Without `plans` it has no planned
+// blocks, for which a search takes most of the time. Requires: has_nests(task.pass) and one level
+// of fast memory. Throws: as choices().
+AsRow as_row(const Project& project, const Task& task, bool plans = true);
 // Returns the row of a nest, with the name of its kernel.
-AsRow as_row(const Kernel& nest, const Task& task);
+AsRow as_row(const Kernel& nest, const Task& task, bool plans = true);
 
 Cells as_cells(const AsRow& row);
 // Returns the last columns of as_cells(): the M that the tiles need, and the planned blocks with

@@ -146,7 +146,7 @@ std::string text_of_source(const Request& request, const std::string& operand,
     const auto made = request.make.find(operand);
     return fmt::format("{} from {}seed {}, scale {}", operand,
                        made == request.make.end() ? "" : to_string(made->second) + ", ",
-                       request.seed.value_or(kDefaultSeed), request.scale);
+                       request.seed.value_or(kDefaultSeed), request.scale.value_or(1));
   }
   if (const auto words = reader->second.lent()) {
     return fmt::format("{} from an array of checksum {:016x}", operand, checksum_of(*words));

@@ -18,9 +18,10 @@ namespace {
 
 class Parser {
  public:
+  // Without `reads_files`, a term with a file stands for all pairs.
   Parser(const std::string& spec, const Shape& shape, const std::string& said,
-         const std::filesystem::path& directory)
-      : spec_(spec), shape_(shape), said_(said), directory_(directory) {}
+         const std::filesystem::path& directory, bool reads_files = true)
+      : spec_(spec), shape_(shape), said_(said), directory_(directory), reads_files_(reads_files) {}
 
   Mask whole() {
     const Mask mask = either();
@@ -104,11 +105,13 @@ class Parser {
     }
     if (name == "blocks") {
       need(':', "blocks:FILE");
-      return Mask::layout(read_layout(file(kEnds), n, m));
+      const std::filesystem::path layout = file(kEnds);
+      return reads_files_ ? Mask::layout(read_layout(layout, n, m)) : Mask::all(n, m);
     }
     if (name == "pattern") {
       need(':', "pattern:FILE");
-      return Mask::pattern(read_pattern(file(kEnds), n, m));
+      const std::filesystem::path pattern = file(kEnds);
+      return reads_files_ ? Mask::pattern(read_pattern(pattern, n, m)) : Mask::all(n, m);
     }
     refuse(name.empty() ? fmt::format("a mask is missing at position {}", at_ + 1)
                         : fmt::format("{} is no mask", shortened(name)));
@@ -118,6 +121,9 @@ class Parser {
     const std::filesystem::path queries_file = file(kEndsOrColon);
     const std::optional<std::filesystem::path> keys_file =
         take(':') ? std::optional(file(kEnds)) : std::nullopt;
+    if (!reads_files_) {
+      return Mask::all(shape_.n, shape_.m);
+    }
     if (!keys_file && shape_.n != shape_.m) {
       throw UsageError(
           fmt::format("{}: documents:FILE is for n = m, and these are {} and {}: expected "
@@ -220,6 +226,7 @@ class Parser {
   const Shape& shape_;
   const std::string& said_;
   const std::filesystem::path& directory_;
+  const bool reads_files_;
   std::size_t at_ = 0;
   int depth_ = 0;
   int terms_ = 0;
@@ -287,6 +294,11 @@ Mask parse_mask(const std::string& spec, const Shape& shape, const std::string& 
     throw UsageError(fmt::format("{}: n and m are at most 2^60 under a mask", said));
   }
   return Parser(spec, shape, said, directory).whole().called(spec);
+}
+
+void check_mask(const std::string& spec, const std::string& said) {
+  constexpr Index kLarge = Index{1} << 40;  // global:A-B is right for a large enough n
+  static_cast<void>(Parser(spec, {kLarge, kLarge, 1, 1}, said, {}, false).whole());
 }
 
 std::string fingerprint_of(const Mask& mask, const Shape& shape) {

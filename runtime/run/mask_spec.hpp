@@ -24,9 +24,9 @@ inline constexpr const char* kMaskSyntax =
     "full, causal, window:L,R, prefix:P, global:A-B, documents:FILE, blocks:FILE or pattern:FILE, "
     "joined by & and |, with brackets";
 
-// Returns true if the request's mask text is not "full". Reads no file.
+// Returns true if the request has a mask other than "full". Reads no file.
 inline bool has_mask(const Request& request) {
-  return !request.mask.empty() && request.mask != "full";
+  return request.mask_of_caller || (!request.mask.empty() && request.mask != "full");
 }
 
 // Checks rows of L. Throws: InputError for -inf where a query meets a key.
@@ -42,6 +42,9 @@ std::vector<std::string> files_of_mask(const std::string& spec);
 // UsageError; InputError and std::system_error for a file.
 Mask parse_mask(const std::string& spec, const Shape& shape, const std::string& said,
                 const std::filesystem::path& directory = {});
+
+// Checks a mask text for problems of any shape. Reads no file. Throws: UsageError.
+void check_mask(const std::string& spec, const std::string& said);
 
 // Returns 16 digits. Masks with the same live pairs, and with as many queries and keys, have the
 // same fingerprint.

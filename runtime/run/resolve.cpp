@@ -90,14 +90,14 @@ class Extents {
   }
   [[nodiscard]] bool know_heads() const { return known_.contains(kHeads); }
   // Returns the problem of one head.
-  RequestedProblem problem() {
+  RequestedProblem problem(const Request& request) {
     if (!known_.contains("m") && known_.contains("n")) {
       known_["m"] = known_["n"];
     }
     RequestedProblem asked;
     for (const auto& [member, name] : kLetters) {
       if (!known_.contains(name)) {
-        throw UsageError(fmt::format("--{} is missing", name));
+        throw UsageError(request.said(name) + " is missing");
       }
       asked.problem.shape.*member = known_.at(name).first;
     }
@@ -276,12 +276,28 @@ void check_linear_mask(Pass pass, const Mask& mask, const std::string& said) {
   }
 }
 
+namespace {
+
+Mask callers_mask(const Mask& mask, const Shape& shape) {
+  if (mask.full()) {
+    return mask;
+  }
+  if (mask.queries() != shape.n || mask.keys() != shape.m) {
+    throw InputError(fmt::format("mask of an array is of {} queries and {} keys, and n is {}, m {}",
+                                 mask.queries(), mask.keys(), shape.n, shape.m));
+  }
+  return mask;
+}
+
+}  // namespace
+
 Mask requested_mask(const Request& request, const Kernel& kernel, const Shape& shape) {
   const std::string said = fmt::format("{} '{}'", request.said("mask"), printable(request.mask));
   if (kernel.pass == Pass::product) {
     throw UsageError(fmt::format("{}: {} is a product, which has no mask", said, request.who()));
   }
-  Mask mask = parse_mask(request.mask, shape, said, request.mask_files);
+  Mask mask = request.mask_of_caller ? callers_mask(*request.mask_of_caller, shape)
+                                     : parse_mask(request.mask, shape, said, request.mask_files);
   if (kernel.takes_sparse && !mask.full()) {
     throw UsageError(
         fmt::format("{}: {} takes no mask: which pairs are live follows from the entries of its "
@@ -453,6 +469,28 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
   return readers;
 }
 
+namespace {
+
+// Refuses options of operands from a seed if all operands are given, which would ignore them.
+void refuse_of_seeded(const Request& request, const Plan& plan, const std::string& givers) {
+  if (request.scale) {
+    throw UsageError(fmt::format(
+        "{} {}: {}, and it is the standard deviation of the scores of operands from a seed: leave "
+        "it out{}",
+        request.said("scale"), *request.scale, givers,
+        inputs_of(plan.pass) == Inputs::plain
+            ? fmt::format(", or give {} for the factor of the scores",
+                          request.said("softmax_scale"))
+            : ""));
+  }
+  if (request.seed) {
+    throw UsageError(fmt::format("{} {}: {}, and no operand comes from a seed: leave it out",
+                                 request.said("seed"), *request.seed, givers));
+  }
+}
+
+}  // namespace
+
 void set_origins(Report& report, const Request& request, const Readers& readers,
                  const std::vector<FoundOperand>& found) {
   std::map<Origin, std::string> names;
@@ -490,6 +528,9 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
     }
   }
   if (!names.contains(Origin::seed)) {
+    if (!givers.empty() && !names.contains(Origin::made) && !names.contains(Origin::store)) {
+      refuse_of_seeded(request, plan, givers);
+    }
     return;
   }
   if (!request.seed && !givers.empty()) {
@@ -537,7 +578,7 @@ void fill_made(const Request& request, const Signature& operand, const Problem& 
       std::ranges::fill(out, identity ? 1.0F : 0.0F);
       if (!identity) {
         const InputMaker maker(operand.name, problem, seed + static_cast<std::uint64_t>(head),
-                               request.scale);
+                               request.scale.value_or(1));
         gather(
             pattern, {first_row, std::min(first_row + rows, pattern.stored())},
             [&](Index row, std::span<float> words) { maker.fill(row, 1, words); }, out);
@@ -545,8 +586,8 @@ void fill_made(const Request& request, const Signature& operand, const Problem& 
       return;
     }
     if (!identity) {
-      fill_input(operand.name, problem, seed + static_cast<std::uint64_t>(head), request.scale,
-                 first_row, rows, out);
+      fill_input(operand.name, problem, seed + static_cast<std::uint64_t>(head),
+                 request.scale.value_or(1), first_row, rows, out);
     }
     if (made == request.make.end()) {
       return;
@@ -678,7 +719,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   if (request.heads || inputs_of(pass) == Inputs::weighted || !extents.know_heads()) {
     static_cast<void>(stacked_heads(request, pass, request.who()));
   }
-  RequestedProblem asked = extents.problem();
+  RequestedProblem asked = extents.problem(request);
   static_cast<void>(
       requested_dv(request, pass, kernel.sharing, asked.problem.shape.d, request.who()));
   asked.problem.sharing = kernel.sharing;
@@ -692,7 +733,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
                     request.said("softmax_scale"), *request.softmax_scale, request.who()));
   }
   asked.problem.softmax_scale = request.softmax_scale;
-  if (!request.mask.empty()) {
+  if (!request.mask.empty() || request.mask_of_caller) {
     asked.problem.mask = requested_mask(request, *kernel.kernel, asked.problem.shape);
   }
   check_rules(request, given, pass, asked.problem.shape);

@@ -69,7 +69,9 @@ struct Request {
   std::vector<std::string> wanted;     // results to compute; empty: all
   std::optional<float> softmax_scale;  // for attention and gradients; default: 1 / sqrt(d)
   Activation activation = Activation::softmax;
-  std::string mask;                  // a text for parse_mask(); empty: all pairs live
+  std::string mask;  // a text for parse_mask(); empty: all pairs live
+  // A mask that the calling program made, in place of a text; `mask` is then its name in reports.
+  std::optional<Mask> mask_of_caller;
   std::filesystem::path mask_files;  // directory of relative file names in `mask`
   // For dense operands. Default: 4, and reports do not mention it.
   std::optional<Index> word_bytes;
@@ -129,7 +131,7 @@ struct Request {
   // operands come from files or a store and others from a seed.
   std::optional<std::uint64_t> seed;
   // The members below are only for run().
-  double scale = 1;
+  std::optional<double> scale;  // of operands from a seed; default: 1
   bool verify = false;
   // The store of operands, intermediates and results. On ranks it is the directory of the ranks'
   // stores, or of their checkpoints if the run resumes. Without a store all words are in main

@@ -344,12 +344,14 @@ REFUSED = {
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_refusals_have_the_words_of_the_command(command, line):
-    """The exception has the command's message after "redblue: " as its text. The exit code decides its class."""
+    """The exception has the command's message after "redblue: " as its text, with options as keywords. The exit code
+    decides its class."""
     pathlib.Path("broken.json").write_text("{")
     ended = command.run(line)
     with pytest.raises(redblue.Error) as raised:
         REFUSED[line]()
-    assert ended.stderr == f"redblue: {raised.value}\n"
+    assert redblue._in_python(ended.stderr) == f"redblue: {raised.value}\n"
+    assert "--" not in str(raised.value)
     assert isinstance(raised.value, redblue.UsageError) == (ended.returncode == 2)
     assert isinstance(raised.value, redblue.FastMemoryTooSmall) == (" fit" in ended.stderr and "M =" in ended.stderr
                                                                     or "no M is enough" in ended.stderr)

@@ -50,12 +50,12 @@ def test_examples():
 def test_help_has_every_option():
     """help() of a function names each of its keywords, which are the options of the command's --help."""
     for name, function in functions():
-        if name in ("kernels", "attention", "gradients"):  # no subcommands
+        if name in ("kernels", "attention", "gradients", "compare", "cost"):  # no subcommands
             continue
-        helped = redblue._redblue.call([*name.rstrip("_").split("."), "--help"], {}, {}, False).data
+        helped = redblue._redblue.call([*name.rstrip("_").split("."), "--help"], {}, {}, False, None, None).data
         flags = set(re.findall(r"^  (?:-\w,)?(--[A-Za-z][A-Za-z0-9-]*)", helped, re.M)) - {"--help", "--version"}
         keywords = [each.name for each in inspect.signature(function).parameters.values()
-                    if each.kind is each.KEYWORD_ONLY]
+                    if each.kind is each.KEYWORD_ONLY and each.name != "progress"]
         assert {"--" + keyword.rstrip("_").replace("_", "-") for keyword in keywords} == flags, name
         assert all(re.search(rf"^{keyword}( \(|:)", function.__doc__, re.M) for keyword in keywords), name
 
@@ -93,7 +93,10 @@ def test_stubs_are_those_of_the_module():
         return found
 
     stubs = declared(tree.body, "")
-    assert {name for name in stubs if "." not in name} == {*redblue.__all__, "__version__"}
+    documents = {node.name for node in tree.body if isinstance(node, ast.ClassDef)
+                 and {base.id for base in node.bases if isinstance(base, ast.Name)} & {"Record", "Result"}}
+    documents -= set(redblue.__all__)
+    assert {name for name in stubs if "." not in name} - documents == {*redblue.__all__, "__version__"}
     for name, function in functions():
         args, kinds = stubs[name], inspect.Parameter
         parameters = inspect.signature(function).parameters.values()
@@ -105,16 +108,58 @@ def test_stubs_are_those_of_the_module():
         assert [arg.arg for arg in args.kwonlyargs] == of_kind(kinds.KEYWORD_ONLY), name
         assert [arg.arg for arg in (args.vararg,) if arg] == of_kind(kinds.VAR_POSITIONAL), name
         assert [arg.arg for arg in (args.kwarg,) if arg] == of_kind(kinds.VAR_KEYWORD), name
-        assert [ast.literal_eval(default) for default in args.kw_defaults] == [
+        assert [kinds.empty if default is None else ast.literal_eval(default) for default in args.kw_defaults] == [
             each.default for each in parameters if each.kind is kinds.KEYWORD_ONLY and name != "kernels"], name
     for name, args in stubs.items():
         if args is not None and name[0].isupper():
             owner, method = name.split(".")
-            own = inspect.signature(getattr(getattr(redblue, owner), method))
+            member = inspect.getattr_static(getattr(redblue, owner), method)
+            own = inspect.signature(member.fget if isinstance(member, property) else member)
             assert [arg.arg for arg in args.args] == list(own.parameters), name
-    for name in ("Record", "Result", "Mask"):
+    for name in ("Comparison", "Cost", "Mask", "Record", "Result"):
         public = {member for member in vars(getattr(redblue, name)) if not member.startswith("_")}
         assert public <= {stub.split(".")[1] for stub in stubs if stub.startswith(name + ".")}
+
+
+def test_types_of_results():
+    """The members of results have the types that the stubs say, down to the last, and no function returns Any."""
+    tree = ast.parse((pathlib.Path(redblue.__file__).parent / "__init__.pyi").read_text())
+    classes = {node.name: {each.target.id: each.annotation for each in node.body if isinstance(each, ast.AnnAssign)}
+               for node in tree.body if isinstance(node, ast.ClassDef)}
+    simple = {"int": int, "float": (int, float), "str": str, "bool": bool}
+    checked = []
+
+    def is_of(value, type_):
+        if isinstance(type_, ast.BinOp):
+            return is_of(value, type_.left) or is_of(value, type_.right)
+        if isinstance(type_, ast.Constant):
+            return value is None
+        if isinstance(type_, ast.Subscript):
+            if type_.value.id == "list":
+                return isinstance(value, list) and all(is_of(item, type_.slice) for item in value)
+            return isinstance(value, dict) and all(is_of(item, type_.slice.elts[1]) for item in value.values())
+        if type_.id in simple:
+            return isinstance(value, simple[type_.id])
+        members = classes[type_.id]
+        checked.extend(set(value or ()) & set(members))
+        return isinstance(value, dict) and all(name not in members or is_of(item, members[name])
+                                               for name, item in value.items())
+
+    results = {"RunResult": [redblue.count("gradients/auto", n=64, d=8, M="4K", mask="causal", heads=2),
+                             redblue.run("attention/rows", n=20, d=4, M="1K", verify=True)],
+               "PlanResult": [redblue.plan(problem="backward", n=64, d=8, M="1K")],
+               "BoundsResult": [redblue.bounds(problem="attention", n=64, d=8, M="1K")],
+               "CurveResult": [redblue.curve(problem="attention", n=64, d=8)], "InfoResult": [redblue.info()],
+               "ListResult": [redblue.list_()]}
+    for name, each in results.items():
+        for result in each:
+            document = result.to_dict()
+            assert is_of(document, ast.Name(name)), name
+            assert set(document) - {"as"} <= set(classes[name])
+    assert len(checked) > 300
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name in redblue.__all__:
+            assert not isinstance(node.returns, ast.Name) or node.returns.id != "Any", node.name
 
 
 def test_ten_lines_of_the_page(tmp_path):

@@ -195,6 +195,52 @@ def test_some_gradients_and_none():
     assert v.grad is not None and q.grad is None
 
 
+def test_count_bytes_of_operations():
+    """An operation reads each of its tensors once and writes its results; views, empty tensors and elements that are
+    repeated move no bytes."""
+    x, y = torch.ones(30, 20), torch.ones(20, 10)
+    with redblue.torch.CountBytes() as count:
+        product = x @ y
+        product.add_(1)
+        product.t().reshape(10, 30).unsqueeze(0)
+        x.half()
+        torch.ones(1).expand(1000).sum()
+        torch.empty(500)
+    x @ y  # outside
+    assert count.by_operation == {"aten.mm": 4 * (600 + 200 + 300), "aten.add_": 2 * 4 * 300, "aten._to_copy": 6 * 600,
+                                  "aten.ones": 4, "aten.sum": 8}
+    assert count.bytes == sum(count.by_operation.values())
+
+
+def test_count_bytes_of_attention():
+    """redblue.torch.attention and its backward pass count as redblue.cost says, with M as its plan; the same call in
+    PyTorch's own operations moves n m scores several times."""
+    q, k, v = tensors((2, 4), 64, 96, 16, heads=2)
+    sizes = dict(n=64, m=96, d=16, heads=8, kv_heads=4)
+    for M in (None, 4096):
+        with redblue.torch.CountBytes(M) as count:
+            o = redblue.torch.attention(q, k, v, enable_gqa=True)
+            o.backward(torch.ones_like(o))
+        for problem in ("attention", "gradients"):
+            assert count.by_operation[f"redblue.{problem}"] == redblue.cost(problem, **sizes, M=M).moved_bytes
+    with redblue.torch.CountBytes() as own:
+        plain(q.detach(), k.detach(), v.detach())
+    assert own.bytes > 5 * count.by_operation["redblue.attention"]
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (2, 1, 64, 64), (4, 64, 64), (2, 4, 64, 64), (1, 1, 64, 64)])
+def test_count_bytes_under_masks(shape):
+    """Masks of their own are calls of their own."""
+    q, k, v = tensors((2, 4), 64, 64, 8, heads=2)
+    mask = torch.rand(shape) < 0.5
+    with redblue.torch.CountBytes() as count, torch.no_grad():
+        redblue.torch.attention(q, k, v, mask=mask, enable_gqa=True)
+    of_head = 4 * 64 * (2 * 8 + 1)  # Q, O and L
+    of_keys = 4 * 64 * 2 * 8
+    times = {(64, 64): 4, (1, 1, 64, 64): 4, (2, 1, 64, 64): 4, (4, 64, 64): 8, (2, 4, 64, 64): 8}[shape]
+    assert count.by_operation["redblue.attention"] == 8 * of_head + times * of_keys
+
+
 q, k, v = tensors((4,), 6, 5, 3, heads=2)
 
 

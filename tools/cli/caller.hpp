@@ -4,8 +4,12 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "kernels/mask.hpp"
 
 namespace redblue {
 
@@ -14,6 +18,10 @@ struct Caller {
   std::string table, csv;          // the same report in other formats, when `data` is JSON
   std::vector<std::string> words;  // the lines of standard error
   std::atomic<bool> stop = false;  // set by any thread; the work then throws Interrupted
+  // The mask of a command that is called with --mask, in place of its text.
+  std::optional<Mask> mask;
+  // Shows a line about the progress of a run; empty: none is shown. Called on any thread.
+  std::function<void(std::string_view line)> show;
   // hold_environment() stops all threads of the program from changing the environment of the
   // process, until release_environment(). Both may wait for the program.
   std::function<void()> hold_environment, release_environment;

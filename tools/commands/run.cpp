@@ -10,6 +10,7 @@
 #include "runtime/report/run_report.hpp"
 #include "runtime/run/rank_resumption.hpp"
 #include "runtime/system/whole_file.hpp"
+#include "tools/cli/caller.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"
@@ -20,8 +21,12 @@
 namespace redblue {
 namespace {
 
-// Runs the request. A terminal shows a progress line.
+// Runs the request. A terminal, or the calling program, shows a progress line.
 Report run_shown(const Request& request, const Topology& topology) {
+  if (const Caller* const its = caller(); its != nullptr && its->show && !request.on_ranks) {
+    const Progress progress(its->show);
+    return run(request, topology, {.progress = &progress});
+  }
   StatusLine status;
   if (!status.visible() || request.on_ranks) {
     return run(request, topology);

@@ -1,11 +1,15 @@
 #include "tools/options/machine.hpp"
 
+#include <map>
+#include <mutex>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include "runtime/observe/machine_file.hpp"
 #include "runtime/report/calibration.hpp"
@@ -15,7 +19,9 @@
 
 namespace redblue {
 
-Topology machine_topology() {
+namespace {
+
+Topology read_machine() {
   Topology topology;
   {
     const UnchangedEnvironment unchanged;  // hwloc reads HWLOC_ variables itself
@@ -31,6 +37,42 @@ Topology machine_topology() {
     }
   }
   return topology;
+}
+
+// What hwloc's answer depends on: its variables, and the processors that this process may use.
+std::string dependences() {
+  std::string all;
+  for (const char* name : {"HWLOC_SYNTHETIC", "HWLOC_XMLFILE", "HWLOC_THISSYSTEM", "HWLOC_FSROOT",
+                           "HWLOC_COMPONENTS"}) {
+    const char* text = variable(name);
+    all += text == nullptr ? "-" : std::string("=") + text;
+    all += '\n';
+  }
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
+    for (std::size_t unit = 0; unit < CPU_SETSIZE; ++unit) {
+      all += CPU_ISSET(unit, &allowed) ? '1' : '0';
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+Topology machine_topology() {
+  static std::mutex mutex;
+  static std::map<std::string, Topology> known;  // of a process; reading takes milliseconds
+  const std::string of = dependences();
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(of); found != known.end()) {
+      return found->second;
+    }
+  }
+  Topology topology = read_machine();
+  const std::lock_guard lock(mutex);
+  return known.insert_or_assign(of, std::move(topology)).first->second;
 }
 
 Topology measured_topology() {

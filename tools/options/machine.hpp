@@ -14,8 +14,9 @@
 
 namespace redblue {
 
-// Returns the result of read_topology(). Throws: UsageError if HWLOC_SYNTHETIC or HWLOC_XMLFILE is
-// set and hwloc cannot use it. Without the check hwloc would silently describe this system instead.
+// Returns the result of read_topology(). A process reads it once for the same variables of hwloc
+// and the same processors. Throws: UsageError if HWLOC_SYNTHETIC or HWLOC_XMLFILE is set and hwloc
+// cannot use it. Without the check hwloc would silently describe this system instead.
 Topology machine_topology();
 
 // Same, for commands that measure. Throws: std::runtime_error if the caches are not known;

@@ -8,6 +8,7 @@
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/nest_file.hpp"
 #include "runtime/system/tensor_path.hpp"
+#include "tools/cli/caller.hpp"
 #include "tools/cli/inputs.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/options/machine.hpp"
@@ -46,6 +47,9 @@ Settings TableOptions::settings() const {
 
 void TableOptions::fill(const Settings& settings, Request& request) const {
   redblue::fill(settings, machine_at_hand(), request);
+  if (const Caller* const its = caller(); its != nullptr && settings.contains("mask")) {
+    request.mask_of_caller = its->mask;
+  }
   if (takes_M_ && request.M == 0) {
     throw UsageError(
         fmt::format("{0} is missing: the words of fast memory, for example {0} 8192, or {1} a100",

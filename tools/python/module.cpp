@@ -26,6 +26,7 @@
 #include <vector>
 
 #include <cxxabi.h>
+#include <fmt/format.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -36,18 +37,23 @@
 #include "kernels/nests/nest_kernel.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/patterns/pattern_files.hpp"
+#include "runtime/report/problem_cost.hpp"
 #include "runtime/run/arrays.hpp"
 #include "runtime/run/attention.hpp"
 #include "runtime/run/mask_spec.hpp"
+#include "runtime/run/options.hpp"
+#include "runtime/run/resolve.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/system/environment.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/sizes.hpp"
+#include "runtime/theory/work.hpp"
 #include "tools/cli/caller.hpp"
 #include "tools/cli/frame.hpp"
 #include "tools/commands/command_tree.hpp"
 #include "tools/commands/redblue.hpp"
+#include "tools/options/machine.hpp"
 
 namespace py = pybind11;
 
@@ -78,11 +84,25 @@ void set_error(const std::exception_ptr& failure) {
   } catch (...) {
     what = current_failure().what;
   }
-  const py::object error = py::module_::import("redblue").attr(type)(printable(what));
+  const py::object package = py::module_::import("redblue");
+  const py::object error = package.attr(type)(package.attr("_in_python")(printable(what)));
   if (least_M) {
     error.attr("least_M") = *least_M;
   }
   PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
+}
+
+// Turns an exception of the work into an error of the package.
+template <class Work>
+void saying(const Work& work) {
+  try {
+    work();
+  } catch (const py::error_already_set&) {
+    throw;
+  } catch (...) {
+    set_error(std::current_exception());
+    throw py::error_already_set();
+  }
 }
 
 // Python runs signal handlers in this thread only.
@@ -112,8 +132,17 @@ class Lending {
     }
     turn_.unlock();
   }
+  // Called by any thread: a line for the caller's callback. A newer line replaces one that was not
+  // shown yet.
+  void show(std::string_view line) {
+    const std::lock_guard lock(mutex);
+    line_ = line;
+    changed.notify_all();
+  }
   // Called by the caller, which holds the mutex.
   [[nodiscard]] bool is_wanted() const { return wanted_; }
+  [[nodiscard]] bool has_line() const { return !line_.empty(); }
+  std::string take_line() { return std::exchange(line_, {}); }
   // Called by the caller, which holds Python's lock and the mutex. Returns when the worker gives
   // the lock back.
   void lend(std::unique_lock<std::mutex>& lock) {
@@ -128,6 +157,7 @@ class Lending {
  private:
   std::mutex turn_;
   bool wanted_ = false, lent_ = false;
+  std::string line_;
 };
 
 // Releases Python's lock, which the calling thread holds, and takes it back at the end.
@@ -155,9 +185,22 @@ class GivenLock {
   PyThreadState* state_;
 };
 
-// Does the work on another thread. Throws: what the work throws; py::error_already_set if a signal
-// handler raises, after `stop` is set and the work has ended.
-void work_aside(std::atomic<bool>& stop, Lending& lending, const std::function<void()>& work) {
+// Calls the callback. If it raises, sets Python's error and returns false.
+bool shown(const py::object& show, const std::string& line) {
+  try {
+    show(line);
+    return true;
+  } catch (py::error_already_set& error) {
+    error.restore();
+    return false;
+  }
+}
+
+// Does the work on another thread. `show` is a callback for lines, or None. Throws: the
+// exception of the work; py::error_already_set if a signal handler or the callback raises, after
+// `stop` is set and the work has ended.
+void work_aside(std::atomic<bool>& stop, Lending& lending, const std::function<void()>& work,
+                const py::object& show = py::none()) {
   constexpr std::chrono::milliseconds kBetweenLooks{20};
   std::exception_ptr failure;
   bool has_ended = false, signalled = false;
@@ -182,20 +225,24 @@ void work_aside(std::atomic<bool>& stop, Lending& lending, const std::function<v
       has_ended = true;
     }
     std::unique_lock lock(lending.mutex);
-    const auto calls = [&] { return has_ended || lending.is_wanted(); };
+    const auto calls = [&] { return has_ended || lending.is_wanted() || lending.has_line(); };
     while (!has_ended) {
       if (!hears_signals) {
         lending.changed.wait(lock, calls);
       } else {
         lending.changed.wait_for(lock, kBetweenLooks, calls);
       }
-      if (!has_ended && (lending.is_wanted() || !signalled)) {
+      if (!has_ended && (lending.is_wanted() || lending.has_line() || !signalled)) {
+        const std::string line = lending.take_line();
         lock.unlock();
         python.take();
+        if (!signalled && !line.empty()) {
+          signalled = !shown(show, line);
+        }
         if (hears_signals && !signalled) {
           signalled = PyErr_CheckSignals() != 0;
-          stop = signalled;
         }
+        stop = signalled;
         lock.lock();
         lending.lend(lock);
         python.give();
@@ -265,6 +312,26 @@ py::array to_array(Arrays::Taken taken) {
   return FloatArray(taken.shape, words->data(), owner);
 }
 
+// Returns the mask: a text, a matrix of bool, or the offsets of documents.
+std::variant<Mask, std::string> mask_of(const py::object& mask) {
+  if (mask.is_none()) {
+    return Mask();
+  }
+  if (py::isinstance<py::str>(mask)) {
+    return mask.cast<std::string>();
+  }
+  const auto array = mask.cast<py::array>();
+  if (array.ndim() == 1) {
+    const auto offsets = mask.cast<py::array_t<Index, py::array::c_style>>();
+    const std::vector<Index> ends(offsets.data(), offsets.data() + offsets.size());
+    return Mask::documents(ends, ends).called("documents");
+  }
+  const auto pairs = mask.cast<py::array_t<bool, py::array::c_style>>();
+  const std::vector<bool> marks(pairs.data(), pairs.data() + pairs.size());
+  const BlockPattern pattern = marked({.rows = pairs.shape(0), .cols = pairs.shape(1)}, marks);
+  return Mask::pattern(pattern).called("pattern");
+}
+
 struct Called {
   int code;
   std::string data, table, csv;
@@ -273,10 +340,12 @@ struct Called {
 };
 
 // Runs a command. `words` are the command line after the program's name. With `returns`, results
-// come back as arrays. Requires: the caller may write to the arrays of `out`, even if NumPy marks
-// them read-only. NumPy before 2.1 marks all arrays from DLPack read-only.
+// come back as arrays. `mask` stands for the text of --mask, and `show` is called with lines about
+// the progress; both may be None. Requires: the caller may write to the arrays of `out`, even if
+// NumPy marks them read-only. NumPy before 2.1 marks all arrays from DLPack read-only.
 Called call(const Words& words, const std::map<std::string, FloatArray>& in,
-            const std::map<std::string, FloatArray>& out, bool returns) {
+            const std::map<std::string, FloatArray>& out, bool returns, const py::object& mask,
+            const py::object& show) {
   Arrays arrays;
   for (const auto& [name, array] : in) {
     arrays.in[name] = {shape_of(array), {array.data(), static_cast<std::size_t>(array.size())}};
@@ -299,15 +368,22 @@ Called call(const Words& words, const std::map<std::string, FloatArray>& in,
   Caller caller;
   caller.hold_environment = [&] { lending.take(); };
   caller.release_environment = [&] { lending.give_back(); };
+  if (!mask.is_none()) {
+    caller.mask = std::get<Mask>(mask_of(mask));
+  }
+  if (!show.is_none()) {
+    caller.show = [&](std::string_view line) { lending.show(line); };
+  }
   int code = 0;
-  work_aside(caller.stop, lending, [&] {
+  const auto work = [&] {
     const CalledBy called(caller);
     const WithEnvironment with(present);
     in_turn(must_be_alone(words, present), caller.stop, [&] {
       code = execute_command(argc, argv.data(), "redblue", kDescription,
                              redblue_subcommands(nullptr, returns ? &arrays : nullptr));
     });
-  });
+  };
+  work_aside(caller.stop, lending, work, show);
   Called ended{code,
                std::move(caller.data),
                std::move(caller.table),
@@ -360,6 +436,11 @@ std::set<std::string> operands() {
   return all;
 }
 
+// Throws a UsageError of the package.
+void check_text_of_mask(const std::string& spec) {
+  saying([&] { check_mask(spec, "mask '" + printable(spec) + "'"); });
+}
+
 // Returns the mask as a matrix of bool. The numbers of queries and keys are texts in the form of
 // the command line.
 py::array_t<bool> pairs_of(const std::string& spec, const std::string& n_text,
@@ -394,26 +475,6 @@ py::array_t<bool> pairs_of(const std::string& spec, const std::string& n_text,
 
 // attention() and gradients() call runtime/run/attention.hpp on arrays of heads x rows x columns.
 // Require: shapes conform, and arrays are contiguous (redblue/calls.py sees to both).
-
-// Returns the mask: a text, a matrix of bool, or the offsets of documents.
-std::variant<Mask, std::string> mask_of(const py::object& mask) {
-  if (mask.is_none()) {
-    return Mask();
-  }
-  if (py::isinstance<py::str>(mask)) {
-    return mask.cast<std::string>();
-  }
-  const auto array = mask.cast<py::array>();
-  if (array.ndim() == 1) {
-    const auto offsets = mask.cast<py::array_t<Index, py::array::c_style>>();
-    const std::vector<Index> ends(offsets.data(), offsets.data() + offsets.size());
-    return Mask::documents(ends, ends).called("documents");
-  }
-  const auto pairs = mask.cast<py::array_t<bool, py::array::c_style>>();
-  const std::vector<bool> marks(pairs.data(), pairs.data() + pairs.size());
-  const BlockPattern pattern = marked({.rows = pairs.shape(0), .cols = pairs.shape(1)}, marks);
-  return Mask::pattern(pattern).called("pattern");
-}
 
 AttentionProblem problem_of(const FloatArray& Q, const FloatArray& K, const FloatArray& V,
                             const py::object& mask, std::optional<float> scale) {
@@ -466,19 +527,6 @@ std::function<void()> choosing(const AttentionOptions& options, std::function<vo
     const WithEnvironment with(present);
     work();
   };
-}
-
-// Turns what the work throws into an error of the package.
-template <class Work>
-void saying(const Work& work) {
-  try {
-    work();
-  } catch (const py::error_already_set&) {
-    throw;
-  } catch (...) {
-    set_error(std::current_exception());
-    throw py::error_already_set();
-  }
 }
 
 // Runs the call in this thread if it is short, else aside, where Ctrl-C ends it.
@@ -540,6 +588,91 @@ void gradients_of(const FloatArray& Q, const FloatArray& K, const FloatArray& V,
   });
 }
 
+// cost() calls runtime/report/problem_cost.hpp. Words are totals of all heads.
+
+// Returns the width of values that are the first columns of the keys, and drops it from the
+// request. Kernels compute no such values, but their formulas hold.
+std::optional<Index> taken_prefix(Request& request) {
+  if (request.sharing != Sharing::kv || !request.dv || !request.d || *request.dv == *request.d) {
+    return std::nullopt;
+  }
+  if (*request.dv > *request.d || request.pass != Pass::attention) {
+    throw UsageError(fmt::format("dv {}: with sharing kv, values are {}", *request.dv,
+                                 request.pass == Pass::attention
+                                     ? fmt::format("columns of keys of width d = {}", *request.d)
+                                     : "keys; a part of them is for problem attention"));
+  }
+  return std::exchange(request.dv, std::nullopt);
+}
+
+struct AskedCost {
+  Request request;
+  Task task;
+};
+AskedCost asked_cost(const std::vector<std::pair<std::string, std::string>>& given,
+                     const py::object& mask) {
+  Settings settings(Spelling::key);
+  for (const auto& [key, text] : given) {
+    settings.add(key, text);
+  }
+  AskedCost asked;
+  Request& request = asked.request;
+  fill(settings, machine_at_hand(), request);
+  const std::optional<Index> prefix = taken_prefix(request);
+  request.asked_as = fmt::format("problem {}", to_string(*request.pass));
+  request.kernel = fmt::format("{}/auto", to_string(*request.pass));
+  const std::variant<Mask, std::string> pairs = mask_of(mask);
+  if (const auto* const text = std::get_if<std::string>(&pairs)) {
+    request.mask = *text;
+  } else {
+    request.mask_of_caller = std::get<Mask>(pairs);
+  }
+  const RequestedProblem found = requested_problem(request, requested_kernel(request), {});
+  asked.task = {.pass = *request.pass,
+                .problem = found.problem,
+                .memory = request.memory_of_plan(),
+                .heads = found.kv_heads()};
+  if (prefix) {
+    asked.task.problem.shape.dv = *prefix;
+  }
+  if (request.M == 0) {
+    asked.task.memory.M = 1;  // bounds need one; they are not asked for
+  }
+  return asked;
+}
+
+py::object moved_of(const AskedCost& asked, const std::string& tiles) {
+  if (asked.request.M == 0) {
+    return py::none();
+  }
+  const CountedTiles moved = counted_tiles(asked.task, tiles);
+  py::dict blocks;
+  for (const auto& [name, size] : moved.choice.plan.blocks) {
+    blocks[py::str(name)] = size;
+  }
+  return py::dict(py::arg("M") = asked.request.M, py::arg("words") = moved.choice.words.value(),
+                  py::arg("bound_words") = moved.bound.words, py::arg("bound") = moved.bound.name,
+                  py::arg("kernel") = spelled(moved.choice.plan), py::arg("blocks") = blocks,
+                  py::arg("beyond_M") = moved.too_many);
+}
+
+py::object cost_of(const std::vector<std::pair<std::string, std::string>>& given,
+                   const py::object& mask, const std::string& tiles) {
+  py::object found;
+  saying([&] {
+    const WithEnvironment with(Environment::present());
+    const AskedCost asked = asked_cost(given, mask);
+    const Work work = work_of(asked.task);
+    const OperandWords operands = operand_words(asked.task);
+    found = py::dict(py::arg("word") = asked.request.word_bytes.value_or(kFloatBytes),
+                     py::arg("flops") = work.flops.value(), py::arg("exps") = work.exps.value(),
+                     py::arg("compulsory") = operands.compulsory.value(),
+                     py::arg("operands") = operands.all.value(),
+                     py::arg("moved") = moved_of(asked, tiles));
+  });
+  return found;
+}
+
 // Loads a nest, and returns the name of its kernel. Throws: NestError.
 std::string load(const std::string& text) {
   // Each text has a name of its own, so that none replaces another one.
@@ -563,8 +696,10 @@ PYBIND11_MODULE(_redblue, module) {
   module.def("call", &redblue::call);
   module.def("commands", &redblue::commands);
   module.def("operands", &redblue::operands);
+  module.def("check_mask", &redblue::check_text_of_mask);
   module.def("pairs_of", &redblue::pairs_of);
   module.def("load_nest", &redblue::load);
   module.def("attention", &redblue::attention_of);
   module.def("gradients", &redblue::gradients_of);
+  module.def("cost", &redblue::cost_of);
 }

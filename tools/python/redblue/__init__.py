@@ -21,7 +21,7 @@ are converted (see ConversionWarning). Shapes say n, m, d and heads:
 >>> ran.dQ.shape, ran.dQ.dtype
 ((128, 16), dtype('float32'))
 
-What is wrong is said in the command's words:
+Errors have the command's messages, with options as keywords:
 
 >>> redblue.count("backward/small", n=1000, d=48, M=2)
 Traceback (most recent call last):
@@ -44,6 +44,7 @@ import keyword
 import logging
 import numbers
 import os
+import re
 import types
 import warnings
 from collections.abc import Mapping, MappingView, Set
@@ -158,11 +159,11 @@ class Result(Record):
     1  total   8192    1024
     """
 
-    def __init__(self, called, out):
+    def __init__(self, called, arrays):
         super().__init__(json.loads(called.data))
         self._table, self._csv = called.table, called.csv
         #: Arrays by name. An array given in `out` is returned itself.
-        self.arrays = {**called.results, **out}
+        self.arrays = arrays
         #: Lines that the command wrote to standard error.
         self.said = called.words
         #: The exit code: 0 for success, 1 for a failed verification, 3 for a difference in a gate.
@@ -170,6 +171,15 @@ class Result(Record):
 
     def __getitem__(self, name):
         return super().__getitem__(name) if name in self._members else self.arrays[name]
+
+    def __eq__(self, other):
+        """Whether all counts, plans and arrays are the same. Times and facts about the machine may differ."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        return (_timeless(self._members) == _timeless(other._members) and self.arrays.keys() == other.arrays.keys()
+                and all(_same_words(array, other.arrays[name]) for name, array in self.arrays.items()))
+
+    __hash__ = None
 
     def __dir__(self):
         return [*super().__dir__(), *self.arrays]
@@ -191,6 +201,83 @@ class Result(Record):
         if of is None:
             of = next((name for name in self._members if _is_rows(self._members[name])), None)
         return pandas.json_normalize(self._members if of is None else self._members[of])
+
+
+_OF_A_RUN = ("seconds", "gflops", "percent", "memory_available", "context")  # parts of names
+
+
+def _timeless(value):
+    """A document without times, and without facts about the machine."""
+    if isinstance(value, dict):
+        return {name: _timeless(item) for name, item in value.items() if not any(part in name for part in _OF_A_RUN)}
+    return [_timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def _same_words(one, other):
+    one, other = _viewed("a result", one), _viewed("a result", other)
+    return one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+class Comparison:
+    """Two results side by side; compare() makes it. Its representation is a table of what differs."""
+
+    def __init__(self, rows):
+        #: For each count that differs: its name, both values, and the second over the first (None over 0).
+        self.rows = rows
+
+    @property
+    def same(self):
+        return not self.rows
+
+    def __repr__(self):
+        if self.same:
+            return "no count differs"
+        cells = [("", "a", "b", "b / a")]
+        for name, *values, ratio in self.rows:
+            cells.append((name, *("-" if value is None else f"{value:,}" for value in values),
+                          "-" if ratio is None else f"{ratio:.3f}"))
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        return "\n".join(f"{row[0]:<{widths[0]}}  " + "  ".join(
+            f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:])) for row in cells)
+
+    def to_pandas(self):
+        import pandas
+
+        return pandas.DataFrame(self.rows, columns=["count", "a", "b", "ratio"])
+
+
+def compare(a, b):
+    """The counts that differ between two results of count or run, by phase and in total.
+
+    >>> a, b = (redblue.count("attention/rows", n=64, d=8, M=M, objective="words") for M in (600, 2000))
+    >>> redblue.compare(a, b)
+                     a      b  b / a
+    Q.peak         176    512  2.909
+    core.reads   3,072  1,024  0.333
+    core.peak      570  1,904  3.340
+    O.peak         220    640  2.909
+    total.reads  3,584  1,536  0.429
+    total.io     4,160  2,112  0.508
+    total.peak     570  1,904  3.340
+    >>> redblue.compare(a, a).same
+    True
+    """
+    if not all(isinstance(each, Result) and "phases" in each.to_dict() for each in (a, b)):
+        raise TypeError("compare takes two results of count or run")
+    counts = [_counts(each.to_dict()) for each in (a, b)]
+    rows = []
+    for name in dict.fromkeys([*counts[0], *counts[1]]):
+        one, other = (each.get(name) for each in counts)
+        if one != other:
+            rows.append((name, one, other, other / one if one and other is not None else None))
+    return Comparison(rows)
+
+
+def _counts(document):
+    """The whole numbers of each phase and of the total, by name: core.reads."""
+    parts = {phase["path"]: phase for phase in document["phases"]} | {"total": document["total"]}
+    return {f"{path}.{name}": value for path, part in parts.items() for name, value in part.items()
+            if isinstance(value, int) and not any(of_run in name for of_run in _OF_A_RUN)}
 
 
 def _is_rows(value):
@@ -248,8 +335,10 @@ class Mask:
 
     def __init__(self, spec="full"):
         if not isinstance(spec, (str, Mask)):
-            raise TypeError(f"a mask is a text, as 'causal', not {_kind(spec)}{_remedy('mask')}")
-        self.spec = str(spec)
+            raise TypeError(f"a mask is a text, as 'causal', not {_kind(spec)}; calls take an array itself: mask=array")
+        self.spec = _text("mask", str(spec))
+        if not isinstance(spec, Mask):
+            _redblue.check_mask(os.fsencode(self.spec))
 
     def __and__(self, other):
         return Mask(f"({self})&({Mask(other)})")
@@ -307,8 +396,24 @@ def _kind(value):
     return f"an object of type {type(value).__name__}" + (f" of {dtype}" if dtype is not None else "")
 
 
+def _is_tensor(value):
+    return type(value).__module__.partition(".")[0] == "torch"
+
+
+def _is_bfloat16(value):
+    return "bfloat16" in str(getattr(value, "dtype", ""))
+
+
+def _numpy_of(name, tensor):
+    """PyTorch's own way to NumPy: DLPack has no bool, and refuses tensors with gradients; NumPy has no bfloat16."""
+    if tensor.device.type != "cpu":
+        raise InputError(f"{name} is on {tensor.device}; redblue computes on the CPU: give {name}.cpu()")
+    tensor = tensor.detach()
+    return (tensor.float() if _is_bfloat16(tensor) else tensor).numpy()
+
+
 def _viewed(name, value):
-    """The array as NumPy sees it: where it is, but for lists."""
+    """The array as NumPy sees it: where it is, but for lists and bfloat16."""
     if _is_sparse(value):
         raise InputError(f"{name} is sparse: save it by scipy.sparse.save_npz and give the file's name")
     if not _is_array(value):
@@ -316,6 +421,8 @@ def _viewed(name, value):
     if numpy.ma.is_masked(value):
         raise InputError(f"{name} of an array: some elements are masked; expected numbers, as filled() has them")
     try:
+        if _is_tensor(value):
+            return _numpy_of(name, value)
         if not isinstance(value, numpy.ndarray) and hasattr(value, "__dlpack__"):
             return numpy.from_dlpack(value)
         return numpy.asarray(value)
@@ -334,10 +441,10 @@ def _differences(array):
 def _float32(name, value):
     """The words of an operand, where they are if they may stay there."""
     array = _viewed(name, value)
-    differences = _differences(array)
+    differences = ["bfloat16, not float32"] if _is_bfloat16(value) else _differences(array)
     if not differences:
         return array
-    if array.dtype.kind not in "fiub":
+    if array.dtype.kind not in "fiub" and not _is_bfloat16(array):
         raise InputError(f"{name} of an array: elements of dtype {array.dtype}; expected numbers, float32 at best")
     with numpy.errstate(over="ignore"):  # a value that becomes infinite is refused
         converted = array.astype(numpy.float32, order="C")
@@ -354,8 +461,9 @@ def _written(name, target):
     if not isinstance(target, numpy.ndarray) and not hasattr(target, "__dlpack__"):
         raise InputError(f"out {name} is {_kind(target)}; expected an array of float32, or the name of a file")
     array = _viewed(f"out {name}", target)
-    says = isinstance(target, numpy.ndarray) or _DLPACK_SAYS_READ_ONLY
-    wrong = _differences(array) + ["read-only"] * (says and not array.flags.writeable)
+    says = isinstance(target, numpy.ndarray) or _is_tensor(target) or _DLPACK_SAYS_READ_ONLY
+    wrong = ["bfloat16, not float32"] if _is_bfloat16(target) else _differences(array)
+    wrong += ["read-only"] * (says and not array.flags.writeable)
     if wrong:
         raise InputError(f"out {name} cannot be written to: it is {', '.join(wrong)}")
     return array
@@ -373,7 +481,8 @@ def _path_of(path):
 def _remedy(name):
     """What to give in place of what `name` cannot take, after the message."""
     if name == "mask":
-        return "; a matrix of bool is saved by numpy.save and given as 'blocks:FILE.npy'"
+        return ("; count, run, plan, bounds and curve take a matrix of bool; here, save it by numpy.save and give "
+                "'blocks:FILE.npy'")
     return f"; give {name[4:]}=array to run" if name.startswith("in_ ") else ""
 
 
@@ -457,11 +566,130 @@ def _unknown(path, options, operands, name):
     return UsageError(f"{what} is called {name!r}: {remedy}")
 
 
+def _in_python(message):
+    """A message of the command, in Python's words: M='64KB' for --M 64KB, and Q='q.npy' for --in Q=q.npy."""
+    def option(found):
+        flag, value = found[1], found[2]
+        name = _keyword_of("--" + flag)
+        if flag in ("in", "out", "make"):
+            return f"{name.rstrip('_')}{found[0][len(flag) + 2:]}"
+        after = found.string[found.end():found.end() + 1]
+        if value is None:
+            return name if after in (":", "") else f"{name}="
+        if re.fullmatch(r"'?[0-9.]+'?", value):
+            return f"{name}={value.strip(chr(39))}"
+        if value[0] == "'" or (value.isalpha() and value.isupper()):
+            return f"{name}={value}"
+        is_value = after == ":" or re.search("[0-9]", value) or value in _choices.get("--" + flag, ())
+        return f"{name}='{value}'" if is_value else f"{name}= {value}"
+
+    def call(found):
+        return f"redblue.{_keyword_of('--' + found[1])}({found[2] + '=True' if found[2] else ''})"
+
+    message = re.sub(r"`redblue ([a-z]+)(?: --([a-z]+))?`", call, message.removeprefix("--in: ").replace("--in gives", "a file gives"))
+    message = re.sub(r"(?<=\()redblue ([a-z]+)()(?=\))", call, message)
+    message = re.sub(r"(?<![\w-])--in ([A-Za-z]\w*)=([^\s,;:]+)", r"\1='\2'", message)
+    message = re.sub(r"='([A-Z]+)'", r"=\1", message)  # FILE stands for a name
+    return re.sub(r"(?<![\w-])--([A-Za-z][A-Za-z0-9-]*)(?: ('[^']*'|[\w.*+]+(?:[,*x][\w.*]+)*))?", option, message)
+
+
+_TAKES_MASKS = ("count", "run", "plan", "bounds", "curve")
+
+
+def _size(value):
+    """A number of rows, or None if it is not known here."""
+    found = re.fullmatch(r"([0-9]+)([KMG]?)", str(value))
+    return None if found is None else int(found[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[found[2]]
+
+
+def _check_extents(pairs, given, keywords):
+    """Refuses a mask of other sizes than the operands, where these are known."""
+    rows = {name: array.shape[-2] for name, array in given.items() if array.ndim > 1}
+    n = next((rows[name] for name in ("Q", "dO", "A1") if name in rows), _size(keywords.get("n")))
+    m = next((rows[name] for name in ("K", "V", "A2") if name in rows), _size(keywords.get("m")))
+    m = n if m is None else m
+    if pairs.ndim == 1:
+        wrong = None not in (n, m) and not pairs[-1] == n == m
+        sizes = f"offsets that end with {pairs[-1]}"
+    else:
+        wrong = None not in (n, m) and pairs.shape != (n, m)
+        sizes = f"{pairs.shape[0]} queries and {pairs.shape[1]} keys"
+    if wrong:
+        raise InputError(f"mask of an array has {sizes}, and n is {n} and m is {m}")
+
+
+def _mask_pairs(path, mask):
+    """A matrix of bool, or offsets of documents, of a mask that is an array; else None."""
+    if mask is None or isinstance(mask, (str, Mask)) or not (_is_sparse(mask) or _is_array(mask)):
+        return None
+    if path[0] not in _TAKES_MASKS:
+        raise UsageError(f"mask takes a value, not {_kind(mask)}{_remedy('mask')}")
+    array = mask.toarray() != 0 if _is_sparse(mask) else _viewed("mask", mask)
+    if array.ndim == 1 and array.dtype.kind in "iu":
+        if len(array) < 2 or array[0] != 0 or (numpy.diff(array.astype(numpy.int64)) < 0).any():
+            raise InputError("mask of documents: expected offsets that begin with 0, never decrease and end with n = m")
+        return array.astype(numpy.int64)
+    if array.dtype != bool:
+        raise InputError(f"mask of an array: elements of dtype {array.dtype}; expected bool, True where a query meets a "
+                         "key, or the offsets of documents")
+    if array.ndim < 2:
+        raise InputError(f"mask has shape {array.shape}; expected n rows and m columns")
+    if any(size > 1 for size in array.shape[:-2]) and (array != array[(slice(0, 1),) * (array.ndim - 2)]).any():
+        raise InputError(f"mask has shape {array.shape}, and differs between heads; {path[0]} takes one for all heads: "
+                         "redblue.attention and redblue.gradients take one for each")
+    return array[(0,) * (array.ndim - 2)]
+
+
+class _Leads:
+    """The sizes in front of rows and columns: a kernel sees one dimension of heads for batches and heads."""
+
+    def __init__(self, arrays):
+        def of(name, array):
+            return array.shape[:max(array.ndim - (1 if name == "L" else 2), 0)]
+
+        leads = {name: of(name, array) for name, array in arrays.items()}
+        deep = {name: lead for name, lead in leads.items() if len(lead) > 1}
+        self.leads = leads if deep else {}
+        for name, lead in self.leads.items():
+            first, other = next(iter(deep.items()))
+            if len(lead) != len(other) or lead[:-1] != other[:-1]:
+                raise InputError(f"{first} has shape {arrays[first].shape}, and {name} {arrays[name].shape}; expected the "
+                                 "same sizes in front of the heads")
+
+    def folded(self, name, array):
+        lead = self.leads.get(name)
+        return array if lead is None else array.reshape(-1, *array.shape[len(lead):])
+
+    def lead_of(self, result):
+        """The sizes in front of a result: dK and dV have those of K, and the others those of queries."""
+        if not self.leads:
+            return None
+        of_keys = result in ("dK", "dV")
+        names = ("K", "V") if of_keys else ("Q", "A1", "dO", "A2", "A", *self.leads)
+        return next((self.leads[name] for name in names if name in self.leads), None)
+
+    def unfolded(self, name, array):
+        lead = self.lead_of(name)
+        return array if lead is None else array.reshape(*lead, *array.shape[1:])
+
+    def folded_target(self, name, array):
+        lead = self.lead_of(name)
+        if lead is None or array.shape[:len(lead)] != lead:
+            return array
+        return array.reshape(-1, *array.shape[len(lead):])
+
+
 def _call(path, command, args, keywords):
     options = {_keyword_of(option["flag"]): option for option in command["options"]}
     operands = _operands if "in_" in options else ()
     words = [*path, *_in_order(path, command, args, keywords)]
     given, out, written = {}, {}, {}
+    progress = keywords.pop("progress", None) if path == ["run"] else None
+    if progress is not None and not callable(progress):
+        raise UsageError(f"progress is {_kind(progress)}; expected a function of a text, such as print")
+    pairs = _mask_pairs(path, keywords.get("mask")) if "mask" in options else None
+    if pairs is not None:
+        keywords = {**keywords, "mask": "documents" if pairs.ndim == 1 else "pattern"}
     for name, value in keywords.items():
         if name == "out" and path == ["run"]:
             out, value = _targets(value)
@@ -479,11 +707,17 @@ def _call(path, command, args, keywords):
     as_text = keywords.get("format") is not None
     if "format" in options and not as_text:
         words.append("--format=json")
-    called = _redblue.call([os.fsencode(word) for word in words], given, written, path == ["run"])
+    if pairs is not None:
+        _check_extents(pairs, given, keywords)
+    leads = _Leads(given)
+    given = {name: leads.folded(name, array) for name, array in given.items()}
+    written = {name: leads.folded_target(name, array) for name, array in written.items()}
+    called = _redblue.call([os.fsencode(word) for word in words], given, written, path == ["run"], pairs, progress)
     for line in called.words:
         _logger.log(logging.WARNING if called.code else logging.INFO, line)
     if called.data.startswith("{") and not as_text:
-        return Result(called, out)
+        results = {name: leads.unfolded(name, array) for name, array in called.results.items()}
+        return Result(called, {**results, **out})
     if called.code != 0 and not (as_text and called.data):
         raise Error("\n".join(called.words))
     return called.data or None
@@ -528,7 +762,7 @@ True
 }
 
 
-def _parameters(command):
+def _parameters(path, command):
     kind = inspect.Parameter
     for argument in command["arguments"]:
         name = argument["name"].lower()
@@ -538,6 +772,8 @@ def _parameters(command):
             yield kind(name, kind.POSITIONAL_OR_KEYWORD, default=kind.empty if argument["required"] else None)
     for option in command["options"]:
         yield kind(_keyword_of(option["flag"]), kind.KEYWORD_ONLY, default=False if option["switch"] else None)
+    if path == ["run"]:
+        yield kind("progress", kind.KEYWORD_ONLY, default=None)
     if any(option["flag"] == "--in" for option in command["options"]):
         yield kind("operands", kind.VAR_KEYWORD)
 
@@ -550,6 +786,8 @@ def _doc(path, command):
         value = "" if option["switch"] else f" ({option['value']})"
         lines.append(f"{_keyword_of(option['flag'])}{value}: {option['help']}")
     if path == ["run"]:
+        lines.append("progress: a function that is called with a line of text now and then, in runs of more than 2 s, "
+                     "such as print")
         lines.append("operands: arrays, or names of files, by their names: Q=Q, K='k.npy'. Results that `out` "
                      "gives an array for are written there")
     return "\n".join(lines) + "\n" + _EXAMPLES.get(path[0], "")
@@ -571,12 +809,17 @@ def _function(path, command):
     function.__qualname__ = _path_of(path)
     function.__module__ = __name__
     function.__doc__ = _doc(path, command)
-    function.__signature__ = inspect.Signature(list(_parameters(command)))
+    function.__signature__ = inspect.Signature(list(_parameters(path, command)))
     return function
 
 
 _operands = _redblue.operands()  # of any kernel
 _commands = {command["name"]: command for command in _redblue.commands()}
+_choices = {}  # of an option: the words that it takes, where help lists them
+for _command in _commands.values():
+    for _option in _command["options"]:
+        if "|" in _option["value"]:
+            _choices.setdefault(_option["flag"], set()).update(_option["value"].split("|"))
 for _name, _command in _commands.items():
     globals()[_keyword_of("--" + _name)] = _function([_name], _command)
 
@@ -606,9 +849,10 @@ def kernels(**options):
 
 
 from .calls import attention, gradients  # noqa: E402
+from .costs import Cost, cost  # noqa: E402
 
-__all__ = ["ConversionWarning", "Error", "FastMemoryTooSmall", "InputError", "Kernels", "Mask", "Nest", "Record", "Result",
-           "UsageError", "attention", "gradients", "kernels", *(_keyword_of("--" + name) for name in _commands)]
+__all__ = ["Comparison", "ConversionWarning", "Cost", "Error", "FastMemoryTooSmall", "InputError", "Kernels", "Mask", "Nest",
+           "Record", "Result", "UsageError", "attention", "compare", "cost", "gradients", "kernels", *(_keyword_of("--" + name) for name in _commands)]
 
 
 def __dir__():

@@ -1,8 +1,8 @@
 # The types of the package. This file is the head of __init__.pyi; the build appends a function for
 # each subcommand.
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, overload
 
 import numpy
 import numpy.typing
@@ -33,15 +33,25 @@ class Record(Mapping[str, Any]):
     def __len__(self) -> int: ...
 
 class Result(Record):
+    def __init__(self, called: object, arrays: Mapping[str, Any]) -> None: ...
+    def __eq__(self, other: object) -> bool: ...
     arrays: dict[str, numpy.typing.NDArray[numpy.float32]]
     said: Sequence[str]
     exit_code: int
     def to_pandas(self, of: str | None = None) -> pandas.DataFrame: ...
 
+class Comparison:
+    rows: list[tuple[str, int | None, int | None, float | None]]
+    @property
+    def same(self) -> bool: ...
+    def __init__(self, rows: list[tuple[str, int | None, int | None, float | None]]) -> None: ...
+    def to_pandas(self) -> pandas.DataFrame: ...
+
+def compare(a: Result, b: Result) -> Comparison: ...
+
 class Nest:
     text: str
     def __init__(self, text: str) -> None: ...
-
 
 class Mask:
     spec: str
@@ -81,6 +91,48 @@ def gradients(
     kernel: str | None = None,
     objective: str = "time",
 ) -> tuple[_Float32, _Float32, _Float32]: ...
+
+class Cost:
+    flops: int
+    exps: int
+    word: int
+    compulsory_bytes: int
+    operand_bytes: int
+    M: int | None
+    bytes: int | None
+    bound_bytes: int | None
+    bound: str | None
+    kernel: str | None
+    blocks: dict[str, int] | None
+    beyond_M: int | None
+    parts: tuple[Cost, ...]
+    @property
+    def moved_bytes(self) -> int: ...
+    @property
+    def intensity(self) -> float: ...
+    def to_dict(self) -> dict[str, Any]: ...
+    def for_jax(self) -> dict[str, int]: ...
+    def for_triton(self, name: str) -> dict[str, str | int]: ...
+
+_Lengths = Size | Sequence[Size] | numpy.typing.NDArray[numpy.integer[Any]]
+
+def cost(
+    problem: str = "attention",
+    *,
+    n: _Lengths,
+    d: Size,
+    m: _Lengths | None = None,
+    dv: Size | None = None,
+    heads: Size | None = None,
+    kv_heads: Size | None = None,
+    sharing: str | None = None,
+    mask: str | Mask | numpy.typing.ArrayLike | None = None,
+    word: int | None = None,
+    sums: int | None = None,
+    M: Size | None = None,
+    device: str | PathLike[str] | None = None,
+    tiles: str | Nest | None = None,
+) -> Cost: ...
 
 class Kernels(list[Record]):
     def __init__(self, listed: Result) -> None: ...

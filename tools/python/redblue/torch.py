@@ -9,14 +9,17 @@ the CPU, with gradients.
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import numpy
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import Mask, attention as _attention, gradients as _gradients
+from . import Mask, attention as _attention, cost as _cost, gradients as _gradients
 
 _said = set()
+_counting = []  # each CountBytes at work, the innermost last
 
 
 class _Attention(torch.autograd.Function):
@@ -24,6 +27,7 @@ class _Attention(torch.autograd.Function):
     def forward(ctx, q, k, v, mask, options):
         tensors = tuple(map(_float32, (q, k, v)))
         o, lse = map(torch.from_numpy, _attention(*(each.numpy() for each in tensors), mask=mask, **options))
+        _count("attention", tensors, mask)
         ctx.save_for_backward(*tensors, o, lse)
         ctx.mask, ctx.options = mask, options
         return o.to(q.dtype)
@@ -33,6 +37,7 @@ class _Attention(torch.autograd.Function):
     def backward(ctx, do):
         q, k, v, o, lse = (each.detach().numpy() for each in ctx.saved_tensors)
         made = _gradients(q, k, v, _float32(do).numpy(), O=o, L=lse, mask=ctx.mask, **ctx.options)
+        _count("gradients", ctx.saved_tensors, ctx.mask)
         return (*(torch.from_numpy(each).to(do.dtype) for each in made), None, None)
 
 
@@ -78,6 +83,94 @@ def attention(q, k, v, mask=None, is_causal=False, scale=None, enable_gqa=False,
         warnings.warn(f"redblue computes in float32: tensors of {q.dtype} are converted, and results back", stacklevel=2)
     threads = torch.get_num_threads() if threads is None else threads
     return _Attention.apply(q, k, v, mask, {"scale": scale, "M": M, "threads": threads})
+
+
+class CountBytes(TorchDispatchMode):
+    """Adds up the bytes that operations read and write inside a `with` block, and in the backward passes called there.
+
+    An operation reads each of its tensors once, and writes its results; a view moves nothing. redblue.torch.attention
+    counts as redblue.cost says: the bytes of its operands and results; with M, those of the plan that moves the fewest.
+
+    >>> x = torch.ones(100, 10)
+    >>> with redblue.torch.CountBytes() as count:
+    ...     y = x @ x.T
+    >>> count.bytes, count.by_operation
+    (48000, {'aten.mm': 48000})
+    """
+
+    def __init__(self, M=None):
+        super().__init__()
+        self.M = M
+        self.by_operation = {}
+
+    @property
+    def bytes(self):
+        return sum(self.by_operation.values())
+
+    def __enter__(self):
+        _counting.append(self)
+        return super().__enter__()
+
+    def __exit__(self, *raised):
+        _counting.remove(self)
+        return super().__exit__(*raised)
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        made = function(*args, **(kwargs or {}))
+        name, schema = str(function).rpartition(".")[0], function._schema
+        aliases = [each.alias_info for each in schema.returns]
+        is_view = bool(aliases) and all(alias is not None and not alias.is_write for alias in aliases)
+        if not is_view and "empty" not in name:
+            self.add(name, sum(map(_bytes_of, _tensors([args, kwargs]))) + sum(map(_bytes_of, _tensors(made))))
+        return made
+
+    def add(self, name, number):
+        self.by_operation[name] = self.by_operation.get(name, 0) + number
+
+
+def _tensors(value):
+    """The tensors in lists and dicts, each once."""
+    found = {}
+
+    def look(each):
+        if isinstance(each, torch.Tensor):
+            found[id(each)] = each
+        elif isinstance(each, dict):
+            look(list(each.values()))
+        elif isinstance(each, (list, tuple)):
+            for item in each:
+                look(item)
+
+    look(value)
+    return found.values()
+
+
+def _bytes_of(tensor):
+    """A tensor that repeats elements, as expand() makes, has fewer than its shape says."""
+    stored = 1
+    for size, stride in zip(tensor.shape, tensor.stride()):
+        stored *= size if stride or not size else 1
+    return stored * tensor.element_size()
+
+
+def _count(problem, tensors, mask):
+    if not _counting:
+        return
+    q, k, v = tensors[:3]
+    sizes = {"n": q.shape[-2], "m": k.shape[-2], "d": q.shape[-1], "dv": v.shape[-1], "M": _counting[-1].M}
+    heads, kv_heads = q.shape[:-2], k.shape[:-2]
+    masks = [mask]
+    if isinstance(mask, numpy.ndarray) and mask.ndim > 2:
+        shape = mask.shape[-2:]
+        if all(size == 1 for size in mask.shape[:-2]):
+            masks = [mask.reshape(shape)]
+        else:  # one call for each mask, as in calls.py
+            alike = mask.shape[-3] == 1
+            masks = numpy.broadcast_to(mask, (*heads[:-1], 1 if alike else heads[-1], *shape)).reshape(-1, *shape)
+            heads, kv_heads = (heads[-1:], kv_heads[-1:]) if alike else ((1,), (1,))
+    number = sum(_cost(problem, mask=each, heads=math.prod(heads), kv_heads=math.prod(kv_heads), **sizes).moved_bytes
+                 for each in masks)
+    _counting[-1].add(f"redblue.{problem}", number)
 
 
 def _float32(tensor):

@@ -1,0 +1,225 @@
+"""Tests what users of the package stumbled over: options that were ignored, masks and arrays of other libraries, results
+that cannot be compared, long calls without a sign of life."""
+
+import os
+import pathlib
+import re
+import time
+
+import numpy
+import pytest
+import scipy.sparse
+import torch
+
+import redblue
+
+Q, K, V, dO = numpy.random.default_rng(3).standard_normal((4, 2, 20, 8)).astype(numpy.float32)
+GIVEN = dict(Q=Q, K=K, V=V)
+LIVE = numpy.random.default_rng(4).random((20, 20)) < 0.4
+
+
+@pytest.mark.parametrize("given, words", [
+    (dict(scale=0.5), "scale=0.5: an array gives Q, K, V, and it is the standard deviation of the scores of operands from a "
+     "seed: leave it out, or give softmax_scale= for the factor of the scores"),
+    (dict(scale=1.0), "scale=1: an array gives"),
+    (dict(seed=3), "seed=3: an array gives Q, K, V, and no operand comes from a seed: leave it out"),
+])
+def test_options_of_seeded_operands(given, words):
+    """scale is PyTorch's name for what is softmax_scale here. Beside given operands it had no effect."""
+    with pytest.raises(redblue.UsageError) as refused:
+        redblue.run("attention/auto", **GIVEN, M="2K", **given)
+    assert str(refused.value).startswith(words)
+
+
+def test_options_of_seeded_operands_elsewhere():
+    """Operands from a seed take both, also beside arrays, and files have the same refusal."""
+    partly = redblue.run("attention/auto", Q=Q, K=K, M="2K", seed=3, scale=2)
+    assert partly.operands.V == "seed"
+    numpy.testing.assert_array_equal(
+        redblue.run("attention/rows", **GIVEN, M="2K", softmax_scale=0.5).O,
+        redblue.attention(Q, K, V, M=2048, scale=0.5, kernel="attention/rows")[0])
+
+
+def test_options_beside_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, array in GIVEN.items():
+        numpy.save(f"{name}.npy", array)
+    with pytest.raises(redblue.UsageError, match="^seed=3: a file gives Q, K, V, and no operand"):
+        redblue.run("attention/auto", **{name: f"{name}.npy" for name in GIVEN}, M="2K", seed=3)
+
+
+MASKS = {
+    "bool": (LIVE, LIVE),
+    "a tensor": (torch.from_numpy(LIVE), LIVE),
+    "sparse": (scipy.sparse.csr_matrix(LIVE), LIVE),
+    "lists": (LIVE.tolist(), LIVE),
+    "one for all heads": (LIVE[None], LIVE),
+    "the same for each head": (numpy.array([LIVE, LIVE]), LIVE),
+    "documents": (numpy.array([0, 8, 20]), numpy.equal.outer(numpy.arange(20) >= 8, numpy.arange(20) >= 8)),
+}
+
+
+@pytest.mark.parametrize("what", MASKS)
+def test_masks_that_are_arrays(what):
+    """run takes them, with the result of a mask from a file; count and plan count their pairs."""
+    mask, live = MASKS[what]
+    ran = redblue.run("attention/rows", **GIVEN, M="2K", mask=mask)
+    s = numpy.where(live, Q.astype(float) @ K.swapaxes(1, 2) / numpy.sqrt(8), -numpy.inf)
+    with numpy.errstate(all="ignore"):
+        f = numpy.nan_to_num(numpy.exp(s - s.max(-1, keepdims=True)))
+    f /= numpy.maximum(f.sum(-1, keepdims=True), 1e-30)
+    assert abs(ran.O - f @ V).max() < 1e-5
+    assert ran.mask.pairs == live.sum()
+    counted = redblue.count("attention/rows", n=20, d=8, heads=2, M="2K", mask=mask, objective="time")
+    assert counted.total.io == ran.total.io
+    assert redblue.plan(problem="attention", n=20, d=8, M="2K", mask=mask).mask.pairs == live.sum()
+
+
+def test_verified_under_a_mask_of_an_array():
+    ran = redblue.run("gradients/auto", **GIVEN, dO=dO, M="4K", mask=LIVE, verify=True, threads=2)
+    assert ran.error.ok
+
+
+def test_arrays_of_four_dimensions():
+    """Batches and heads are heads of the kernel; results have the sizes of the operands, also in out=."""
+    random = numpy.random.default_rng(5)
+    q, do = random.standard_normal((2, 2, 4, 10, 8)).astype(numpy.float32)
+    k, v = random.standard_normal((2, 2, 2, 10, 8)).astype(numpy.float32)
+    ran = redblue.run("gradients/auto", Q=q, K=k, V=v, dO=do, M="4K", mask="causal")
+    assert (ran.heads, ran.kv_heads) == (8, 4)
+    for made, exact in zip((ran.dQ, ran.dK, ran.dV), redblue.gradients(q, k, v, do, M=4096, mask="causal")):
+        assert made.shape == exact.shape
+        numpy.testing.assert_allclose(made, exact, atol=1e-5)
+    O = numpy.zeros_like(q)
+    forward = redblue.run("attention/auto", Q=q, K=k, V=v, M="4K", mask="causal", out={"O": O})
+    assert forward.O is O and forward.L.shape == q.shape[:3]
+    numpy.testing.assert_allclose(O, redblue.attention(q, k, v, mask="causal")[0], atol=1e-5)
+    given = redblue.run("gradients/flash", Q=q, K=k, V=v, dO=do, O=O, L=forward.L, M="4K", mask="causal")
+    numpy.testing.assert_allclose(given.dQ, ran.dQ, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
+def test_tensors(dtype):
+    """Tensors of all types, with gradients or not. bfloat16 is converted without loss, with a warning."""
+    tensors = {name: torch.from_numpy(array).to(dtype).requires_grad_() for name, array in GIVEN.items()}
+    exact = {name: tensor.detach().float().numpy() for name, tensor in tensors.items()}
+    made = redblue.run("attention/auto", **tensors, M="2K").O
+    numpy.testing.assert_array_equal(made, redblue.run("attention/auto", **exact, M="2K").O)
+    numpy.testing.assert_array_equal(redblue.attention(*tensors.values(), M=2048)[0],
+                                     redblue.attention(*exact.values(), M=2048)[0])
+    if dtype == torch.bfloat16:
+        with pytest.warns(redblue.ConversionWarning, match="Q is copied: it is bfloat16, not float32"):
+            redblue.run("attention/auto", **tensors, M="2K")
+
+
+def test_results_in_tensors():
+    O = torch.zeros(2, 20, 8)
+    ran = redblue.run("attention/auto", **GIVEN, M="2K", out={"O": O})
+    assert ran.O is O
+    numpy.testing.assert_array_equal(O.numpy(), redblue.run("attention/auto", **GIVEN, M="2K").O)
+    with pytest.raises(redblue.InputError, match="^out O cannot be written to: it is bfloat16, not float32$"):
+        redblue.run("attention/auto", **GIVEN, M="2K", out={"O": O.bfloat16()})
+
+
+def test_a_wrong_mask_is_refused_when_made():
+    for text in ("cusal", "window:3", "causal&", "prefix:", "global:5-2", "(causal", ""):
+        with pytest.raises(redblue.UsageError, match="^mask '"):
+            redblue.Mask(text)
+    with pytest.raises(redblue.UsageError, match="cusal"):
+        redblue.Mask("causal") & "cusal"
+    for text in ("blocks:later.npy", "documents:a.npy:b.npy|causal", "global:5000-6000", "window:inf,0"):
+        assert redblue.Mask(text).spec == text  # files are read when the mask is used
+
+
+def test_equal_results():
+    """Two runs with the same counts and bits are equal, whatever time they took."""
+    one, two = (redblue.run("attention/rows", **GIVEN, M="2K") for _ in range(2))
+    assert one.total.seconds != two.total.seconds and one == two
+    assert one != redblue.run("attention/rows", **{**GIVEN, "V": V + 1}, M="2K")
+    assert one != redblue.run("attention/rows", **GIVEN, M="1K")
+    assert redblue.count("attention/rows", n=20, d=8, M="2K") != one
+    assert one != 3
+
+
+def test_compare():
+    one, two = (redblue.count("attention/rows", n=64, d=8, M="1K", objective="words", wanted=None, heads=heads)
+                for heads in (1, 2))
+    compared = redblue.compare(one, two)
+    assert not compared.same and redblue.compare(one, one).same and repr(redblue.compare(one, one)) == "no count differs"
+    rows = {name: (a, b, ratio) for name, a, b, ratio in compared.rows}
+    assert rows["total.io"] == (one.total.io, 2 * one.total.io, 2.0)
+    assert "core.peak" not in rows  # one head at a time
+    assert "total.io" in repr(compared) and list(compared.to_pandas()["count"]) == list(rows)
+    other = redblue.compare(one, redblue.count("attention/tiles", n=64, d=8, M="1K", objective="words"))
+    assert any(row[1] is None for row in other.rows)  # a phase that the first has not
+    with pytest.raises(TypeError, match="compare takes two results"):
+        redblue.compare(one, redblue.plan(problem="attention", n=64, d=8, M="1K"))
+
+
+def test_progress():
+    """A long run calls the function with lines of text; what the function raises ends the run."""
+    lines = []
+    for n in (24000, 48000, 96000):  # at least 2 s on any machine
+        redblue.run("attention/rows", n=n, d=64, M="16K", progress=lines.append)
+        if lines:
+            break
+    assert lines and all(re.fullmatch(r"attention/rows: \d+% of words, \w+, \d+ s", line) for line in lines)
+
+    def stop(line):
+        raise RuntimeError("enough")
+
+    start = time.monotonic()
+    with pytest.raises(RuntimeError, match="^enough$"):
+        redblue.run("attention/rows", n=80000, d=64, M="16K", progress=stop)
+    assert time.monotonic() - start < 10
+    short = []
+    redblue.run("attention/rows", n=20, d=8, M="2K", progress=short.append)
+    assert short == []
+
+
+def test_caches_are_read_once(monkeypatch):
+    """A share of a cache costs little after the first call, and follows hwloc's variables."""
+    def count():
+        start = time.perf_counter()
+        counted = redblue.count("attention/rows", n=64, d=8, M="L2*0.5")
+        return time.perf_counter() - start, counted.M
+
+    for size in (262144, 524288, 262144):
+        monkeypatch.setenv("HWLOC_SYNTHETIC", f"core:2 l2:1(size={size}) l1:1(size=32768) pu:1")
+        assert count()[1] == size // 8
+    monkeypatch.delenv("HWLOC_SYNTHETIC")
+    first, M = count()
+    later = [count() for _ in range(20)]
+    assert {each for _, each in later} == {M}
+    plain = []
+    for _ in range(20):
+        start = time.perf_counter()
+        redblue.count("attention/rows", n=64, d=8, M=M)
+        plain.append(time.perf_counter() - start)
+    assert min(later)[0] < min(plain) + 2e-3
+
+
+@pytest.mark.parametrize("message, words", [
+    ("--M 64KB: expected words", "M='64KB': expected words"),
+    ("--kv-heads 3 does not divide --heads 8", "kv_heads=3 does not divide heads=8"),
+    ("--M is missing: for example --M 8192, or --device a100", "M= is missing: for example M=8192, or device='a100'"),
+    ("--mask 'caus': caus is no mask", "mask='caus': caus is no mask"),
+    ("give --in V=FILE, or --seed S for the rest", "give V=FILE, or seed=S for the rest"),
+    ("Q of q.npy, --in Q=q.npy", "Q of q.npy, Q='q.npy'"),
+    ("give --problem attention or --problem gradients", "give problem='attention' or problem='gradients'"),
+    ("--out O is an array", "out O is an array"),
+    ("--softmax-scale C", "softmax_scale=C"),
+    ("run `redblue calibrate` first", "run redblue.calibrate() first"),
+    ("see `redblue list --devices`", "see redblue.list_(devices=True)"),
+    ("a file my--file.npy", "a file my--file.npy"),
+])
+def test_messages_in_python(message, words):
+    assert redblue._in_python(message) == words
+
+
+def test_pages_say_which_python():
+    """`pip` may be another Python's."""
+    root = pathlib.Path(__file__).resolve().parents[2]
+    for page in (root / "README.md", root / "docs" / "python.md"):
+        for line in page.read_text().splitlines():
+            assert not re.search(r"(?<![/\w-])pip3? (install|wheel)", line.replace("-m pip", "")), line
