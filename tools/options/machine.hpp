@@ -20,7 +20,7 @@ namespace redblue {
 Topology machine_topology();
 
 // Same, for commands that measure. Throws: std::runtime_error if the caches are not known;
-// UsageError if they are those of another machine.
+// UsageError if they belong to another machine.
 Topology measured_topology();
 
 // Returns counters for the events with these names.
