@@ -22,7 +22,7 @@ Index exps_of(Activation activation) {
 
 }  // namespace
 
-Work work_of(const Task& task) {
+LeastWork work_of(const Task& task) {
   const bool gradients = task.pass == Pass::gradients;
   require(gradients || task.pass == Pass::attention, "work is of attention or gradients");
   const Problem& problem = task.problem;

@@ -8,12 +8,12 @@
 
 namespace redblue {
 
-struct Work {
+struct LeastWork {
   Words flops;  // of matrix products: 2 for each multiply-add
   Words exps;
 };
 
 // Returns the work of all heads. Requires: attention or gradients, on dense operands.
-Work work_of(const Task& task);
+LeastWork work_of(const Task& task);
 
 }  // namespace redblue

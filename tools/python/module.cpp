@@ -662,7 +662,7 @@ py::object cost_of(const std::vector<std::pair<std::string, std::string>>& given
   saying([&] {
     const WithEnvironment with(Environment::present());
     const AskedCost asked = asked_cost(given, mask);
-    const Work work = work_of(asked.task);
+    const LeastWork work = work_of(asked.task);
     const OperandWords operands = operand_words(asked.task);
     found = py::dict(py::arg("word") = asked.request.word_bytes.value_or(kFloatBytes),
                      py::arg("flops") = work.flops.value(), py::arg("exps") = work.exps.value(),

@@ -40,7 +40,7 @@ Index flops_of(const Task& task, const std::string& kernel) {
 
 TEST(Work, KernelsThatMakeEachProductOnce) {
   for (const Task& task : tasks(Pass::attention)) {
-    const Work work = work_of(task);
+    const LeastWork work = work_of(task);
     EXPECT_EQ(work.flops, Words(flops_of(task, "attention/rows")));
     EXPECT_EQ(work.exps, task.problem.pairs() * task.heads);
   }
