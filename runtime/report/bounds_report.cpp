@@ -342,7 +342,7 @@ BoundReport report_bounds(Task task) {
 namespace {
 
 // Returns the words of the active bound at each level.
-MovedWords words_of_levels(const BoundReport& report) {
+WordsOfLevels words_of_levels(const BoundReport& report) {
   std::vector<Index> words;
   for (std::size_t level = 0; level < report.level_bounds.size(); ++level) {
     words.push_back(of_level(report, level).active().words);

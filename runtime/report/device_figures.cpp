@@ -35,7 +35,7 @@ Figure plus(const Figure& a, const Figure& b) {
 }
 
 // The sum has seconds (or joules) only if all levels have them.
-DeviceSums sum_of(const Device& device, const MovedWords& moved) {
+DeviceSums sum_of(const Device& device, const WordsOfLevels& moved) {
   DeviceSums sum{0, 0};
   for (std::size_t k = 0; k < device.levels.size(); ++k) {
     const DeviceSums of = products_of(device.levels[k], moved.floats(k));
@@ -71,7 +71,7 @@ Cells product_cells(const DeviceLevel& level, const CellValue& words, const Devi
 
 }  // namespace
 
-Description device_figures(const Device& device, std::string_view whose, const MovedWords& moved) {
+Description device_figures(const Device& device, std::string_view whose, const WordsOfLevels& moved) {
   const bool has_figures = std::ranges::any_of(device.levels, [](const DeviceLevel& level) {
     return level.bytes_per_second || level.joules_per_word;
   });

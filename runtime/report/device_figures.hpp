@@ -14,7 +14,7 @@ namespace redblue {
 
 // The words moved at each level, and the bytes of a word. Figures of a device are for words of four
 // bytes.
-struct MovedWords {
+struct WordsOfLevels {
   std::vector<Index> words;
   Index word_bytes = kFloatBytes;
 
@@ -31,7 +31,7 @@ std::string to_words(const Device& device);
 // for their sum. They are null if the file lacks the figure. If the device has figures, the text
 // has a table; `whose` in the line above it names the words. Requires: `moved` has a number for
 // each level.
-Description device_figures(const Device& device, std::string_view whose, const MovedWords& moved);
+Description device_figures(const Device& device, std::string_view whose, const WordsOfLevels& moved);
 
 // Lists devices with their levels, for `redblue list --devices`. In JSON each device has the
 // members of its file.

@@ -15,7 +15,7 @@ namespace redblue {
 // The work of a kernel. The words of all workers together move at the bandwidth of one core: how
 // much more several cores have together is not known. Workers share the flops and the exponentials.
 struct Work {
-  MovedWords moved;
+  WordsOfLevels moved;
   double flops = 0, exps = 0;
   Index workers = 1;
 };

@@ -258,7 +258,7 @@ std::string to_words_of_costs(const PlanReport& report) {
 }
 
 // Returns the words of the first choice at each level.
-MovedWords words_of_levels(const PlanReport& report) {
+WordsOfLevels words_of_levels(const PlanReport& report) {
   const Choice& best = report.choices.front();
   std::vector<Index> words;
   for (const LevelChoice& level : best.levels) {

@@ -443,7 +443,7 @@ std::vector<Index> moved_at_levels(const Report& report, std::size_t equal) {
   return words;
 }
 
-MovedWords words_of_levels(const Report& report) {
+WordsOfLevels words_of_levels(const Report& report) {
   return {moved_at_levels(report, 1), report.kernel.plan.problem.word_bytes.value_or(kFloatBytes)};
 }
 

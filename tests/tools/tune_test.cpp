@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -175,12 +176,16 @@ TEST_F(Tune, BadInput) {
                  "the caches are those of another machine");
 }
 
+// It lies beside the other programs of the tests.
+const std::string kUsualMemory =
+    std::filesystem::path(REDBLUE_PASSES).replace_filename("redblue_usual_memory");
+
 // Calls without M take the same answers: tests/programs/usual_memory.cpp prints the plan of a call.
 TEST_F(Tune, CallsWithoutMTakeTheAnswer) {
   const auto called = [&](const std::string& words) {
     Process program = on("");
     program.words = split(words).words;
-    program.words.insert(program.words.begin(), REDBLUE_USUAL_MEMORY);
+    program.words.insert(program.words.begin(), kUsualMemory);
     const Outcome outcome = program.run();
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return outcome.out;
