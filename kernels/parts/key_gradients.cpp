@@ -154,9 +154,19 @@ struct Passing {
   bool first;
   Ranges later;
 };
-std::vector<Passing> passing(const Problem& problem, Range J, Index rows) {
-  const LivePairs live(problem, {0, problem.shape.n}, J);
-  const Ranges met = live.met(), before = live.met_before(), after = live.met_after();
+std::vector<Passing> passing(const Problem& problem, const Units& units, Range J, Index rows) {
+  const Ranges met = units.met(J);
+  Ranges before, after;
+  if (problem.mask.irregular()) {
+    // The first and the last key of a query say it in less time than all keys.
+    const LivePairs live(problem, {0, problem.shape.n}, J);
+    before = live.met_before();
+    after = live.met_after();
+  } else {
+    const Index last = units[units.size() - 1].end;
+    before = J.begin == 0 ? Ranges() : units.met({0, J.begin});
+    after = J.end == last ? Ranges() : units.met({J.end, last});
+  }
   std::vector<Passing> all;
   for (const bool first : {true, false}) {
     const Pieces pieces(first ? without(met, before) : common(met, before), rows);
@@ -189,10 +199,10 @@ struct StayingKeys {
 
 // Streams the queries that meet the keys.
 void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
-                  const KeyGradients& x, KeySums sums, StayingKeys& keys) {
+                  const KeyGradients& x, KeySums sums, const Units& units, StayingKeys& keys) {
   const bool shared = sums.one_of_keys;
   auto& [J, k_t, v_t, dk, dv] = keys;
-  for (const Passing& queries : passing(problem, J, by.rows)) {
+  for (const Passing& queries : passing(problem, units, J, by.rows)) {
     const Range I = queries.I;
     const LivePairs live = LivePairs::near(problem, I, J, kPanel);
     const Range C{live.keys().begin - J.begin, live.keys().end - J.begin};
@@ -408,7 +418,7 @@ void key_gradients(Machine& machine, const Problem& problem, const KeyBlocks& by
     }
     Tile index = units.read_index(machine, J);
     if (by.inner.empty()) {
-      pass_queries(machine, problem, by, x, sums, keys);
+      pass_queries(machine, problem, by, x, sums, units, keys);
     } else {
       pass_queries_inside(machine, near, x, sums, units, keys);
     }

@@ -41,11 +41,14 @@ std::string milliseconds(double seconds) {
 
 }  // namespace
 
-void add_operations(Work& work, const Plan& plan, Index heads) {
+void add_operations(Work& work, const Plan& plan, Index heads, std::optional<Index> workers) {
+  // Times are those of work.workers workers.
+  const double longer =
+      static_cast<double>(work.workers) / static_cast<double>(workers.value_or(work.workers));
   const auto number = [&](Words words) {
     const Words all = words * heads;
     return all.overflowed() ? std::numeric_limits<double>::infinity()
-                            : static_cast<double>(all.value());
+                            : static_cast<double>(all.value()) * longer;
   };
   work.flops += number(total(plan.phases).flops);
   if (has_exponentials(plan)) {

@@ -21,8 +21,10 @@ struct Work {
 };
 
 // Adds the flops and the exponentials of this plan for `heads` problems. There is one exponential
-// for each live pair, and two if the kernel computes p twice.
-void add_operations(Work& work, const Plan& plan, Index heads);
+// for each live pair, and two if the kernel computes p twice. A forward pass may run on fewer
+// workers than the rest.
+void add_operations(Work& work, const Plan& plan, Index heads,
+                    std::optional<Index> workers = std::nullopt);
 
 // The seconds of each part, and the origin of the speeds.
 struct PartTimes {

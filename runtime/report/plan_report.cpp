@@ -272,10 +272,11 @@ WordsOfLevels words_of_levels(const PlanReport& report) {
 void add_part_times(Description& of, const PlanReport& report) {
   const Task& task = report.task;
   const Choice& best = report.choices.front();
-  Work work{.moved = words_of_levels(report), .workers = report.threads};
+  const Index workers = task.heads == 1 ? report.threads : std::min(report.threads, task.heads);
+  Work work{.moved = words_of_levels(report), .workers = workers};
   add_operations(work, best.plan, task.heads);
   if (best.forward) {
-    add_operations(work, *best.forward, task.heads);
+    add_operations(work, *best.forward, task.heads, 1);
   }
   if (const auto times = part_times(work, report.device, report.calibration, task.memory)) {
     of.member("part_times", describe(*times));

@@ -724,7 +724,8 @@ void add_part_times(Description& of, const Report& report) {
   Work work{.moved = words_of_levels(report), .workers = report.kernel.team.workers};
   add_operations(work, report.kernel.plan, report.kernel.team.heads);
   if (report.forward) {
-    add_operations(work, report.forward->plan, report.forward->team.heads);
+    const Team& team = report.forward->team;
+    add_operations(work, report.forward->plan, team.heads, team.workers);
   }
   Memory memory(report.kernel.plan.M);
   memory.inner = inner_levels(report.kernel.plan);

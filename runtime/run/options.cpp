@@ -622,8 +622,7 @@ const TableRow kRows[] = {
     {{"M", "SIZE", memory,
       "fast memory: words (8192, 8K), bytes (32KiB), a share of this machine's cache (L2*0.25), "
       "levels, the innermost first (8K,256K), or auto: the fastest that `redblue tune` found, else "
-      "a "
-      "usual one"},
+      "half of L2, and for gradients a quarter of L3"},
      fill_M},
     {{"device", "DEVICE", memory,
       "instead of --M: the fast memory of a device, with all its levels: a name (see `redblue list "

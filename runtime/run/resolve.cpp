@@ -471,7 +471,8 @@ Readers open_inputs(const Request& request, const KernelName& kernel) {
 
 namespace {
 
-// Refuses options of operands from a seed if all operands are given, which would ignore them.
+// Refuses options of operands from a seed if all operands are given by arrays: a caller may take
+// them for options of its own operands.
 void refuse_of_seeded(const Request& request, const Plan& plan, const std::string& givers) {
   if (request.scale) {
     throw UsageError(fmt::format(
@@ -528,7 +529,8 @@ void set_origins(Report& report, const Request& request, const Readers& readers,
     }
   }
   if (!names.contains(Origin::seed)) {
-    if (!givers.empty() && !names.contains(Origin::made) && !names.contains(Origin::store)) {
+    if (names.contains(Origin::array) && !names.contains(Origin::made) &&
+        !names.contains(Origin::store)) {
       refuse_of_seeded(request, plan, givers);
     }
     return;

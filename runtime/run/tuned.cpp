@@ -157,8 +157,10 @@ std::string mask_class(std::string_view spec) {
 std::optional<AutoMemory> auto_memory(const AutoRequest& request,
                                       const std::vector<TunedProblem>& tuned,
                                       const Topology& topology) {
+  // The M of a problem of quite another size may not hold a block of this one.
+  const double kFar = std::log(4);
   std::optional<AutoMemory> nearest;
-  double least = 0;
+  double least = kFar;
   for (const TunedProblem& problem : tuned) {
     if (problem.pass != request.pass || problem.mask != request.mask ||
         problem.threads != request.threads) {
@@ -166,8 +168,7 @@ std::optional<AutoMemory> auto_memory(const AutoRequest& request,
     }
     const TunedKernel* const kernel = fastest(request, problem);
     // The last problem of the file is the latest: it counts if two are equally near.
-    if (const double apart = distance(request, problem);
-        kernel != nullptr && (!nearest || apart <= least)) {
+    if (const double apart = distance(request, problem); kernel != nullptr && apart <= least) {
       nearest = {kernel->part, kernel->kernel, true};
       least = apart;
     }

@@ -137,8 +137,7 @@ TEST_F(PlanCommand, LeastTime) {
   EXPECT_TRUE(words["plan"]["seconds"].is_null());
 }
 
-// Section 4 of the paper: an A100 suits its large-cache algorithm, a GTX 1060 the small-cache one.
-// Threads divide the time of each kernel that they can share, and change no word. Each has M words.
+// Threads divide the time of each kernel that they can share, and change no word.
 TEST_F(PlanCommand, ThreadsDivideTheTime) {
   const std::string size = "--problem gradients --n 200 --d 8 --M 4000 --objective time";
   const auto seconds = [&](const std::string& threads) {
@@ -172,6 +171,8 @@ TEST_F(PlanCommand, ThreadsDivideTheTime) {
   expect_refused(process("plan --cache a100 --d 8 --threads 2"), 2, "--threads '2': --cache asks");
 }
 
+// Section 4 of the paper: an A100 suits its large-cache algorithm, a GTX 1060 the small-cache one.
+// Each has M words.
 TEST_F(PlanCommand, DevicesOfThePaper) {
   const Json report = json("plan --cache a100,48KiB --d 128,64");
   EXPECT_EQ(report["n"], 4096);

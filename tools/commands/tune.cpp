@@ -93,7 +93,7 @@ Action add_tune(CLI::App& app) {
     const Topology topology = measured_topology();
     const std::filesystem::path path = tuned_file();
     std::filesystem::create_directories(path.parent_path());
-    std::vector<TunedProblem> tuned = tuned_before(path, topology);
+    static_cast<void>(tuned_before(path, topology));  // an unreadable file fails early
     const Rates rates = calibration_if_any().value_or(default_rates());
     Tuning tuning(task, request.threads, topology, rates);
     const MemoryClaim memory(nullptr, tuning.bytes(), kTune, "take smaller n, m or d");
@@ -111,6 +111,8 @@ Action add_tune(CLI::App& app) {
       stop();
     }
     const std::string date = machine_file_date();
+    // Another call may have added its answer during the work.
+    std::vector<TunedProblem> tuned = tuned_before(path, topology);
     add_tuned(tuned, tuned_problem(tuning, date));
     file.append(tuned_text(tuned, topology));
     file.finish();

@@ -22,7 +22,7 @@ def load(package):
 # The schema of what a function returns. With other options some return another document, whose members are Any.
 RESULTS = {"bounds": "bounds", "calibrate": "calibrate", "check": "compare", "count": "run", "curve": "curve",
            "diff": "compare", "history": "history", "info": "info", "list_": "list", "measure": "measure", "plan": "plan",
-           "record": "recording", "replay": "replay", "run": "run", "sweep": "sweep", "table1": "table1",
+           "record": "recording", "replay": "replay", "run": "run", "sweep": "sweep", "table1": "table1", "tune": "tune",
            "pebble.run": "pebbling", "pebble.solve": "optima", "store.info": "store"}
 
 

@@ -97,7 +97,10 @@ TEST_P(PebblingOf, KeepsTheRulesAndMovesTheWordsThatAreCounted) {
     reached = reached || sliding.played.red == M;
     EXPECT_EQ(judge(dag, Game::strict, M + 1, without_slides(moves)).broken, "");
   }
-  EXPECT_TRUE(reached);
+  // These kernels hold dO twice: as rows, and transposed for a strip. A word and its copy are one
+  // pebble.
+  const bool holds_copies = GetParam().name.starts_with("gradients/resident");
+  EXPECT_EQ(reached, !holds_copies);
 }
 
 // An input has the name of its place in a stored matrix, even if a mask leaves out rows.

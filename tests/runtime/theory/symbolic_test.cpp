@@ -195,7 +195,8 @@ TEST_P(SymbolicFormulas, AreTheNumbers) {
 std::vector<std::string> dense_names() {
   std::vector<std::string> names;
   for (const Kernel& kernel : kernels()) {
-    if (!kernel.takes_sparse) {
+    // NestText.IsThereForEachDenseKernel names the kernels without a text.
+    if (!kernel.takes_sparse && !kernel.name.starts_with("gradients/resident")) {
       names.emplace_back(kernel.name);
     }
   }

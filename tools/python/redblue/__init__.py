@@ -203,7 +203,7 @@ class Result(Record):
         return pandas.json_normalize(self._members if of is None else self._members[of])
 
 
-_OF_A_RUN = ("seconds", "gflops", "percent", "memory_available", "context")  # parts of names
+_OF_A_RUN = ("seconds", "gflops", "percent", "part_times", "memory_available", "context")  # parts of names
 
 
 def _timeless(value):
