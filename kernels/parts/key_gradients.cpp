@@ -157,7 +157,7 @@ struct Passing {
 std::vector<Passing> passing(const Problem& problem, const Units& units, Range J, Index rows) {
   const Ranges met = units.met(J);
   Ranges before, after;
-  if (problem.mask.irregular()) {
+  if (!problem.mask.full() && problem.mask.irregular()) {
     // The first and the last key of a query say it in less time than all keys.
     const LivePairs live(problem, {0, problem.shape.n}, J);
     before = live.met_before();

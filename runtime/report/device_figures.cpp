@@ -71,7 +71,8 @@ Cells product_cells(const DeviceLevel& level, const CellValue& words, const Devi
 
 }  // namespace
 
-Description device_figures(const Device& device, std::string_view whose, const WordsOfLevels& moved) {
+Description device_figures(const Device& device, std::string_view whose,
+                           const WordsOfLevels& moved) {
   const bool has_figures = std::ranges::any_of(device.levels, [](const DeviceLevel& level) {
     return level.bytes_per_second || level.joules_per_word;
   });

@@ -31,7 +31,8 @@ std::string to_words(const Device& device);
 // for their sum. They are null if the file lacks the figure. If the device has figures, the text
 // has a table; `whose` in the line above it names the words. Requires: `moved` has a number for
 // each level.
-Description device_figures(const Device& device, std::string_view whose, const WordsOfLevels& moved);
+Description device_figures(const Device& device, std::string_view whose,
+                           const WordsOfLevels& moved);
 
 // Lists devices with their levels, for `redblue list --devices`. In JSON each device has the
 // members of its file.

@@ -100,8 +100,8 @@ TEST(Tuned, TheNearestByLogarithms) {
   EXPECT_EQ(share(1000, 64), 0.1);
   EXPECT_EQ(share(1999, 64), 0.1) << "2,000 is the middle of 1,000 and 4,000";
   EXPECT_EQ(share(2001, 64), 0.2);
-  EXPECT_EQ(share(1'000'000, 100), 0.3) << "sqrt(64 * 128) is 90.5";
-  EXPECT_EQ(share(500, 200), 0.1) << "log 2 + log 3.125 is less than log 8 + log 1.5625";
+  EXPECT_EQ(share(8000, 100), 0.3) << "sqrt(64 * 128) is 90.5";
+  EXPECT_EQ(share(700, 110), 0.1) << "log 1.43 + log 1.72 is less than log 5.71 + log 1.16";
   EXPECT_EQ(share(std::nullopt, 128), 0.3);
   EXPECT_EQ(share(4000, std::nullopt), 0.3) << "both are equally near: the latest";
 }
@@ -112,6 +112,14 @@ TEST(Tuned, OtherProblemsAreNotNear) {
   const AutoRequest same{.pass = Pass::gradients, .n = 1000, .d = 64};
   EXPECT_TRUE(auto_memory(same, answers, kHere)->tuned);
   AutoRequest other = same;
+  other.d = 255;
+  EXPECT_TRUE(auto_memory(other, answers, kHere)->tuned);
+  other.d = 257;
+  EXPECT_FALSE(auto_memory(other, answers, kHere)->tuned) << "more than 4 times as wide";
+  other.n = 2000;
+  other.d = 129;
+  EXPECT_FALSE(auto_memory(other, answers, kHere)->tuned) << "more than 4 times in all";
+  other = same;
   other.pass = Pass::layer;
   EXPECT_FALSE(auto_memory(other, answers, kHere)->tuned);
   other = same;
