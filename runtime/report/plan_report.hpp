@@ -40,7 +40,8 @@ struct PlanReport {
 FastMemoryTooSmall no_kernel_fits(const Task& task, const Goal& goal = {});
 
 // Plans a task. `only` is the name of one kernel, or empty for all. Several threads divide the time
-// of a kernel, and only kernels that they can share are choices; the words are those of one thread.
+// of a kernel, and only kernels that they can share are choices. The words are counted for a run on
+// one thread.
 // Throws: FastMemoryTooSmall if none fits, and the errors of choices() and lower_bounds().
 PlanReport report_plan(const Task& task, Objective objective, const std::optional<Rates>& rates,
                        std::string_view only = {}, Index threads = 1);

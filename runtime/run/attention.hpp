@@ -55,10 +55,10 @@ struct AttentionProblem {
 };
 
 struct AttentionOptions {
-  // Words of fast memory of each thread. Default: as `--M auto`, which is what `redblue tune` found
-  // for the nearest problem; else half of the part of the L2 that a thread has, for gradients a
-  // quarter of that of the L3 (at most 4M); or 64K if the caches are unknown. A file of `redblue
-  // tune` that is not of this machine is ignored.
+  // Words of fast memory of each thread. The default is M of the nearest problem that `redblue
+  // tune` has timed on this machine. If there is none, it is half of a thread's part of L2. For
+  // gradients it is a quarter of its part of L3, but at most 4M words. If the caches are unknown,
+  // it is 64K.
   std::optional<Index> M = std::nullopt;
   // Number of threads, which are not pinned to cores. With one kernel, results have the same bits
   // for any number of threads.

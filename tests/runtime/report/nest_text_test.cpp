@@ -166,7 +166,7 @@ TEST(NestText, IsThereForEachDenseKernel) {
   for (const KnownFile& file : kernel_nests()) {
     without.erase(name_of(file));
   }
-  // These have no text yet: what stays rolls along with the mask.
+  // These have no text yet: under a mask, other keys stay for each block of queries.
   EXPECT_EQ(without, (std::set<std::string>{"gradients/resident", "gradients/resident-queries"}));
 }
 
