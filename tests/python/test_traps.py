@@ -189,14 +189,17 @@ def test_caches_are_read_once(monkeypatch):
         assert count()[1] == size // 8
     monkeypatch.delenv("HWLOC_SYNTHETIC")
     first, M = count()
-    later = [count() for _ in range(20)]
-    assert {each for _, each in later} == {M}
-    plain = []
-    for _ in range(20):
+    extra = []  # seconds; a busy machine makes some large, but to read the caches makes all large
+    for _ in range(100):
         start = time.perf_counter()
         redblue.count("attention/rows", n=64, d=8, M=M)
-        plain.append(time.perf_counter() - start)
-    assert min(later)[0] < min(plain) + 2e-3
+        plain = time.perf_counter() - start
+        later, same = count()
+        assert same == M
+        extra.append(later - plain)
+        if extra[-1] < 1e-3:
+            break
+    assert min(extra) < 1e-3
 
 
 @pytest.mark.parametrize("message, words", [
