@@ -619,7 +619,8 @@ TEST(OwnNests, HoldBaselines) {
   EXPECT_EQ(own("check " + path("base.json")).code, 0);
   const Outcome refused = own("record " + suite("reads-twice") + " -o " + path("twice.json"));
   EXPECT_EQ(refused.code, 1);
-  EXPECT_PRED2(contains, refused.err, "of A 304 and not 240 (line 8: read A[I,J])");
+  // Points run at the same time, so either of the two that fit may be the first to be refused.
+  EXPECT_PRED2(contains, refused.err, "(line 8: read A[I,J])");
   EXPECT_FALSE(std::filesystem::exists(path("twice.json")));
 
   std::string text = content_of(path("base.json"));
