@@ -34,10 +34,10 @@ std::vector<std::string> counter_names();
 std::filesystem::path calibration_file();
 std::filesystem::path tuned_file();
 
-// Returns the rates from the calibration, or the default rates if there is none. Throws: as
-// calibrated_rates() and read_machine_file().
+// Returns the rates from the calibration. Without a calibration it returns the default rates.
+// Throws: as calibrated_rates() and read_machine_file().
 Rates machine_rates();
-// Returns the rates from the calibration. Returns nullopt if there is none, or if it is refused.
+// Returns the rates from the calibration, or nullopt without a valid one.
 std::optional<Rates> calibration_if_any();
 
 // Returns this machine in the form that the option parser asks for.
