@@ -15,7 +15,7 @@
 namespace redblue {
 namespace {
 
-constexpr std::string_view kKind = "sweep";
+constexpr std::string_view kKindOfSweep = "sweep";
 
 Index words_or_none(const Words& words) {
   return words.overflowed() ? 0 : words.value();
@@ -353,7 +353,7 @@ std::string to_json(const Sweep& sweep, const std::string& context) {
   const Json parsed_context = parse_json(context, "context");
   const bool seeded = sweep.how != "count" && !parsed_context.contains(kProgram);
   Json head = {{"schema", kSchema},
-               {"redblue", kKind},
+               {"redblue", kKindOfSweep},
                {"context", parsed_context},
                {"how", sweep.how},
                {"seed", seeded ? Json(kSweepSeed) : Json()},
@@ -379,7 +379,7 @@ std::string to_json(const Sweep& sweep, const std::string& context) {
 Sweep parse_sweep(std::string_view text, const std::string& place) {
   const Json json = parse_json(text, place);
   const JsonField document(json, place);
-  if (!document.has("redblue") || json.at("redblue") != kKind) {
+  if (!document.has("redblue") || json.at("redblue") != kKindOfSweep) {
     throw InputError(place + " is no sweep: `redblue sweep` makes one");
   }
   if (const Json& schema = document["schema"].json(); schema != kSchema) {

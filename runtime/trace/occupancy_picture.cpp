@@ -38,9 +38,9 @@ std::string edge(const Occupancy& occupancy, std::size_t names) {
   return lines + fmt::format("{} {}\n", occupancy.moved(), *last);  // the end of the last column
 }
 
-class Phases {
+class PhaseMarks {
  public:
-  explicit Phases(const Occupancy& occupancy) : all_(static_cast<double>(occupancy.moved())) {
+  explicit PhaseMarks(const Occupancy& occupancy) : all_(static_cast<double>(occupancy.moved())) {
     const std::vector<Occupancy::Span>& spans = occupancy.spans();
     for (auto first = spans.begin(); first != spans.end();) {
       const std::string outer = outermost(*first);
@@ -109,7 +109,7 @@ Picture occupancy_picture(const Occupancy& occupancy, const FollowedRun& run) {
   picture.commands =
       fmt::format("set xrange [0:{}]\nset yrange [0:{}]\n", occupancy.moved(),
                   static_cast<double>(top) * (1 + kHeadroom)) +
-      gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', top) + Phases(occupancy).commands() +
+      gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', top) + PhaseMarks(occupancy).commands() +
       fmt::format("plot {} title {}", M_line,
                   gnuplot_text(far_above ? "M is far above" : "M = " + grouped(run.M)));
   // Areas are drawn from the top of the stack down, each in front of the one before. White fills
