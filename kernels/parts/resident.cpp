@@ -251,6 +251,7 @@ void each_row_block_nest(NestWriter& nest, const ResidentPlan& by, const NestWri
 Blocks most_resident(const Problem& problem, Index M, Objective objective,
                      const CostOfBlocks& cost_of) {
   constexpr Index kBusyRows = 3 * kPanel;
+  constexpr Index kStripKeys = 96;
   const Index n = problem.passing_queries().size();
   const Index m = problem.shape.m;
   const auto blocks_of = [](Index r, Index c, Index k) {
@@ -271,18 +272,36 @@ Blocks most_resident(const Problem& problem, Index M, Objective objective,
     return all.reads + all.writes;
   };
 
+  // Whole strips of queries and of keys, if they fit. Among such row blocks, each with as many
+  // resident keys as fit, this returns the largest of those with the fewest words.
+  const auto wide_rows = [&] {
+    Index c = std::min(m, kStripKeys);
+    while (c > 1 && !fits(kBusyRows, c, 1)) {
+      c /= 2;
+    }
+    const Index most = most_rows(c, 1);
+    RowsBeside wide{std::min(most, kPanel), 1};
+    for (Index r = kBusyRows; r <= most; r *= 2) {
+      const Index k = largest(std::min(m, M), [&](Index tried) { return fits(r, c, tried); });
+      if (r == kBusyRows || words(r, k) <= words(wide.rows, wide.other)) {
+        wide = {r, k};
+      }
+    }
+    return wide;
+  };
+
   RowsBeside best{most_rows(1, 1), 1};
   const bool in_time = objective == Objective::time;
   const Index least_rows = in_time ? std::min(n, kBusyRows) : 1;
   const Index least_keys = in_time ? busy_keys(problem) : 1;
   if (best.rows < n && fits(least_rows, least_keys, m)) {
-    Index c = std::min<Index>(m, 96);
+    Index c = std::min(m, kStripKeys);
     while (c > 1 && !fits(std::min(n, kBusyRows), c, m)) {
       c /= 2;
     }
     best = {most_rows(c, m), m};
   } else if (best.rows < n && in_time) {
-    best.rows = std::min(best.rows, kPanel);
+    best = wide_rows();
   } else if (best.rows < n) {
     best = fewest_words_beside(n, best.rows, most_keys(1), most_keys, words, sizes_tried(problem));
     if (!problem.mask.full()) {  // no more room than the resident keys need
