@@ -56,16 +56,16 @@ struct Ends {
   }
 };
 
-struct Case {
+struct FaultyRun {
   std::string kernel;
   bool in_flight;
 };
 
-std::string case_name(const testing::TestParamInfo<Case>& tested) {
+std::string case_name(const testing::TestParamInfo<FaultyRun>& tested) {
   return test_name(tested.param.kernel) + (tested.param.in_flight ? "_in_flight" : "_at_once");
 }
 
-void PrintTo(const Case& tested, std::ostream* out) {
+void PrintTo(const FaultyRun& tested, std::ostream* out) {
   *out << tested.kernel << (tested.in_flight ? " in flight" : " at once");
 }
 
@@ -93,7 +93,7 @@ bool names(const std::string& message, const std::vector<std::string>& any_of) {
       any_of, [&](const std::string& text) { return message.find(text) != std::string::npos; });
 }
 
-class FaultsInARun : public testing::TestWithParam<Case> {
+class FaultsInARun : public testing::TestWithParam<FaultyRun> {
  protected:
   FaultsInARun()
       : kernel_(tested_kernel(GetParam().kernel)),
@@ -322,12 +322,12 @@ TEST_P(FaultsInARun, EndInTheRightResultOrAnErrorThatNamesThem) {
 }
 
 // Returns a few kernels that cover all paths, or all kernels for the table.
-std::vector<Case> cases() {
+std::vector<FaultyRun> cases() {
   if (!of_all_kernels()) {
     return {{"matmul/blocked", true},  {"forward/flash", true},  {"forward/rows", true},
             {"backward/small", false}, {"backward/rows", false}, {"backward/tiles", false}};
   }
-  std::vector<Case> all;
+  std::vector<FaultyRun> all;
   for (const TestedKernel& kernel : tested_kernels()) {
     all.push_back({std::string(kernel.name), false});
     all.push_back({std::string(kernel.name), true});

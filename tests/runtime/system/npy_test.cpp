@@ -47,7 +47,7 @@ std::string dict(const std::string& descr, bool fortran, const std::string& shap
 }
 
 template <typename Number>
-std::string bytes_of(const std::vector<Number>& numbers, bool big_endian = false) {
+std::string npy_bytes_of(const std::vector<Number>& numbers, bool big_endian = false) {
   std::string bytes;
   for (const Number number : numbers) {
     std::array<char, sizeof(Number)> b = std::bit_cast<std::array<char, sizeof(Number)>>(number);
@@ -60,7 +60,7 @@ std::string bytes_of(const std::vector<Number>& numbers, bool big_endian = false
 }
 
 // 3 x 2: rows (0.5, -1), (2, 3), (4, 5).
-const std::vector<float> kRows = {0.5F, -1, 2, 3, 4, 5};
+const std::vector<float> kNpyRows = {0.5F, -1, 2, 3, 4, 5};
 const std::vector<float> kColumns = {0.5F, 2, 4, -1, 3, 5};
 
 std::vector<float> read_all(const NpyReader& reader) {
@@ -118,10 +118,10 @@ TEST_F(NpyReaderTest, EveryVersionTypeByteOrderAndLayout) {
     for (const bool big : {false, true}) {
       for (const bool fortran : {false, true}) {
         for (const bool wide : {false, true}) {
-          const std::vector<float>& stored = fortran ? kColumns : kRows;
+          const std::vector<float>& stored = fortran ? kColumns : kNpyRows;
           const std::string data =
-              wide ? bytes_of(std::vector<double>(stored.begin(), stored.end()), big)
-                   : bytes_of(stored, big);
+              wide ? npy_bytes_of(std::vector<double>(stored.begin(), stored.end()), big)
+                   : npy_bytes_of(stored, big);
           const std::string descr = std::string(big ? ">" : "<") + (wide ? "f8" : "f4");
           const NpyReader reader(
               directory_.write("a.npy", npy(dict(descr, fortran, "(3, 2)"), data, major)));
@@ -129,14 +129,14 @@ TEST_F(NpyReaderTest, EveryVersionTypeByteOrderAndLayout) {
           EXPECT_EQ(reader.rows(), 3);
           EXPECT_EQ(reader.cols(), 2);
           EXPECT_EQ(reader.type(), wide ? ElementType::float64 : ElementType::float32);
-          EXPECT_EQ(read_all(reader), kRows);
+          EXPECT_EQ(read_all(reader), kNpyRows);
         }
       }
     }
   }
 }
 
-// Two-byte numbers: kRows in float16 and in bfloat16. bfloat16 has two names, one of them from
+// Two-byte numbers: kNpyRows in float16 and in bfloat16. bfloat16 has two names, one of them from
 // ml_dtypes.
 TEST_F(NpyReaderTest, HalvesOfBothKinds) {
   const std::vector<std::uint16_t> half = {0x3800, 0xbc00, 0x4000, 0x4200, 0x4400, 0x4500};
@@ -146,21 +146,23 @@ TEST_F(NpyReaderTest, HalvesOfBothKinds) {
     const NpyReader reader(directory_.write("a.npy", npy(dict(descr, fortran, "(3, 2)"), data)));
     return std::pair(reader.type(), read_all(reader));
   };
-  EXPECT_EQ(read("<f2", false, bytes_of(half)), std::pair(ElementType::float16, kRows));
-  EXPECT_EQ(read(">f2", false, bytes_of(half, true)), std::pair(ElementType::float16, kRows));
-  EXPECT_EQ(read("<f2", true, bytes_of(columns)), std::pair(ElementType::float16, kRows));
-  EXPECT_EQ(read("<V2", false, bytes_of(brain)), std::pair(ElementType::bfloat16, kRows));
-  EXPECT_EQ(read("bfloat16", false, bytes_of(brain)), std::pair(ElementType::bfloat16, kRows));
+  EXPECT_EQ(read("<f2", false, npy_bytes_of(half)), std::pair(ElementType::float16, kNpyRows));
+  EXPECT_EQ(read(">f2", false, npy_bytes_of(half, true)),
+            std::pair(ElementType::float16, kNpyRows));
+  EXPECT_EQ(read("<f2", true, npy_bytes_of(columns)), std::pair(ElementType::float16, kNpyRows));
+  EXPECT_EQ(read("<V2", false, npy_bytes_of(brain)), std::pair(ElementType::bfloat16, kNpyRows));
+  EXPECT_EQ(read("bfloat16", false, npy_bytes_of(brain)),
+            std::pair(ElementType::bfloat16, kNpyRows));
 }
 
 TEST_F(NpyReaderTest, OneDimensionIsOneColumn) {
   for (const bool fortran : {false, true}) {
     const NpyReader reader(
-        directory_.write("l.npy", npy(dict("<f4", fortran, "(6,)"), bytes_of(kRows))));
+        directory_.write("l.npy", npy(dict("<f4", fortran, "(6,)"), npy_bytes_of(kNpyRows))));
     EXPECT_EQ(reader.shape(), std::vector<Index>{6});
     EXPECT_EQ(reader.rows(), 6);
     EXPECT_EQ(reader.cols(), 1);
-    EXPECT_EQ(read_all(reader), kRows);
+    EXPECT_EQ(read_all(reader), kNpyRows);
   }
 }
 
@@ -179,7 +181,7 @@ TEST_F(NpyReaderTest, AnyRangeOfRows) {
   for (const bool fortran : {false, true}) {
     const NpyReader reader(directory_.write(
         "a.npy",
-        npy(dict("<f8", fortran, "(100003, 3)"), bytes_of(fortran ? by_columns : by_rows))));
+        npy(dict("<f8", fortran, "(100003, 3)"), npy_bytes_of(fortran ? by_columns : by_rows))));
     for (const Range range : {Range{0, 0}, Range{0, 1}, Range{kN, kN}, Range{kN - 1, kN},
                               Range{17, 40'000}, Range{0, kN}}) {
       std::vector<float> out(static_cast<std::size_t>(range.size() * kD));
@@ -211,7 +213,8 @@ TEST_F(NpyReaderTest, OfThreeDimensionsARowIsAHead) {
   for (const bool fortran : {false, true}) {
     std::vector<double> stored = fortran ? in_Fortran_order : in_C_order;
     const auto file = [&] {
-      return directory_.write("a.npy", npy(dict("<f8", fortran, "(2, 3, 5)"), bytes_of(stored)));
+      return directory_.write("a.npy",
+                              npy(dict("<f8", fortran, "(2, 3, 5)"), npy_bytes_of(stored)));
     };
     const NpyReader reader(file());
     EXPECT_EQ(reader.shape(), (std::vector<Index>{2, 3, 5}));
@@ -240,7 +243,7 @@ TEST_F(NpyReaderTest, OfThreeDimensionsARowIsAHead) {
 }
 
 TEST_F(NpyReaderTest, HeadersAsPythonMayWriteThem) {
-  const std::string data = bytes_of(kRows);
+  const std::string data = npy_bytes_of(kNpyRows);
   for (const std::string header :
        {"{'descr':'<f4','fortran_order':False,'shape':(3,2)}",
         "{\"shape\": (3, 2), \"descr\": \"<f4\", \"fortran_order\": False}",
@@ -250,7 +253,7 @@ TEST_F(NpyReaderTest, HeadersAsPythonMayWriteThem) {
 }
 
 TEST_F(NpyReaderTest, ForeignAndTruncatedHeaders) {
-  const std::string good = npy(dict("<f4", false, "(3, 2)"), bytes_of(kRows));
+  const std::string good = npy(dict("<f4", false, "(3, 2)"), npy_bytes_of(kNpyRows));
   ASSERT_EQ(refusal(good), "");
   expect_refusal("PK\3\4 a zip file", "a foreign file; expected a .npy file");
   expect_refusal("x", "a foreign file");
@@ -288,13 +291,13 @@ TEST_F(NpyReaderTest, MalformedHeaders) {
            {f4 + "'shape': (99999999999999999999, 2)}", "expected sizes of at most 63 bits"},
            {"{'fortran_order': 0}", "expected True or False"},
        }) {
-    expect_refusal(npy(header, bytes_of(kRows)), words);
-    expect_refusal(npy(header, bytes_of(kRows)), "malformed header at its byte ");
+    expect_refusal(npy(header, npy_bytes_of(kNpyRows)), words);
+    expect_refusal(npy(header, npy_bytes_of(kNpyRows)), "malformed header at its byte ");
   }
 }
 
 TEST_F(NpyReaderTest, OtherTypesRanksAndSizes) {
-  const std::string data = bytes_of(kRows);
+  const std::string data = npy_bytes_of(kNpyRows);
   for (const std::string descr :
        {"<i8", "|V2", ">V2", "<V1", "|f2", "|u1", "<c8", "f4", "<f44", "", "|O"}) {
     expect_refusal(
@@ -319,7 +322,7 @@ TEST_F(NpyReaderTest, OtherTypesRanksAndSizes) {
 }
 
 TEST_F(NpyReaderTest, TooFewOrTooManyBytes) {
-  const std::string data = bytes_of(kRows);
+  const std::string data = npy_bytes_of(kNpyRows);
   expect_refusal(npy(dict("<f4", false, "(3, 2)"), data.substr(1)),
                  "truncated: 23 bytes of data; expected 24 for shape (3, 2)");
   expect_refusal(npy(dict("<f4", false, "(3, 2)"), ""), "truncated: 0 bytes of data; expected 24");
@@ -333,7 +336,8 @@ TEST_F(NpyReaderTest, TooFewOrTooManyBytes) {
 }
 
 TEST_F(NpyReaderTest, TruncatedWhileItWasRead) {
-  const path file = directory_.write("a.npy", npy(dict("<f4", false, "(3, 2)"), bytes_of(kRows)));
+  const path file =
+      directory_.write("a.npy", npy(dict("<f4", false, "(3, 2)"), npy_bytes_of(kNpyRows)));
   const NpyReader reader(file);
   std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
   std::vector<float> out(2);
@@ -350,40 +354,41 @@ TEST_F(NpyReaderTest, NumbersThatAreNone) {
     const auto stored = [&](const std::string& descr, const std::string& data) {
       return npy(dict(descr, fortran, "(3, 2)"), data);
     };
-    std::vector<float> f = kRows;
+    std::vector<float> f = kNpyRows;
     f[4] = std::nanf("");
-    expect_refusal(stored("<f4", bytes_of(f)), "nan" + where + "; expected finite float32 numbers");
+    expect_refusal(stored("<f4", npy_bytes_of(f)),
+                   "nan" + where + "; expected finite float32 numbers");
     f[4] = -kInf;
-    expect_refusal(stored(">f4", bytes_of(f, true)), "-inf" + where);
-    std::vector<double> g(kRows.begin(), kRows.end());
+    expect_refusal(stored(">f4", npy_bytes_of(f, true)), "-inf" + where);
+    std::vector<double> g(kNpyRows.begin(), kNpyRows.end());
     g[4] = std::nan("");
-    expect_refusal(stored("<f8", bytes_of(g)), "nan" + where);
+    expect_refusal(stored("<f8", npy_bytes_of(g)), "nan" + where);
     g[4] = HUGE_VAL;
-    expect_refusal(stored("<f8", bytes_of(g)), "inf" + where);
+    expect_refusal(stored("<f8", npy_bytes_of(g)), "inf" + where);
     g[4] = 1e300;
-    expect_refusal(stored("<f8", bytes_of(g)), "1e+300" + where);
+    expect_refusal(stored("<f8", npy_bytes_of(g)), "1e+300" + where);
     g[4] = std::nextafter(kMax, HUGE_VAL);
-    expect_refusal(stored("<f8", bytes_of(g)), where);
+    expect_refusal(stored("<f8", npy_bytes_of(g)), where);
     std::vector<std::uint16_t> h(6, 0x3c00);
     h[4] = 0x7c00;
-    expect_refusal(stored("<f2", bytes_of(h)), "inf" + where);
+    expect_refusal(stored("<f2", npy_bytes_of(h)), "inf" + where);
     h[4] = 0xfe00;
-    expect_refusal(stored("<f2", bytes_of(h)), "nan" + where);
+    expect_refusal(stored("<f2", npy_bytes_of(h)), "nan" + where);
     h[4] = 0xff80;
-    expect_refusal(stored("<V2", bytes_of(h)), "-inf" + where);
+    expect_refusal(stored("<V2", npy_bytes_of(h)), "-inf" + where);
     g[4] = -kMax;
-    EXPECT_EQ(refusal(stored("<f8", bytes_of(g))), "");
+    EXPECT_EQ(refusal(stored("<f8", npy_bytes_of(g))), "");
     g[4] = 1e-300;  // rounds to 0, the nearest float32
-    EXPECT_EQ(refusal(stored("<f8", bytes_of(g))), "");
+    EXPECT_EQ(refusal(stored("<f8", npy_bytes_of(g))), "");
   }
 }
 
 // The message has the row of the file, not of the range.
 TEST_F(NpyReaderTest, TheRowOfABadNumberIsThatOfTheFile) {
-  std::vector<float> rows = kRows;
+  std::vector<float> rows = kNpyRows;
   rows[5] = std::nanf("");
   const NpyReader reader(
-      directory_.write("a.npy", npy(dict("<f4", false, "(3, 2)"), bytes_of(rows))));
+      directory_.write("a.npy", npy(dict("<f4", false, "(3, 2)"), npy_bytes_of(rows))));
   std::vector<float> out(4);
   EXPECT_NO_THROW(reader.read_rows({0, 2}, out));
   try {
@@ -500,12 +505,13 @@ TEST_P(NpyFuzz, HeadersOfRepeatedPiecesEndSoon) {
 
 INSTANTIATE_TEST_SUITE_P(
     Files, NpyFuzz,
-    ::testing::Values(npy(dict("<f4", false, "(3, 2)"), bytes_of(kRows)),
-                      npy(dict("<f4", true, "(3, 2)"), bytes_of(kColumns), 2),
-                      npy(dict("<f4", true, "(1, 3, 2)"), bytes_of(kColumns)),
-                      npy(dict("<f2", true, "(3, 2)"), bytes_of(std::vector<std::uint16_t>(6, 1))),
-                      npy(dict(">f8", true, "(6,)"),
-                          bytes_of(std::vector<double>(kRows.begin(), kRows.end()), true), 3)));
+    ::testing::Values(
+        npy(dict("<f4", false, "(3, 2)"), npy_bytes_of(kNpyRows)),
+        npy(dict("<f4", true, "(3, 2)"), npy_bytes_of(kColumns), 2),
+        npy(dict("<f4", true, "(1, 3, 2)"), npy_bytes_of(kColumns)),
+        npy(dict("<f2", true, "(3, 2)"), npy_bytes_of(std::vector<std::uint16_t>(6, 1))),
+        npy(dict(">f8", true, "(6,)"),
+            npy_bytes_of(std::vector<double>(kNpyRows.begin(), kNpyRows.end()), true), 3)));
 
 // ---- Writing
 
@@ -514,24 +520,24 @@ TEST_F(NpyWriterTest, TheBytesOfNumPy) {
   const path two = directory_ / "two.npy";
   const path one = directory_ / "one.npy";
   NpyWriter matrix(two, {3, 2});
-  matrix.append(std::span(kRows).first(2));
-  matrix.append(std::span(kRows).subspan(2));
+  matrix.append(std::span(kNpyRows).first(2));
+  matrix.append(std::span(kNpyRows).subspan(2));
   matrix.commit();
   NpyWriter vector(one, {6});
-  vector.append(kRows);
+  vector.append(kNpyRows);
   vector.commit();
 
   std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }";
-  EXPECT_EQ(content_of(two), npy(header + std::string(58, ' ') + "\n", bytes_of(kRows)));
+  EXPECT_EQ(content_of(two), npy(header + std::string(58, ' ') + "\n", npy_bytes_of(kNpyRows)));
   header = "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }";
-  EXPECT_EQ(content_of(one), npy(header + std::string(60, ' ') + "\n", bytes_of(kRows)));
+  EXPECT_EQ(content_of(one), npy(header + std::string(60, ' ') + "\n", npy_bytes_of(kNpyRows)));
   const path three = directory_ / "three.npy";
   NpyWriter heads(three, {3, 1, 2});
-  heads.append(std::span(kRows).first(1));  // a part of a head
-  heads.append(std::span(kRows).subspan(1));
+  heads.append(std::span(kNpyRows).first(1));  // a part of a head
+  heads.append(std::span(kNpyRows).subspan(1));
   heads.commit();
   header = "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 1, 2), }";
-  EXPECT_EQ(content_of(three), npy(header + std::string(55, ' ') + "\n", bytes_of(kRows)));
+  EXPECT_EQ(content_of(three), npy(header + std::string(55, ' ') + "\n", npy_bytes_of(kNpyRows)));
   EXPECT_EQ(files(), 3U);
 }
 
@@ -566,9 +572,9 @@ TEST_F(NpyWriterTest, WithoutCommitNothingRemains) {
   const path file = directory_.write("a.npy", "what was there before");
   {
     NpyWriter unfinished(file, {3, 2});
-    unfinished.append(std::span(kRows).first(2));
+    unfinished.append(std::span(kNpyRows).first(2));
     NpyWriter finished(file, {3, 2});  // two writers of one file do not meet
-    finished.append(kRows);
+    finished.append(kNpyRows);
     EXPECT_LE(files(), 3U);  // an incomplete file may have no name
     EXPECT_EQ(content_of(file), "what was there before");
   }
@@ -579,9 +585,9 @@ TEST_F(NpyWriterTest, WithoutCommitNothingRemains) {
 TEST_F(NpyWriterTest, CommitReplacesAnOlderFile) {
   const path file = directory_.write("a.npy", "what was there before");
   NpyWriter writer(file, {3, 2});
-  writer.append(kRows);
+  writer.append(kNpyRows);
   writer.commit();
-  EXPECT_EQ(read_all(NpyReader(file)), kRows);
+  EXPECT_EQ(read_all(NpyReader(file)), kNpyRows);
   EXPECT_EQ(files(), 1U);
   EXPECT_THROW(writer.commit(), std::logic_error);
 }
@@ -591,7 +597,7 @@ TEST_F(NpyWriterTest, MovesWithItsTemporary) {
   std::vector<NpyWriter> writers;
   writers.emplace_back(file, std::vector<Index>{3, 2});
   writers.emplace_back(directory_ / "b.npy", std::vector<Index>{1});
-  writers[0].append(kRows);
+  writers[0].append(kNpyRows);
   writers[0].commit();
   writers.clear();
   EXPECT_EQ(files(), 1U);
@@ -602,8 +608,8 @@ TEST_F(NpyWriterTest, MisuseIsRefused) {
   NpyWriter writer(file, {3, 2});
   EXPECT_THROW(writer.commit(), std::logic_error);
   EXPECT_THROW(writer.append(std::vector<float>(7)), std::invalid_argument);
-  writer.append(std::span(kRows).first(4));
-  EXPECT_THROW(writer.append(std::span(kRows).first(4)), std::invalid_argument);
+  writer.append(std::span(kNpyRows).first(4));
+  EXPECT_THROW(writer.append(std::span(kNpyRows).first(4)), std::invalid_argument);
   EXPECT_THROW(writer.commit(), std::logic_error);
   EXPECT_FALSE(std::filesystem::exists(file));
   EXPECT_THROW(NpyWriter(file, {0}), std::invalid_argument);
@@ -617,7 +623,7 @@ TEST_F(NpyWriterTest, TheModeIsThatOfTheUmask) {
   const path file = directory_ / "a.npy";
   {
     NpyWriter writer(file, {6});
-    writer.append(kRows);
+    writer.append(kNpyRows);
     writer.commit();
   }
   ::umask(before);
@@ -629,9 +635,9 @@ TEST_F(NpyWriterTest, TheModeIsThatOfTheUmask) {
 TEST_F(NpyWriterTest, ANameAsLongAsNamesMayBe) {
   const path file = directory_ / std::string(255, 'a');
   NpyWriter writer(file, {6});
-  writer.append(kRows);
+  writer.append(kNpyRows);
   writer.commit();
-  EXPECT_EQ(read_all(NpyReader(file)), kRows);
+  EXPECT_EQ(read_all(NpyReader(file)), kNpyRows);
 }
 
 TEST_F(NpyWriterTest, WhatCannotBeATargetFailsBeforeAnyWork) {
