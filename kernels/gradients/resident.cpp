@@ -516,7 +516,7 @@ Kernel gradients_resident(std::string_view name, std::string_view summary, Resid
       .returns = {kdQ, kdK, kdV},
       .shares_keys = true,
       .takes_activations = true,
-      .kin = "gradients/flash",
+      .kin = "gradients/rows-keys",
       .schedule = {.code =
                        [stays](Machine& machine, const Plan& plan, const Operands& io,
                                Workspace& workspace) {

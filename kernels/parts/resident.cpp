@@ -276,12 +276,11 @@ Blocks most_resident(const Problem& problem, Index M, Objective objective,
   // resident keys as fit, this returns the largest of those with the fewest words.
   const auto wide_rows = [&] {
     Index c = std::min(m, kStripKeys);
-    while (c > 1 && !fits(kBusyRows, c, 1)) {
+    while (c > busy_keys(problem) && !fits(kBusyRows, c, 1)) {
       c /= 2;
     }
-    const Index most = most_rows(c, 1);
-    RowsBeside wide{std::min(most, kPanel), 1};
-    for (Index r = kBusyRows; r <= most; r *= 2) {
+    RowsBeside wide{std::min(most_rows(1, 1), kPanel), 1};
+    for (Index r = kBusyRows; r <= n && fits(r, c, 1); r *= 2) {
       const Index k = largest(std::min(m, M), [&](Index tried) { return fits(r, c, tried); });
       if (r == kBusyRows || words(r, k) <= words(wide.rows, wide.other)) {
         wide = {r, k};
