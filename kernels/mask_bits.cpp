@@ -19,6 +19,15 @@ std::uint64_t bits_within(Range range, Index first) {
   return begin >= end ? 0 : kAll >> (64 - (end - begin)) << begin;
 }
 
+// Adds neighbouring bits, then pairs of them, then all bytes. Without an instruction for it,
+// std::popcount() is a call that looks up bytes in a table.
+Index bits_set(std::uint64_t word) {
+  word -= word >> 1 & 0x5555555555555555;
+  word = (word & 0x3333333333333333) + (word >> 2 & 0x3333333333333333);
+  word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0f;
+  return static_cast<Index>(word * 0x0101010101010101 >> 56);
+}
+
 void set_bits(std::uint64_t* words, Range range) {
   for (Index first = range.begin / 64 * 64; first < range.end; first += 64) {
     words[first / 64] |= bits_within(range, first);
@@ -59,9 +68,10 @@ MaskBits::MaskBits(Index queries, Index keys, std::span<const MaskRun> runs)
 
 Index MaskBits::pairs(Range queries, Range keys) const {
   Index sum = 0;
-  for (Index i = queries.begin; i < queries.end; ++i) {
-    for (Index first = keys.begin / kWord * kWord; first < keys.end; first += kWord) {
-      sum += std::popcount(row(i)[first / kWord] & bits_within(keys, first));
+  for (Index first = keys.begin / kWord * kWord; first < keys.end; first += kWord) {
+    const std::uint64_t wanted = bits_within(keys, first);
+    for (Index i = queries.begin; i < queries.end; ++i) {
+      sum += bits_set(row(i)[first / kWord] & wanted);
     }
   }
   return sum;
@@ -69,7 +79,7 @@ Index MaskBits::pairs(Range queries, Range keys) const {
 
 Range MaskBits::hull(Range queries, Range keys) const {
   Range all{keys.end, keys.begin};
-  for (Index i = queries.begin; i < queries.end; ++i) {
+  for (Index i = queries.begin; i < queries.end && all != keys; ++i) {
     const auto live = [&](Index word) { return row(i)[word] & bits_within(keys, word * kWord); };
     // Only keys outside the hull so far can change it.
     for (Index word = keys.begin / kWord; word * kWord < all.begin; ++word) {

@@ -11,11 +11,17 @@ std::size_t numbers_for(Index rows, Index columns) {
 
 // Returns the bits of a tile with rows and columns of the mask's bits.
 std::vector<std::uint16_t> bits_of(const MaskBits& all, Range rows, Range columns) {
-  std::vector<std::uint16_t> bits;
-  bits.reserve(numbers_for(rows.size(), columns.size()));
-  for (Index first = columns.begin; first < columns.end; first += kPanel) {
-    for (Index row = rows.begin; row < rows.end; ++row) {
-      bits.push_back(static_cast<std::uint16_t>(all.from(row, first)));
+  constexpr Index kPanels = 64 / kPanel;  // of one word of bits
+  const Index panels = ceil_div(columns.size(), kPanel);
+  std::vector<std::uint16_t> bits(numbers_for(rows.size(), columns.size()));
+  for (Index p = 0; p < panels; p += kPanels) {
+    const Index here = std::min(panels - p, kPanels);
+    std::uint16_t* to = bits.data() + p * rows.size();
+    for (Index row = rows.begin; row < rows.end; ++row, ++to) {
+      std::uint64_t word = all.from(row, columns.begin + p * kPanel);
+      for (Index k = 0; k < here; ++k, word >>= kPanel) {
+        to[k * rows.size()] = static_cast<std::uint16_t>(word);
+      }
     }
   }
   return bits;

@@ -15,6 +15,7 @@
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/problem.hpp"
 #include "memsim/layout.hpp"
+#include "memsim/machine.hpp"
 #include "memsim/partial.hpp"
 #include "memsim/slow_matrix.hpp"
 
