@@ -120,13 +120,13 @@ class Rolling {
     }
     return rows;
   }
-  // Returns the rows for which a property of one row holds.
-  template <class Holds>
-  static Ranges rows_with(const Ranges& rows, const Holds& holds) {
+  // Returns the rows for which has(row) is true.
+  template <class Has>
+  static Ranges rows_with(const Ranges& rows, const Has& has) {
     Ranges some;
     for (const Range range : rows) {
       for (Index row = range.begin; row < range.end; ++row) {
-        if (!holds(static_cast<std::size_t>(row))) {
+        if (!has(static_cast<std::size_t>(row))) {
           continue;
         }
         if (!some.empty() && some.back().end == row) {
