@@ -19,6 +19,10 @@ Wide sum_within(MaskEdge edge, Range queries, Range to) {
          Wide(queries.end - high) * to.end;
 }
 
+// A mask has bits if it has a range for so many pairs. The bits then take at most four times as
+// much memory as the ranges. Few pairs need no bits.
+constexpr Index kPairsOfRange = 1024, kFewPairs = 4096;
+
 Wide pairs_of(const MaskRun& run, Range queries, Range keys) {
   Wide sum = 0;
   for (const auto& [begin, end] : run.near(queries, keys)) {
@@ -200,6 +204,12 @@ Mask::Mask(Index queries, Index keys, std::vector<MaskRun> runs, MaskIndex index
     }
   }
   data_ = data;
+  Wide ranges = 0;
+  for (const MaskRun& run : data->runs) {
+    ranges += std::ssize(run.live);
+  }
+  const Wide all_pairs = Wide(queries) * keys;
+  data->many_ranges = all_pairs >= kFewPairs && ranges * kPairsOfRange >= all_pairs;
   data->live_keys = this->keys({0, queries});
   Wide pairs = 0;
   for (const MaskRun& run : data->runs) {
@@ -267,7 +277,28 @@ std::span<const MaskSegment> MaskRun::near(Range some, Range keys) const {
   return {first, last};
 }
 
+const MaskBits* Mask::bits() const {
+  if (!data_->many_ranges) {
+    return nullptr;
+  }
+  std::call_once(data_->bits.once,
+                 [this] { data_->bits.bits.emplace(queries(), keys(), data_->runs); });
+  return &*data_->bits.bits;
+}
+
+const MaskBits* Mask::bits_of_keys() const {
+  if (!data_->many_ranges) {
+    return nullptr;
+  }
+  std::call_once(data_->bits_of_keys.once,
+                 [this] { data_->bits_of_keys.bits.emplace(bits()->transposed()); });
+  return &*data_->bits_of_keys.bits;
+}
+
 Ranges Mask::keys(Range queries) const {
+  if (const MaskBits* const of = bits()) {
+    return of->keys(queries);
+  }
   Ranges ranges;
   each_run(queries, [&](const MaskRun& run, Range some) {
     for (const MaskSegment& segment : run.live) {
@@ -279,6 +310,9 @@ Ranges Mask::keys(Range queries) const {
 }
 
 Range Mask::hull(Range queries, Range keys) const {
+  if (const MaskBits* const of = bits()) {
+    return of->hull(queries, keys);
+  }
   Range all{keys.end, keys.begin};
   each_run(queries, [&](const MaskRun& run, Range some) {
     if (const auto met = run.near(some, keys); !met.empty()) {
@@ -297,6 +331,9 @@ Words Mask::pairs(Range queries, Range keys) const {
 }
 
 Wide Mask::sum_of_pairs(Range queries, Range keys) const {
+  if (const MaskBits* const of = bits()) {
+    return of->pairs(queries, keys);
+  }
   Wide sum = 0;
   each_run(queries, [&](const MaskRun& run, Range some) { sum += pairs_of(run, some, keys); });
   return sum;

@@ -16,11 +16,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kernels/mask_bits.hpp"
 #include "kernels/mask_index.hpp"
 #include "memsim/range.hpp"
 #include "memsim/words.hpp"
@@ -146,6 +148,10 @@ class Mask {
       visit(common(segment.of(query), keys));
     }
   }
+  // Return the pairs as bits, and as bits of queries for each key. Null if the mask has few ranges;
+  // then ranges are faster. Made at the first call.
+  [[nodiscard]] const MaskBits* bits() const;
+  [[nodiscard]] const MaskBits* bits_of_keys() const;
   // Returns the queries that meet a key.
   [[nodiscard]] const Ranges& live_queries() const { return data_->live; }
   // Returns the keys that a query meets.
@@ -240,6 +246,12 @@ class Mask {
       std::shared_ptr<const Data> data;
     };
     mutable View transposed, compact;
+    struct Bits {
+      std::once_flag once;
+      std::optional<MaskBits> bits;
+    };
+    mutable Bits bits, bits_of_keys;
+    bool many_ranges = false;  // so many that bits take little more memory than they do
     // Remembered results; `asked` guards them.
     mutable std::mutex asked;
     mutable Known<Met> met;

@@ -44,6 +44,13 @@ class MaskIndex {
   // Returns the index of two joined masks.
   [[nodiscard]] MaskIndex with(const MaskIndex& other) const;
 
+  // Returns whether groups read the same words.
+  friend bool operator==(const MaskIndex& a, const MaskIndex& b) {
+    const auto same = [](const auto& x, const auto& y) { return x == y || *x == *y; };
+    return a.pattern_ == b.pattern_ && a.of_keys_ == b.of_keys_ &&
+           a.index_words_ == b.index_words_ && std::ranges::equal(a.lists_, b.lists_, same);
+  }
+
   [[nodiscard]] bool is_pattern() const { return pattern_; }
   // Returns whether rows are keys, as in a transposed mask.
   [[nodiscard]] bool of_keys() const { return of_keys_; }
@@ -82,6 +89,7 @@ class MaskIndex {
     Index words;
     Index number;      // number in the original order; reordering may split a piece into parts
     Index before = 0;  // end of the rows of the previous part of the same piece
+    friend bool operator==(const Piece&, const Piece&) = default;
   };
   struct Side {
     Index extent = 0;  // of one head
@@ -93,11 +101,15 @@ class MaskIndex {
     [[nodiscard]] Wide words(Range rows, Index size) const;
     [[nodiscard]] Side compact(const Ranges& live) const;
     [[nodiscard]] Side reordered(const std::vector<Range>& rows) const;
+    friend bool operator==(const Side&, const Side&) = default;
   };
   struct List {
     // The contents. Lists with equal contents are merged.
     std::shared_ptr<const std::vector<Index>> file;
     Side queries, keys;
+    friend bool operator==(const List& a, const List& b) {
+      return *a.file == *b.file && a.queries == b.queries && a.keys == b.keys;
+    }
   };
   using Lists = std::vector<std::shared_ptr<const List>>;
   explicit MaskIndex(List list) : lists_{std::make_shared<const List>(std::move(list))} {}

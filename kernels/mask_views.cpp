@@ -152,6 +152,16 @@ bool Mask::none_dead() const {
 Mask Mask::made_transposed() const {
   const Index n = queries();
   const Index m = keys();
+  if (const MaskBits* const of_keys = bits_of_keys()) {
+    std::vector<MaskRun> runs;
+    for (Index j = 0; j < m; ++j) {
+      MaskRun& run = runs.emplace_back(MaskRun{{j, j + 1}, {}});
+      for (const Range queries : of_keys->keys(run.queries)) {
+        run.live.push_back({{queries.begin}, {queries.end}});
+      }
+    }
+    return {m, n, std::move(runs), index().live() == 0 ? MaskIndex() : index().transposed()};
+  }
   std::vector<Corner> corners;
   const auto add_box = [&corners](Range queries, Range keys) {
     for (const Index key : {keys.begin, keys.end}) {

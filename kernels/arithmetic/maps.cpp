@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/arithmetic/accounting-inl.hpp"
 #include "kernels/arithmetic/arithmetic.hpp"
@@ -101,6 +102,18 @@ void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
   });
 }
 
+void keep_words(const View& a, const std::uint16_t* kept, float value) {
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), kept = kept + p * a.rows(), other = hn::Set(kLanes, value)](
+               Index i, int v) HWY_ATTR {
+      const std::uint64_t bits = std::uint64_t{kept[i]} >> (v * kWidth);
+      std::uint8_t bytes[sizeof(bits)];  // LoadMaskBits() reads as many
+      std::memcpy(bytes, &bits, sizeof(bits));
+      return hn::IfThenElse(hn::LoadMaskBits(kLanes, bytes), load(a[i], v), other);
+    };
+  });
+}
+
 void add(const View& a, const ConstView& b) {
   if (are_columns(a, b)) {
     return for_column(a, [to = words_of_column(a), b = words_of_column(b)](Index i)
@@ -145,6 +158,7 @@ HWY_EXPORT(subtract_rows);
 HWY_EXPORT(subtract_rows_transposed);
 HWY_EXPORT(subtract_scaled_rows);
 HWY_EXPORT(divide_rows);
+HWY_EXPORT(keep_words);
 HWY_EXPORT(add);
 HWY_EXPORT(softmax_gradient);
 HWY_EXPORT(softmax_gradient_transposed);
@@ -247,6 +261,11 @@ void fill_in_row(const Transposed<View>& a_t, Index row, Range columns, float va
   account(Operations{}, a_t.of, [&] {
     tell_all({maps("fill", ToldPart(a_t.of, columns, {row, row + 1}), kOverwritten, {}, value)});
   });
+}
+
+void keep_words(const View& a, std::span<const std::uint16_t> kept, float value) {
+  require(std::ssize(kept) == a.panels() * a.rows(), "one number of 16 bits a row of a panel");
+  HWY_DYNAMIC_DISPATCH(keep_words)(a, kept.data(), value);
 }
 
 void add(const View& a, const ConstView& b) {

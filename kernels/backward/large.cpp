@@ -83,7 +83,7 @@ void gradient(Machine& machine, const Plan& plan, const Operands& io, const Slow
       multiply_add(s_i, a2_j, a);
       Tile f;  // f_IJ (r, c); A itself if p is computed from scores
       if (problem.normalised()) {
-        live.set_dead<View>(a, kDeadScore);
+        live.set_dead(a, kDeadScore);
         f = machine.initialize("f", I.size(), J.size(), Holds::scores);
         exponentiate(a, l_i, f);
         a.reset();
@@ -92,7 +92,7 @@ void gradient(Machine& machine, const Plan& plan, const Operands& io, const Slow
       }
       Tile p = machine.initialize("p", I.size(), J.size(), Holds::scores);  // p_IJ (r, c)
       make_p(problem, f, q, v_i, p);
-      live.set_dead<View>(p, 0);
+      live.set_dead(p, 0);
       f.reset();
       q.reset();
       Tile T_t = machine.initialize("T", J.size(), a1_i.cols(), Holds::operands);  // T_J^T (c, d)

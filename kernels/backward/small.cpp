@@ -57,7 +57,7 @@ SlowMatrix phase2(Machine& machine, const Problem& problem, Index B, const SlowM
     for (const Range J : queries.met_blocks(I, B)) {
       Tile q_ij = product_block(machine, "q", dO, transposed(h), I, J, depth, {},
                                 Holds::scores);  // q_IJ (b, c)
-      LivePairs(problem, I, J).set_dead<View>(q_ij, 0);
+      LivePairs(problem, I, J).set_dead(q_ij, 0);
       machine.write(q_ij, q.block(I, J));
     }
   }

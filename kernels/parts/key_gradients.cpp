@@ -128,11 +128,11 @@ Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range
     if (!problem.normalised()) {
       if (sums.needs_p()) {
         activation_gradient(problem.activation, f, p, p);
-        live.set_dead<View>(p, 0);
+        live.set_dead(p, 0);
       }
       if (sums.dV) {
         activate(problem.activation, f, f);
-        live.set_dead<View>(f, 0);
+        live.set_dead(f, 0);
       }
     }
     if (sums.dV) {
@@ -142,7 +142,7 @@ Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range
   if (sums.needs_p() && problem.normalised()) {
     const Tile v_i = machine.read(x.v->row_block(I));  // v_I (r)
     softmax_gradient(f, p, v_i, p);
-    live.set_dead<View>(p, 0);
+    live.set_dead(p, 0);
   }
   return p;
 }
@@ -215,7 +215,7 @@ void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
     if (problem.normalised()) {
       const Tile l_i = machine.read(x.L->row_block(I));  // L_I (r)
       exponentiate(f, l_i, f);
-      live.set_dead<View>(f, 0);
+      live.set_dead(f, 0);
     }
     Tile p = score_gradient(machine, x, sums, I, live, C, f, shared ? k_t : v_t, shared ? dk : dv);
     f.reset();

@@ -6,13 +6,16 @@
 // reach no result. A query or key is read for a tile only if it has a live pair in the tile.
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "kernels/arithmetic/arithmetic.hpp"
 #include "kernels/problem.hpp"
 #include "memsim/layout.hpp"
+#include "memsim/machine.hpp"
 #include "memsim/partial.hpp"
 #include "memsim/slow_matrix.hpp"
 
@@ -57,8 +60,30 @@ class LivePairs {
   [[nodiscard]] Ranges met_before() const { return meeting(met(), {0, J_.begin}); }
   [[nodiscard]] Ranges met_after() const { return meeting(met(), {J_.end, problem_.shape.m}); }
   // Sets the dead words to `value` in a tile with a row for each query, or in its transpose.
+  void set_dead(const View& s, float value) const {
+    if (s.machine().is_heard()) {
+      fill_dead(s, value);
+    } else if (!all()) {
+      keep_words(s, bits_of_queries(), value);
+    }
+  }
+  void set_dead(const Transposed<View>& s_t, float value) const {
+    if (s_t.of.machine().is_heard()) {
+      fill_dead(s_t, value);
+    } else if (!all()) {
+      keep_words(s_t.of, bits_of_keys(), value);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool all() const { return live_ == Words(I_.size()) * J_.size(); }
+  // The live words of a tile with a row for each query, or for each key, as keep_words() takes
+  // them.
+  [[nodiscard]] std::vector<std::uint16_t> bits_of_queries() const;
+  [[nodiscard]] std::vector<std::uint16_t> bits_of_keys() const;
+  // Sets the dead words range by range, as a listener hears it.
   template <class Scores>
-  void set_dead(const Scores& s, float value) const {
+  void fill_dead(const Scores& s, float value) const {
     if (all()) {
       return;
     }
@@ -71,9 +96,6 @@ class LivePairs {
       fill_in_row(s, i, {dead, J_.size()}, value);
     }
   }
-
- private:
-  [[nodiscard]] bool all() const { return live_ == Words(I_.size()) * J_.size(); }
   // The queries that meet some of the keys.
   [[nodiscard]] Ranges meeting(Ranges queries, Range keys) const {
     if (keys.size() == 0) {

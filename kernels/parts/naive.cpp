@@ -10,7 +10,7 @@ namespace redblue {
 
 void set_dead_scores(Machine& machine, const Problem& problem, Tile& scores, float value) {
   const Tile index = all_queries(problem).read_index(machine, {0, problem.shape.n});
-  all_pairs(problem).set_dead<View>(scores, value);
+  all_pairs(problem).set_dead(scores, value);
 }
 
 // Erratum: line 4 says "delete A, d" and means "delete A, l".

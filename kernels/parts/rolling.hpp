@@ -54,16 +54,25 @@ class Rolling {
         others_(others),
         room_(room),
         step_(step),
-        extent_(units[units.size() - 1].end) {}
+        first_(static_cast<std::size_t>(others), units.size()),
+        last_(static_cast<std::size_t>(others), Index{-1}) {
+    for (Index unit = 0; unit < units.size(); ++unit) {
+      for (const Range range : units.met(unit)) {
+        for (auto other = static_cast<std::size_t>(range.begin);
+             other < static_cast<std::size_t>(range.end); ++other) {
+          first_[other] = std::min(first_[other], unit);
+          last_[other] = unit;
+        }
+      }
+    }
+  }
 
   // Calls meet(blocks) for all rows that a unit meets, in several calls. Requires: calls in the
   // order of the units.
   template <class Meet>
   void pass(Index unit, const Meet& meet) {
-    const Range of = units_[unit];
+    unit_ = unit;
     const Ranges met = units_.met(unit), new_here = without(met, held_rows());
-    const Ranges before = of.begin == 0 ? Ranges() : units_.met({0, of.begin});
-    after_ = of.end == extent_ ? Ranges() : units_.met({of.end, extent_});
     // With room for all, and after the last unit, all that fit stay until the end.
     const Ranges next = room_ == others_           ? Ranges{{0, others_}}
                         : unit + 1 < units_.size() ? units_.met(unit + 1)
@@ -73,19 +82,19 @@ class Rolling {
     }
     drop_others(next);
     const Ranges staying = first_rows(common(new_here, next), room_ - size_of(held_rows()));
-    each_arrival(staying, before, [&](Block block) {
+    each_arrival(staying, [&](Block block) {
       meet(std::span(&block, 1));
       held_.push_back(std::move(block));
     });
     std::ranges::sort(held_, {}, [](const Block& block) { return block.rows.begin; });
-    each_arrival(without(new_here, staying), before, [&](Block block) {
+    each_arrival(without(new_here, staying), [&](Block block) {
       meet(std::span(&block, 1));
       leave(block);
     });
   }
   // Writes the sums of the rows that stayed until the end.
   void finish() {
-    after_ = {};
+    unit_ = units_.size();
     for (Block& block : held_) {
       leave(block);
     }
@@ -111,15 +120,37 @@ class Rolling {
     }
     return rows;
   }
+  // Returns the rows for which has(row) is true.
+  template <class Has>
+  static Ranges rows_with(const Ranges& rows, const Has& has) {
+    Ranges some;
+    for (const Range range : rows) {
+      for (Index row = range.begin; row < range.end; ++row) {
+        if (!has(static_cast<std::size_t>(row))) {
+          continue;
+        }
+        if (!some.empty() && some.back().end == row) {
+          ++some.back().end;
+        } else {
+          some.push_back({row, row + 1});
+        }
+      }
+    }
+    return some;
+  }
   template <class Visit>
-  void each_arrival(const Ranges& rows, const Ranges& before, const Visit& visit) {
+  void each_arrival(const Ranges& rows, const Visit& visit) {
     for (const bool again : {false, true}) {
-      for (const Range some : Pieces(again ? common(rows, before) : without(rows, before), step_)) {
+      const auto arrives = [&](std::size_t row) { return (first_[row] < unit_) == again; };
+      for (const Range some : Pieces(rows_with(rows, arrives), step_)) {
         visit(home_.arriving(some, again));
       }
     }
   }
-  void leave(Block& block) { home_.leave(block, common(after_, {block.rows})); }
+  void leave(Block& block) {
+    home_.leave(block,
+                rows_with({block.rows}, [&](std::size_t row) { return last_[row] > unit_; }));
+  }
 
   // Keeps only the rows that are among `next`. A block is cut if only some of its rows leave.
   void drop_others(const Ranges& next) {
@@ -169,9 +200,10 @@ class Rolling {
   Machine& machine_;
   const Units& units_;
   Home& home_;
-  Index others_, room_, step_, extent_;
-  std::vector<Block> held_ = {};  // sorted by rows
-  Ranges after_ = {};             // rows that later units meet
+  Index others_, room_, step_;
+  std::vector<Index> first_, last_;  // units that meet each of the others
+  std::vector<Block> held_ = {};     // sorted by rows
+  Index unit_ = 0;                   // passing now
 };
 
 }  // namespace redblue

@@ -37,7 +37,7 @@ void activated(Machine& machine, const Problem& problem, Index B, std::string_vi
       if (!for_p) {
         activate(problem.activation, f_ij, f_ij);
       }
-      LivePairs(problem, I, J).set_dead<View>(f_ij, 0);
+      LivePairs(problem, I, J).set_dead(f_ij, 0);
       machine.write(f_ij, f.block(I, J));
     }
   }
@@ -66,7 +66,7 @@ void softmax(Machine& machine, const Problem& problem, Index B, std::string_view
       const Tile index = queries.read_index(machine, I);
       for (const Range J : keys) {
         Tile s_ij = score_block(machine, B, S, A2, I, J);  // s_IJ (b, c)
-        LivePairs(problem, I, J).set_dead<View>(s_ij, kDeadScore);
+        LivePairs(problem, I, J).set_dead(s_ij, kDeadScore);
         Tile rescale = machine.initialize("rescale", I.size());  // rescale_I (b)
         softmax.raise(s_ij, all, rescale);
         machine.write(s_ij, s.block(I, J));

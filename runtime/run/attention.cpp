@@ -266,12 +266,9 @@ class LatestCalls {
     const auto decided = [&] {
       return std::make_shared<const Decided>(decide(pass, problem, options, has_forward));
     };
-    // The files that a text names may have changed. A mask of the caller may have the pairs of
-    // another and be stored in another way, and it may be large.
-    const auto* const text = std::get_if<std::string>(&problem.mask);
-    const bool kept =
-        text != nullptr ? files_of_mask(*text).empty() : std::get<Mask>(problem.mask).full();
-    if (!kept) {
+    // The files that a text names may have changed.
+    if (const auto* const text = std::get_if<std::string>(&problem.mask);
+        text != nullptr && !files_of_mask(*text).empty()) {
       return decided();
     }
     const Call call{pass,
@@ -291,11 +288,13 @@ class LatestCalls {
     if (calls_.size() > kMost) {
       calls_.pop_back();
     }
+    drop_large_masks();
     return made;
   }
 
  private:
   static constexpr std::size_t kMost = 16;
+  static constexpr Index kMostRanges = Index{1} << 21;  // of keys, in all masks: about 100 MB
   struct Call {
     Pass pass;
     AttentionProblem problem;
@@ -304,8 +303,30 @@ class LatestCalls {
     std::string kernel, tuned_kernel;
     Objective objective;
     bool has_forward;
-    friend bool operator==(const Call&, const Call&) = default;
+    // The caller's mask; null: a text.
+    [[nodiscard]] const Mask* mask() const { return std::get_if<Mask>(&problem.mask); }
+    // Equal masks may have other names, and be stored in another way.
+    friend bool operator==(const Call& a, const Call& b) {
+      return a.M == b.M && a.threads == b.threads && a.objective == b.objective &&
+             a.pass == b.pass && a.has_forward == b.has_forward && a.kernel == b.kernel &&
+             a.tuned_kernel == b.tuned_kernel && a.problem == b.problem &&
+             (a.mask() == nullptr ||
+              (a.mask()->spec() == b.mask()->spec() && a.mask()->index() == b.mask()->index()));
+    }
   };
+
+  // Keeps the latest masks, as far as they are small enough together.
+  void drop_large_masks() {
+    Index ranges = 0;
+    calls_.remove_if([&](const auto& known) {
+      const Mask* const mask = known.first.mask();
+      if (mask == nullptr || mask->full()) {
+        return false;
+      }
+      ranges += mask->most_ranges();
+      return ranges > kMostRanges;
+    });
+  }
 
   std::shared_ptr<const Decided> find(const Call& call) {
     const std::lock_guard lock(mutex_);

