@@ -45,7 +45,6 @@
 #include "runtime/run/resolve.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/system/environment.hpp"
-#include "runtime/system/input_error.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/sizes.hpp"
 #include "runtime/theory/work.hpp"
@@ -54,6 +53,8 @@
 #include "tools/commands/command_tree.hpp"
 #include "tools/commands/redblue.hpp"
 #include "tools/options/machine.hpp"
+#include "tools/python/errors.hpp"
+#include "tools/python/own_machine.hpp"
 
 namespace py = pybind11;
 
@@ -62,48 +63,6 @@ namespace {
 
 using FloatArray = py::array_t<float, py::array::c_style>;
 using Words = std::vector<std::string>;
-
-// Sets Python's error: an exception of the package with the command's message.
-void set_error(const std::exception_ptr& failure) {
-  const char* type = "Error";
-  std::optional<Index> least_M;
-  std::string what;
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::exception& error) {
-    const Failure said = current_failure();
-    what = said.what;
-    if (const auto* small = dynamic_cast<const FastMemoryTooSmall*>(&error)) {
-      type = "FastMemoryTooSmall";
-      least_M = small->least_M;
-    } else if (dynamic_cast<const InputError*>(&error) != nullptr) {
-      type = "InputError";
-    } else if (said.code == 2) {
-      type = "UsageError";
-    }
-  } catch (...) {
-    what = current_failure().what;
-  }
-  const py::object package = py::module_::import("redblue");
-  const py::object error = package.attr(type)(package.attr("_in_python")(printable(what)));
-  if (least_M) {
-    error.attr("least_M") = *least_M;
-  }
-  PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
-}
-
-// Turns an exception of the work into an error of the package.
-template <class Work>
-void saying(const Work& work) {
-  try {
-    work();
-  } catch (const py::error_already_set&) {
-    throw;
-  } catch (...) {
-    set_error(std::current_exception());
-    throw py::error_already_set();
-  }
-}
 
 // Python runs signal handlers in this thread only.
 bool is_main_thread() {
@@ -702,4 +661,5 @@ PYBIND11_MODULE(_redblue, module) {
   module.def("attention", &redblue::attention_of);
   module.def("gradients", &redblue::gradients_of);
   module.def("cost", &redblue::cost_of);
+  redblue::add_machine(module);
 }

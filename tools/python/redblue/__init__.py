@@ -850,9 +850,10 @@ def kernels(**options):
 
 from .calls import attention, gradients  # noqa: E402
 from .costs import Cost, cost  # noqa: E402
+from .machine import Machine, blocks  # noqa: E402
 
-__all__ = ["Comparison", "ConversionWarning", "Cost", "Error", "FastMemoryTooSmall", "InputError", "Kernels", "Mask", "Nest",
-           "Record", "Result", "UsageError", "attention", "compare", "cost", "gradients", "kernels", *(_keyword_of("--" + name) for name in _commands)]
+__all__ = ["Comparison", "ConversionWarning", "Cost", "Error", "FastMemoryTooSmall", "InputError", "Kernels",
+           "Machine", "Mask", "Nest", "Record", "Result", "UsageError", "attention", "blocks", "compare", "cost", "gradients", "kernels", *(_keyword_of("--" + name) for name in _commands)]
 
 
 def __dir__():
