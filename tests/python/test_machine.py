@@ -1,9 +1,11 @@
 """Tests of redblue.Machine: kernels in NumPy compute attention, and move the words and hold the peak of their nests; and each
 rule of the machine is enforced, with a message that names the culprit."""
 
+import doctest
 import gc
 import pathlib
 import random
+import re
 import subprocess
 import sys
 
@@ -11,6 +13,7 @@ import numpy
 import pytest
 
 import redblue
+from redblue.testing import Baseline
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NESTS = ROOT / "kernels" / "nests" / "text"
@@ -679,3 +682,47 @@ def test_the_fixture(tmp_path):
     assert higher.returncode == 1 and "peak" in higher.stdout and "12" in higher.stdout
     assert file.read_text() == recorded  # a check changes no file
     assert pytest_of(4, "pass", "--redblue-record").returncode == 0 and pytest_of(4, "pass").returncode == 0
+
+
+def test_page(tmp_path):
+    """The page's kernel prints what the page shows, and computes attention; its examples are true, and so is its table."""
+    page = (ROOT / "docs" / "howto" / "own-kernels-python.md").read_text()
+    code, shown = re.search(r"```python\n(import.*?)```\n\n```text\n(.*?)```", page, re.S).groups()
+    kernel = code[code.index("machine ="):code.index("print(")]
+    assert len(kernel.splitlines()) <= 12
+    ended = subprocess.run([sys.executable, "-c", code + "np.save('O.npy', O); np.save('L.npy', L); np.save('QKV.npy', [Q, K, V])"],
+                           capture_output=True, text=True, cwd=tmp_path)
+    assert (ended.returncode, ended.stdout) == (0, shown), ended.stderr
+    Q, K, V = numpy.load(tmp_path / "QKV.npy")
+    for name, reference, bound in zip("OL", exact(Q, K, V), bounds_of(Q, K, V, 16)):
+        assert numpy.abs(numpy.load(tmp_path / f"{name}.npy") - reference).max() <= bound
+    counted = redblue.count("nest:flash-attention-2-forward", n=1024, d=64, M="24K", blocks={"Br": 64, "Bc": 64}).total
+    assert f"{counted.reads:,}  {counted.writes:,}" in shown and f"{counted.peak:,}" in shown
+    test = doctest.DocTestParser().get_doctest("\n".join(re.findall(r"```python\n(>>>.*?)```", page, re.S)), {}, "page", None, 0)
+    assert len(test.examples) > 10 and doctest.DocTestRunner().run(test).failed == 0
+    assert re.findall(r"```text\n(now\n.*?)```", page, re.S)[0].rstrip() == failure_of_the_page(tmp_path / "redblue_baseline.json")
+
+
+def failure_of_the_page(file):
+    def attend(more):
+        machine = redblue.Machine("24K")
+        A = machine.matrix("A", numpy.ones((1024, 64), numpy.float32))
+        with machine.phase("core"):
+            for I in redblue.blocks(1024, 64):
+                machine.read(A[I])
+            if more:
+                machine.read(A[0:64])
+        return machine
+
+    Baseline(file, record=True)(attend(False), "attend", n=1024, d=64)
+    with pytest.raises(pytest.fail.Exception) as failed:
+        Baseline(file)(attend(True), "attend", n=1024, d=64)
+    return str(failed.value)
+
+
+def test_examples():
+    """The examples in docstrings print what they show."""
+    tests = [test for test in doctest.DocTestFinder().find(redblue.Machine, globs={"redblue": redblue, "numpy": numpy})
+             + doctest.DocTestFinder().find(redblue.blocks, globs={"redblue": redblue}) if test.examples]
+    assert [test.name for test in tests] == ["Machine", "Machine.check", "blocks"]
+    assert all(doctest.DocTestRunner().run(test).failed == 0 for test in tests)

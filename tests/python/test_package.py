@@ -50,7 +50,7 @@ def test_examples():
 def test_help_has_every_option():
     """help() of a function names each of its keywords, which are the options of the command's --help."""
     for name, function in functions():
-        if name in ("kernels", "attention", "gradients", "compare", "cost"):  # no subcommands
+        if name in ("kernels", "attention", "gradients", "compare", "cost", "blocks"):  # no subcommands
             continue
         helped = redblue._redblue.call([*name.rstrip("_").split("."), "--help"], {}, {}, False, None, None).data
         flags = set(re.findall(r"^  (?:-\w,)?(--[A-Za-z][A-Za-z0-9-]*)", helped, re.M)) - {"--help", "--version"}
@@ -96,7 +96,8 @@ def test_stubs_are_those_of_the_module():
     documents = {node.name for node in tree.body if isinstance(node, ast.ClassDef)
                  and {base.id for base in node.bases if isinstance(base, ast.Name)} & {"Record", "Result"}}
     documents -= set(redblue.__all__)
-    assert {name for name in stubs if "." not in name} - documents == {*redblue.__all__, "__version__"}
+    private = {name for name in stubs if name[0] == "_" and name != "__version__"}
+    assert {name for name in stubs if "." not in name} - documents - private == {*redblue.__all__, "__version__"}
     for name, function in functions():
         args, kinds = stubs[name], inspect.Parameter
         parameters = inspect.signature(function).parameters.values()
@@ -115,8 +116,9 @@ def test_stubs_are_those_of_the_module():
             owner, method = name.split(".")
             member = inspect.getattr_static(getattr(redblue, owner), method)
             own = inspect.signature(member.fget if isinstance(member, property) else member)
-            assert [arg.arg for arg in args.args] == list(own.parameters), name
-    for name in ("Comparison", "Cost", "Mask", "Record", "Result"):
+            its = [*args.args, *([args.vararg] if args.vararg else []), *args.kwonlyargs, *([args.kwarg] if args.kwarg else [])]
+            assert [arg.arg for arg in its] == list(own.parameters), name
+    for name in ("Comparison", "Cost", "Machine", "Mask", "Record", "Result"):
         public = {member for member in vars(getattr(redblue, name)) if not member.startswith("_")}
         assert public <= {stub.split(".")[1] for stub in stubs if stub.startswith(name + ".")}
 
