@@ -355,6 +355,19 @@ Called call(const Words& words, const std::map<std::string, FloatArray>& in,
   return ended;
 }
 
+// Runs the command as a program does: with the streams and signals of this process. Returns the
+// exit code. Requires: the process runs nothing else.
+int run_as_program(Words words) {
+  words.insert(words.begin(), "redblue");
+  std::vector<char*> argv;
+  for (std::string& word : words) {
+    argv.push_back(word.data());
+  }
+  argv.push_back(nullptr);
+  prepare_environment();
+  return run_redblue(static_cast<int>(words.size()), argv.data());
+}
+
 // Returns a subcommand as a dict: its name, help, arguments, options and subcommands.
 py::dict described(const CommandTree& tree) {
   py::list arguments, options, subcommands;
@@ -482,6 +495,7 @@ std::function<void()> choosing(const AttentionOptions& options, std::function<vo
   if (options.M) {
     return work;
   }
+  read_machine();
   return [present = Environment::present(), work = std::move(work)] {
     const WithEnvironment with(present);
     work();
@@ -653,6 +667,7 @@ PYBIND11_MODULE(_redblue, module) {
       .def_readonly("words", &Called::words)
       .def_readonly("results", &Called::results);
   module.def("call", &redblue::call);
+  module.def("run_as_program", &redblue::run_as_program);
   module.def("commands", &redblue::commands);
   module.def("operands", &redblue::operands);
   module.def("check_mask", &redblue::check_text_of_mask);
