@@ -6,6 +6,7 @@ import gc
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import sys
 
@@ -569,6 +570,39 @@ def test_weights():
     machine.write(o, A[0:2].holding("sums"))
     assert machine.report().total.writes == 6 + 12
     refused(redblue.UsageError, "a machine that has not worked yet", lambda: machine.weigh("scores", 2))
+
+
+def test_a_signal_ends_one_kernel_alone():
+    """Ctrl-C in a kernel frees its tiles and leaves whole moves; other machines, and later calls, have what they had."""
+    Q, K, V = operands(64, 64, 8, 8)
+    alone = redblue.Machine(4096)
+    expected = flash(alone, Q, K, V, 8, 8)
+    other = redblue.Machine(100)
+    kept = other.new("kept", 10, value=7)
+    for delay in (0.0005, 0.002, 0.004):
+        machine = redblue.Machine(4096)
+
+        def ended(*_):
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGALRM, ended)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            while True:
+                flash(machine, Q, K, V, 8, 8)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        gc.collect()
+        assert machine.live == 0
+        assert machine.report().total.reads % 64 == 0  # blocks of 8 x 8 words, none in part
+        assert other.live == 10 and (kept == 7).all() and other.report().total.io == 0
+        again = redblue.Machine(4096)
+        for made, same in zip(flash(again, Q, K, V, 8, 8), expected):
+            assert made.tobytes() == same.tobytes()
+        assert again.report() == alone.report()
 
 
 COPY = redblue.Nest("""kernel copy

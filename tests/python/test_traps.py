@@ -248,12 +248,12 @@ def test_suites_and_recordings_as_values(tmp_path, monkeypatch):
     assert redblue.diff(recorded, recorded).exit_code == 0
     differs = redblue.diff(before=recorded, now=changed)
     assert differs.exit_code == 3 and "against before: DIFFERENT, 1 of 2 points" in repr(differs)
-    with pytest.raises(redblue.InputError, match="^before: ") as raised:
+    with pytest.raises(redblue.InputError, match="^before is no recording") as raised:
         redblue.diff({"schema": 1}, recorded)
     assert "/" not in str(raised.value)
     with pytest.raises(redblue.UsageError, match="accept writes the baseline: give the name of its file"):
         redblue.check(recorded, accept="*", reason="none")
     with pytest.raises(redblue.InputError, match="suite cannot be written as JSON"):
         redblue.record({"points": [{"kernel": object()}]})
-    swept = redblue.sweep(SUITE, out="DIR")
-    assert sorted(os.listdir(tmp_path)) == ["DIR", "baseline.json", "suite.json"] and swept is not None
+    redblue.sweep(SUITE, out="DIR")
+    assert sorted(os.listdir(tmp_path)) == ["DIR", "baseline.json", "suite.json"]

@@ -211,7 +211,7 @@ py::array array_of(const Shared& machine, Tile&& tile, bool is_vector) {
     delete static_cast<Held*>(PyCapsule_GetPointer(capsule, kTile));
   });
   static_cast<void>(held.release());
-  return is_vector ? py::array_t<float>({rows}, words, owner)
+  return is_vector ? py::array_t<float>(std::vector<Index>{rows}, words, owner)
                    : py::array_t<float>({rows, cols}, words, owner);
 }
 

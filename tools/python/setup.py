@@ -48,19 +48,19 @@ class BuildByCMake(build_ext):
 class SdistOfRepository(sdist):
     def make_release_tree(self, base_dir, files):
         super().make_release_tree(base_dir, files)
-        for name in tracked_files():
+        for name in tracked_files(base_dir):
             target = pathlib.Path(base_dir) / name
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, target)
 
 
-def tracked_files():
+def tracked_files(base_dir):
     """The files of the repository; in a source distribution, all but what a build makes."""
     if (ROOT / ".git").exists():
         return subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     names = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
-    return [str(name) for name in names if name.parts[0] != "build" and not name.name.endswith(".pyc")]
+    return [str(name) for name in names if name.parts[0] not in ("build", base_dir) and not name.name.endswith(".pyc")]
 
 
 BUILD.mkdir(parents=True, exist_ok=True)

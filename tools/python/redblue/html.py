@@ -12,11 +12,11 @@ def text(content):
 
 
 def of_result(document, table):
-    """The table of the command; of a document with phases a table with a bar for the words of each."""
+    """A table with a bar for the words of each phase. None without phases: the notebook then shows the command's table."""
     phases, total = document.get("phases"), document.get("total")
     if not isinstance(total, dict) or not phases or not all(
             isinstance(phase, dict) and {"path", "reads", "writes", "peak"} <= phase.keys() for phase in phases):
-        return text(table.rstrip("\n"))
+        return None
     title = table.splitlines()[0] if table else ""
     most = max(phase["reads"] + phase["writes"] for phase in phases) or 1
     rows = [_row(phase["path"] or "(outside)", phase, most) for phase in phases] + [_row("total", total, 0)]
