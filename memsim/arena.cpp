@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -80,8 +82,12 @@ SpareMappings& spare_mappings() {
 
 }  // namespace
 
-Arena::Arena(Index capacity) {
-  const Words limit = Words(capacity) + capacity / 8 + kSlack;
+Arena::Arena(Index capacity, Tiles tiles) : tiles_(tiles) {
+  // If tiles stay, holes between them may be too small. Placing in the lowest hole then takes about
+  // capacity * log2(capacity) addresses at most (Robson, Computer Journal 20, 1977, p. 242).
+  const Index times =
+      tiles == Tiles::slide ? 1 : 2 + std::bit_width(static_cast<std::uint64_t>(capacity));
+  const Words limit = (Words(capacity) + capacity / 8) * times + kSlack;
   const bool addressable = limit <= Words(kMostWords);
   if (addressable) {
     limit_ = limit.value();
@@ -135,6 +141,9 @@ Arena::Hole Arena::hole_for(Index words) const {
 Arena::Slot* Arena::place(std::string_view name, Index words) {
   Hole hole = hole_for(words);
   if (!hole.fits) {
+    if (tiles_ == Tiles::stay) {
+      throw std::bad_alloc();
+    }
     slide_together();
     hole = hole_for(words);
   }

@@ -1,7 +1,8 @@
 #pragma once
 // The fast memory: one contiguous, aligned range of addresses that holds the tiles. Tiles of at
 // most `capacity` words together always fit: if no hole is large enough, the living tiles slide
-// together. An address is therefore valid only until the next placement.
+// together. An address is therefore valid only until the next placement. An arena whose tiles stay
+// takes more addresses instead, and no more memory.
 //
 // Requires: the caller (Machine) keeps the total within the capacity.
 //
@@ -32,8 +33,11 @@ class Arena {
     Tile* tile = nullptr;  // the owner; Tile updates this pointer when the tile is moved
   };
 
+  // Whether tiles may slide. They must stay if others keep their addresses, as NumPy's arrays do.
+  enum class Tiles : bool { slide, stay };
+
   // Throws: std::system_error if the address space cannot be reserved.
-  explicit Arena(Index capacity);
+  explicit Arena(Index capacity, Tiles tiles = Tiles::slide);
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -48,8 +52,8 @@ class Arena {
   [[nodiscard]] const std::vector<Slot*>& living() const { return living_; }
   // The number of tiles placed so far. An address is valid only while this number stays the same.
   [[nodiscard]] std::uint64_t placed() const { return next_id_; }
-  // The number of words from the start to the farthest address ever used. It is at most capacity +
-  // capacity / 8 + 16384.
+  // The number of words from the start to the farthest address ever used. If tiles slide, it is at
+  // most capacity + capacity / 8 + 16384.
   [[nodiscard]] Index span() const { return span_; }
 
  private:
@@ -66,7 +70,8 @@ class Arena {
   float* base_ = nullptr;
   void* mapping_ = nullptr;
   std::size_t mapping_bytes_ = 0;
-  bool huge_ = false;       // huge pages were asked for
+  bool huge_ = false;  // huge pages were asked for
+  Tiles tiles_;
   std::deque<Slot> slots_;  // stable addresses; spare_ points to the released slots
   std::vector<Slot*> spare_;
   std::vector<Slot*> living_;

@@ -48,7 +48,12 @@ std::span<Word> some_of(std::span<Word> words, Range part) {
 }  // namespace
 
 Machine::Machine(Index M, const std::vector<Index>& inner)
-    : capacity_((require(M >= 1, "M is at least one word"), M)), arena_(M) {
+    : Machine(M, inner, Arena::Tiles::slide) {}
+
+Machine::Machine(Index M, Arena::Tiles tiles) : Machine(M, {}, tiles) {}
+
+Machine::Machine(Index M, const std::vector<Index>& inner, Arena::Tiles tiles)
+    : capacity_((require(M >= 1, "M is at least one word"), M)), arena_(M, tiles) {
   for (auto words = inner.rbegin(); words != inner.rend(); ++words) {
     inner_.emplace_front(*words, inner_.empty() ? nullptr : &inner_.front());
   }

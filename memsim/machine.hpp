@@ -47,6 +47,8 @@ class Machine {
   // `inner`: the words of each inner level, innermost first. Throws: ShapeMismatch unless every
   // size is at least 1; std::system_error if the address space is too small.
   explicit Machine(Index M, const std::vector<Index>& inner = {});
+  // `tiles`: whether tiles may change their addresses. Throws: the same.
+  Machine(Index M, Arena::Tiles tiles);
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
   ~Machine();  // waits for reads in flight
@@ -145,6 +147,7 @@ class Machine {
   friend class BasicView;
   void enter(Phase& phase, std::string_view name);
   void leave(Phase& phase) noexcept;
+  Machine(Index M, const std::vector<Index>& inner, Arena::Tiles tiles);
   [[nodiscard]] Tile read(const ConstBlock& block, Orientation orientation, CutEvery cut);
   // Reads held.block into a tile that is charged at once. With `ahead` the read may be in flight
   // until end_read(), which counts it. Throw (both): the errors of read(); the tile is then given

@@ -46,9 +46,7 @@ class Automatic {
   void fill(const AutoRequest& request, CallOptions& options) {
     constexpr Index kOfUnknown = 64 * 1024;
     const std::lock_guard lock(mutex_);
-    if (!topology_) {
-      topology_ = read_topology();
-    }
+    read_once();
     read_again_if_changed();
     const auto memory = auto_memory(request, tuned_, *topology_);
     const auto part =
@@ -57,8 +55,17 @@ class Automatic {
     options.M = part ? std::max<Index>(part->words, 1) : kOfUnknown;
     options.tuned_kernel = memory ? memory->kernel : "";
   }
+  void read() {
+    const std::lock_guard lock(mutex_);
+    read_once();
+  }
 
  private:
+  void read_once() {
+    if (!topology_) {
+      topology_ = read_topology();
+    }
+  }
   // A file that is not of this machine is as good as none: the caller did not ask for it.
   void read_again_if_changed() {
     const auto file = machine_file_path(kTunedFile);
@@ -86,14 +93,18 @@ class Automatic {
   std::vector<TunedProblem> tuned_;
 };
 
+Automatic& automatic() {
+  static Automatic of_this_machine;
+  return of_this_machine;
+}
+
 // Chooses M if the caller gives none.
 CallOptions with_memory(Pass pass, const AttentionProblem& problem, bool has_forward,
                         const AttentionOptions& options) {
   CallOptions all{options};
   if (!all.M && all.threads > 0) {
     const auto* const text = std::get_if<std::string>(&problem.mask);
-    static Automatic automatic;
-    automatic.fill(
+    automatic().fill(
         {.pass = pass,
          .kernel = options.kernel,
          .has_forward = has_forward,
@@ -398,6 +409,10 @@ AttentionRun run_on(Pass pass, const AttentionProblem& problem, Views given, Vie
 }
 
 }  // namespace
+
+void read_machine() {
+  automatic().read();
+}
 
 Index cache_words(CacheLevel level, double share, Index threads) {
   Settings settings(Spelling::key);

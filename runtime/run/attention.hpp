@@ -76,6 +76,11 @@ struct AttentionOptions {
 // once. Throws: std::invalid_argument for an unknown cache.
 Index cache_words(CacheLevel level, double share = 1, Index threads = 1);
 
+// Reads the machine for later calls without M, unless that is done. hwloc reads the environment of
+// the process. If other threads may change it, call this while none does; the first call without M
+// would read it otherwise.
+void read_machine();
+
 // Shapes: Q (heads x n x d), K (kv_heads x m x d), V (kv_heads x m x dv).
 struct AttentionOperands {
   std::span<const float> Q, K, V = {};

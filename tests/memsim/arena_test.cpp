@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <random>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -161,6 +162,33 @@ TEST(Arena, SlidesTilesTogetherWhereNoHoleIsLargeEnough) {
   EXPECT_EQ(arena.free(), 0);
   EXPECT_TRUE(arena.sound());
   EXPECT_TRUE(arena.intact());
+}
+
+// Tiles keep their addresses where none may slide, whatever came before, and any M words still fit.
+TEST(Arena, PlacesTilesThatStayWithoutMovingOthers) {
+  constexpr Index M = 5000;
+  std::mt19937_64 random(3);
+  Arena arena(M, Arena::Tiles::stay);
+  std::vector<std::pair<Arena::Slot*, float*>> living;
+  Index live = 0;
+  for (int step = 0; step < 20000; ++step) {
+    // Sizes double now and then, so that the holes of small tiles are too small for later ones.
+    const Index words = 1 + static_cast<Index>(random() % (std::uint64_t{1} << (step / 50 % 13)));
+    while (live + words > M) {
+      const std::size_t which = random() % living.size();
+      live -= living[which].first->words;
+      arena.release(living[which].first);
+      living[which] = living.back();
+      living.pop_back();
+    }
+    Arena::Slot* const slot = arena.place("tile", words);
+    living.emplace_back(slot, arena.address(*slot));
+    live += words;
+  }
+  for (const auto& [slot, address] : living) {
+    EXPECT_EQ(arena.address(*slot), address);
+  }
+  EXPECT_GT(arena.span(), M + M / 8) << "no tile needed another place: the test shows nothing";
 }
 
 // The classical pattern against first fit: fill with tiles of size s, free every second tile, ask

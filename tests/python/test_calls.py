@@ -112,6 +112,27 @@ def test_the_environment_may_change_meanwhile():
     assert int(calls) > 3
 
 
+def test_the_environment_may_change_when_a_call_chooses_M():
+    """The first attention() without M reads the machine by hwloc, with Python's lock. A thread changes os.environ meanwhile."""
+    assert in_fresh_interpreter("""
+        import os, threading
+        import numpy, redblue
+        over = False
+        def change():
+            k = 0
+            while not over:
+                os.environ[f"CHANGED_{k % 5000}"] = "x" * (k % 900)
+                k += 1
+        changing = threading.Thread(target=change)
+        changing.start()
+        Q, K, V = numpy.random.default_rng(1).standard_normal((3, 20, 8), numpy.float32)
+        same = redblue.attention(Q, K, V)[0].tobytes() == redblue.attention(Q, K, V)[0].tobytes()
+        over = True
+        changing.join()
+        print(int(same))
+    """).strip() == "1"
+
+
 def test_handlers_of_python_are_called_meanwhile():
     """A handler that raises no exception is called while a kernel runs, and the kernel continues."""
     beats = []

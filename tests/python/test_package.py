@@ -2,6 +2,8 @@
 
 import ast
 import doctest
+import email
+import importlib.util
 import inspect
 import json
 import os
@@ -10,8 +12,10 @@ import pydoc
 import re
 import subprocess
 import sys
+import tarfile
 import types
 
+import numpy
 import pytest
 
 import redblue
@@ -50,7 +54,7 @@ def test_examples():
 def test_help_has_every_option():
     """help() of a function names each of its keywords, which are the options of the command's --help."""
     for name, function in functions():
-        if name in ("kernels", "attention", "gradients", "compare", "cost"):  # no subcommands
+        if name in ("kernels", "attention", "gradients", "compare", "cost", "blocks"):  # no subcommands
             continue
         helped = redblue._redblue.call([*name.rstrip("_").split("."), "--help"], {}, {}, False, None, None).data
         flags = set(re.findall(r"^  (?:-\w,)?(--[A-Za-z][A-Za-z0-9-]*)", helped, re.M)) - {"--help", "--version"}
@@ -96,7 +100,8 @@ def test_stubs_are_those_of_the_module():
     documents = {node.name for node in tree.body if isinstance(node, ast.ClassDef)
                  and {base.id for base in node.bases if isinstance(base, ast.Name)} & {"Record", "Result"}}
     documents -= set(redblue.__all__)
-    assert {name for name in stubs if "." not in name} - documents == {*redblue.__all__, "__version__"}
+    private = {name for name in stubs if name[0] == "_" and name != "__version__"}
+    assert {name for name in stubs if "." not in name} - documents - private == {*redblue.__all__, "__version__"}
     for name, function in functions():
         args, kinds = stubs[name], inspect.Parameter
         parameters = inspect.signature(function).parameters.values()
@@ -115,8 +120,9 @@ def test_stubs_are_those_of_the_module():
             owner, method = name.split(".")
             member = inspect.getattr_static(getattr(redblue, owner), method)
             own = inspect.signature(member.fget if isinstance(member, property) else member)
-            assert [arg.arg for arg in args.args] == list(own.parameters), name
-    for name in ("Comparison", "Cost", "Mask", "Record", "Result"):
+            its = [*args.args, *([args.vararg] if args.vararg else []), *args.kwonlyargs, *([args.kwarg] if args.kwarg else [])]
+            assert [arg.arg for arg in its] == list(own.parameters), name
+    for name in ("Comparison", "Cost", "Machine", "Mask", "Record", "Result"):
         public = {member for member in vars(getattr(redblue, name)) if not member.startswith("_")}
         assert public <= {stub.split(".")[1] for stub in stubs if stub.startswith(name + ".")}
 
@@ -247,3 +253,97 @@ def test_words_that_may_be_several():
     """An argument that the command takes several times is variadic in Python."""
     parts = inspect.signature(redblue.merge).parameters["parts"]
     assert parts.kind is inspect.Parameter.VAR_POSITIONAL
+
+
+def test_types_of_an_example(tmp_path):
+    """mypy --strict takes the example, and finds each call with a wrong type."""
+    wrong = ["redblue.Machine(8).read(3)", "redblue.Machine(8).new('s', 1, kind='sum')", "redblue.blocks('8', 2)",
+             "redblue.count('a', n=1).total.io.reads", "redblue.Mask(3)", "redblue.attention(None, 3)"]
+    (tmp_path / "example.py").write_text((ROOT / "tests" / "python" / "typed_example.py").read_text())
+    (tmp_path / "wrong.py").write_text("import redblue\n" + "\n".join(wrong) + "\n")
+    ended = subprocess.run([sys.executable, "-m", "mypy", "--strict", "example.py", "wrong.py"], cwd=tmp_path,
+                           capture_output=True, text=True,
+                           env={**os.environ, "MYPYPATH": str(pathlib.Path(redblue.__file__).parents[1])})
+    found = re.findall(r"^(\w+\.py):(\d+): error", ended.stdout, re.M)
+    assert set(found) == {("wrong.py", str(2 + k)) for k in range(len(wrong))}, ended.stdout + ended.stderr
+
+
+def test_example_of_types_runs():
+    """The example computes what its types say."""
+    example = importlib.util.module_from_spec(spec := importlib.util.spec_from_file_location(
+        "typed_example", ROOT / "tests" / "python" / "typed_example.py"))
+    spec.loader.exec_module(example)
+    A = numpy.arange(20, dtype=numpy.float32).reshape(4, 5)
+    B = numpy.empty((5, 4), numpy.float32)
+    assert example.transpose(A, B, 3).total.io == 40 and (B == A.T).all()
+    assert example.least("backward/small") == 5 and "phase" in example.text()
+    assert example.words(1024) > 0 and example.intensity() > 0 and "/" in example.best("causal")
+    assert [each.dtype for each in example.attend(*numpy.ones((3, 8, 4), numpy.float32))] == [numpy.float32] * 2
+
+
+def test_the_module_is_the_command(tmp_path):
+    """`python -m redblue` has the output, the messages and the exit codes of the command."""
+    def both(*words):
+        return [subprocess.run([*program, *words], cwd=tmp_path, capture_output=True)
+                for program in ((os.environ["REDBLUE_COMMAND"],), (sys.executable, "-m", "redblue"))]
+
+    for words in (["count", "backward/small", "--n", "64", "--d", "8", "--M", "512"], ["list", "--format", "json"],
+                  ["count", "backward/small", "--n", "64KB"], ["--help"], [],
+                  ["run", "forward/small", "--n", "8", "--d", "2", "--M", "24", "--seed", "3", "--out", "O=-"]):
+        command, module = both(*words)
+        assert (module.returncode, module.stdout) == (command.returncode, command.stdout), words
+        assert module.stderr == command.stderr or words[:1] == ["run"], words  # a run says its seconds
+
+
+def test_html():
+    """Notebooks show bars of phases, pictures of masks and texts of nests, with all text escaped."""
+    counted = redblue.count("backward/small", n=64, d=8, M=512)
+    shown = counted._repr_html_()
+    rows = re.findall(r"<tr><td[^>]*>([^<]*)</td><td[^>]*>([^<]*)</td><td[^>]*>([^<]*)</td>", shown)
+    assert [(row[0], row[1], row[2]) for row in rows] == [
+        (phase.path, f"{phase.reads:,}", f"{phase.writes:,}") for phase in counted.phases] + [
+        ("total", f"{counted.total.reads:,}", f"{counted.total.writes:,}")]
+    most = max(phase.reads + phase.writes for phase in counted.phases)
+    widths = [float(width) for width in re.findall(r"width:([0-9.]+)px", shown)]
+    assert widths == [round(120 * words / most, 1) for phase in counted.phases for words in (phase.reads, phase.writes)]
+    assert redblue.plan(problem="attention", n=64, d=8, M=512)._repr_html_() is None  # its text is shown
+    picture = redblue.Mask("causal & window:3,0")._repr_html_()
+    drawn = numpy.zeros((48, 48), bool)
+    for x, y, width in re.findall(r'<rect x="(\d+)" y="(\d+)" width="(\d+)"', picture):
+        drawn[int(y), int(x):int(x) + int(width)] = True
+    assert (drawn == redblue.Mask("causal & window:3,0").pairs(48)).all() and "causal &amp; window:3,0" in picture
+    assert redblue.Mask("documents:none.npy")._repr_html_() == redblue.html.text("Mask('documents:none.npy')")
+    nest = redblue.Nest("kernel a\nmatrix A[n,d] -> B[n,d]\nwhen n < d\n  read A[n,d]\notherwise\n  read A[n,d]\n"
+                        "new B[n,d]\nwrite B[n,d]")
+    assert "when n &lt; d" in nest._repr_html_()
+    assert "total" in counted._ipython_key_completions_() and "total" in dir(counted)
+
+
+def test_source_distribution(tmp_path):
+    """It has all that a build needs, its licence and its readme, and says so in its metadata; it makes itself again."""
+    def sdist(folder, target):
+        subprocess.run([sys.executable, "setup.py", "-q", "sdist", "--dist-dir", target], cwd=folder, check=True,
+                       stdout=subprocess.DEVNULL)
+        with tarfile.open(next(target.glob("*.tar.gz"))) as archive:
+            names = {name.partition("/")[2] for name in archive.getnames()}
+            archive.extractall(target)
+        return names, next(each for each in target.iterdir() if each.is_dir())
+
+    names, folder = sdist(ROOT / "tools" / "python", tmp_path / "first")
+    assert {"CMakeLists.txt", "LICENSE", "README.md", "pyproject.toml", "setup.py", "memsim/machine.hpp",
+            "tools/python/module.cpp", "tools/python/redblue/__init__.py", "tools/setup", "docs/schemas/run.schema.json"} <= names
+    assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+    metadata = email.message_from_string((folder / "PKG-INFO").read_text())
+    assert metadata["Name"] == "redblue" and metadata["Version"] == redblue.__version__
+    assert metadata["License-File"] == "LICENSE" and "arxiv.org" in metadata["Project-URL"]
+    assert "License :: OSI Approved :: MIT License" in metadata.get_all("Classifier")
+    assert metadata.get_payload().strip() == (ROOT / "README.md").read_text().strip()
+    again, _ = sdist(folder, tmp_path / "second")
+    assert again == names
+
+
+def test_every_file_of_the_package_is_installed():
+    """CMake lists each Python file of the package."""
+    listed = re.search(r"set\(files ([^)]*)\)", (ROOT / "tools" / "python" / "CMakeLists.txt").read_text())[1].split()
+    assert sorted(listed) == sorted(path.name for path in (ROOT / "tools" / "python" / "redblue").iterdir()
+                                    if path.suffix in (".py", ".typed"))

@@ -1,6 +1,8 @@
 """Tests what users of the package stumbled over: options that were ignored, masks and arrays of other libraries, results
 that cannot be compared, long calls without a sign of life."""
 
+import copy
+import json
 import os
 import pathlib
 import re
@@ -226,3 +228,32 @@ def test_pages_say_which_python():
     for page in (root / "README.md", root / "docs" / "python.md"):
         for line in page.read_text().splitlines():
             assert not re.search(r"(?<![/\w-])pip3? (install|wheel)", line.replace("-m pip", "")), line
+
+
+SUITE = {"points": [{"kernel": "backward/small", "n": [16, 20], "d": 4, "M": numpy.int64(99)}]}
+
+
+def test_suites_and_recordings_as_values(tmp_path, monkeypatch):
+    """A suite or a recording goes in as a value where the name of a file goes, with the same result; no file remains."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "suite.json").write_text(json.dumps(SUITE, default=int))
+    recorded = redblue.record(SUITE)
+    assert recorded == redblue.record("suite.json") and len(recorded.points) == 2
+    (tmp_path / "baseline.json").write_text(json.dumps(recorded.to_dict()))
+    assert repr(redblue.check(recorded)) == repr(redblue.check("baseline.json")).replace("baseline.json", "baseline")
+    assert redblue.check(recorded.to_dict()).exit_code == 0
+    changed = copy.deepcopy(recorded.to_dict())
+    changed["points"][1]["phases"][0]["reads"] += 1
+    changed["points"][1]["total"]["reads"] += 1
+    assert redblue.diff(recorded, recorded).exit_code == 0
+    differs = redblue.diff(before=recorded, now=changed)
+    assert differs.exit_code == 3 and "against before: DIFFERENT, 1 of 2 points" in repr(differs)
+    with pytest.raises(redblue.InputError, match="^before is no recording") as raised:
+        redblue.diff({"schema": 1}, recorded)
+    assert "/" not in str(raised.value)
+    with pytest.raises(redblue.UsageError, match="accept writes the baseline: give the name of its file"):
+        redblue.check(recorded, accept="*", reason="none")
+    with pytest.raises(redblue.InputError, match="suite cannot be written as JSON"):
+        redblue.record({"points": [{"kernel": object()}]})
+    redblue.sweep(SUITE, out="DIR")
+    assert sorted(os.listdir(tmp_path)) == ["DIR", "baseline.json", "suite.json"]

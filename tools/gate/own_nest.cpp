@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::size_t kMostOfNest = std::size_t{1} << 20;
 
+constexpr std::string_view kRemedy = "name it in REDBLUE_KERNEL";  // for a missing size
+
 struct ReadNest {
   std::string text;
   TextNest nest;
@@ -42,9 +44,12 @@ auto of_file(const std::string& file, const Work& work) {
   }
 }
 
-ReadNest read_nest(const std::string& file) {
+std::string text_of(const std::string& file) {
+  return of_file(file, [&] { return read_text(file, kMostOfNest); });
+}
+
+ReadNest parsed(std::string text, const std::string& file) {
   return of_file(file, [&] {
-    std::string text = read_text(file, kMostOfNest);
     TextNest nest = parse_nest(text, input_name(file));
     return ReadNest{std::move(text), std::move(nest)};
   });
@@ -67,7 +72,8 @@ Index line_using(const TextNest& nest, SymbolId extent) {
   return user == nest.statements.end() ? 0 : user->line;
 }
 
-NestSizes sizes_of(const TextNest& nest, const std::string& kernel, const Arguments& given) {
+NestSizes sizes_of(const TextNest& nest, const std::string& kernel, const Arguments& given,
+                   std::string_view remedy = kRemedy) {
   NestSizes sizes;
   NestExtents& of = sizes.extents;
   for (const auto& [extent, size] : {std::pair<SymbolId, Index*>(kExtentN, &of.n),
@@ -82,9 +88,9 @@ NestSizes sizes_of(const TextNest& nest, const std::string& kernel, const Argume
     if (given.contains(name)) {
       *size = given[name];
     } else if (const Index line = line_using(nest, extent); line > 0) {
-      throw NestMisfit(fmt::format(
-          "{}:{}: the kernel {} has no size {}: name it in REDBLUE_KERNEL, or write a number here",
-          nest.file, line, kernel, name));
+      throw NestMisfit(
+          fmt::format("{}:{}: the kernel {} has no size {}: {}, or write a number here", nest.file,
+                      line, kernel, name, remedy));
     }
   }
   for (const NestBlock& block : nest.blocks) {
@@ -92,10 +98,9 @@ NestSizes sizes_of(const TextNest& nest, const std::string& kernel, const Argume
     if (given.contains(name)) {
       sizes.blocks.add(name, given[name]);
     } else if (!block.size) {
-      throw NestMisfit(
-          fmt::format("{}:{}: the kernel {} has no size {}: name it in "
-                      "REDBLUE_KERNEL, or give the block a size in the file",
-                      nest.file, block.line, kernel, name));
+      throw NestMisfit(fmt::format(
+          "{}:{}: the kernel {} has no size {}: {}, or give the block a size in the file",
+          nest.file, block.line, kernel, name, remedy));
     }
   }
   return sizes;
@@ -234,7 +239,7 @@ int rank_of(const Difference& difference) {
 
 std::vector<PhaseCost> nest_words(const std::string& file, const std::string& kernel,
                                   const Arguments& given) {
-  const ReadNest read = read_nest(file);
+  const ReadNest read = parsed(text_of(file), file);
   return of_file(read.nest.file, [&] {
     std::vector<PhaseCost> phases = words_of(read.nest, sizes_of(read.nest, kernel, given));
     static_cast<void>(predicted(phases));  // all counts have 63 bits
@@ -261,9 +266,16 @@ void NestWitness::follow(const Event& event) {
 
 void NestWitness::compare(const std::string& file, const Point& run,
                           const RunCounts& counts) const {
+  compare({.text = text_of(file), .file = file, .remedy = std::string(kRemedy)}, run, counts);
+}
+
+void NestWitness::compare(const NestOfCaller& of, const Point& run, const RunCounts& counts) const {
   check();
-  const ReadNest read = read_nest(file);
-  const NestSizes sizes = sizes_of(read.nest, run.subject, run.arguments);
+  const std::string& file = of.file;
+  const ReadNest read = parsed(of.text, file);
+  NestSizes sizes = sizes_of(read.nest, run.subject, run.arguments, of.remedy);
+  sizes.mask = of.mask;
+  sizes.sum_words = machine_.weight(Holds::sums);
   const std::vector<PhaseCost> words = words_of(read.nest, sizes);
   RecordedPoint nest = recorded(run, predicted(words)), ran = recorded(run, counts);
   remove_idle(nest.counts.phases, ran.counts.phases);

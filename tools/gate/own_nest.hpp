@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/mask.hpp"
 #include "runtime/gate/baseline.hpp"
 #include "runtime/text/sizes.hpp"
 #include "runtime/trace/follower.hpp"
@@ -24,6 +25,14 @@ struct NestMisfit : UsageError {
 std::vector<PhaseCost> nest_words(const std::string& file, const std::string& kernel,
                                   const Arguments& given);
 
+// A nest as text, and the mask of its problem. All queries and keys of the mask are live.
+struct NestOfCaller {
+  std::string text;
+  std::string file;    // its name, for messages
+  std::string remedy;  // how the caller gives a size that the nest needs: "give it to check()"
+  Mask mask = {};
+};
+
 // Notes the words of each matrix and the peak of each phase of a machine, while it lives.
 class NestWitness final : public Follower {
  public:
@@ -33,6 +42,7 @@ class NestWitness final : public Follower {
   // of the nest. It names the phase, the matrix and the line of the nest. NestMisfit;
   // CountOverflow.
   void compare(const std::string& file, const Point& run, const RunCounts& counts) const;
+  void compare(const NestOfCaller& of, const Point& run, const RunCounts& counts) const;
 
  private:
   struct Seen {

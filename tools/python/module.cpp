@@ -45,7 +45,6 @@
 #include "runtime/run/resolve.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/system/environment.hpp"
-#include "runtime/system/input_error.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/sizes.hpp"
 #include "runtime/theory/work.hpp"
@@ -54,6 +53,8 @@
 #include "tools/commands/command_tree.hpp"
 #include "tools/commands/redblue.hpp"
 #include "tools/options/machine.hpp"
+#include "tools/python/errors.hpp"
+#include "tools/python/own_machine.hpp"
 
 namespace py = pybind11;
 
@@ -62,48 +63,6 @@ namespace {
 
 using FloatArray = py::array_t<float, py::array::c_style>;
 using Words = std::vector<std::string>;
-
-// Sets Python's error: an exception of the package with the command's message.
-void set_error(const std::exception_ptr& failure) {
-  const char* type = "Error";
-  std::optional<Index> least_M;
-  std::string what;
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::exception& error) {
-    const Failure said = current_failure();
-    what = said.what;
-    if (const auto* small = dynamic_cast<const FastMemoryTooSmall*>(&error)) {
-      type = "FastMemoryTooSmall";
-      least_M = small->least_M;
-    } else if (dynamic_cast<const InputError*>(&error) != nullptr) {
-      type = "InputError";
-    } else if (said.code == 2) {
-      type = "UsageError";
-    }
-  } catch (...) {
-    what = current_failure().what;
-  }
-  const py::object package = py::module_::import("redblue");
-  const py::object error = package.attr(type)(package.attr("_in_python")(printable(what)));
-  if (least_M) {
-    error.attr("least_M") = *least_M;
-  }
-  PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
-}
-
-// Turns an exception of the work into an error of the package.
-template <class Work>
-void saying(const Work& work) {
-  try {
-    work();
-  } catch (const py::error_already_set&) {
-    throw;
-  } catch (...) {
-    set_error(std::current_exception());
-    throw py::error_already_set();
-  }
-}
 
 // Python runs signal handlers in this thread only.
 bool is_main_thread() {
@@ -396,6 +355,19 @@ Called call(const Words& words, const std::map<std::string, FloatArray>& in,
   return ended;
 }
 
+// Runs the command as a program does: with the streams and signals of this process. Returns the
+// exit code. Requires: the process runs nothing else.
+int run_as_program(Words words) {
+  words.insert(words.begin(), "redblue");
+  std::vector<char*> argv;
+  for (std::string& word : words) {
+    argv.push_back(word.data());
+  }
+  argv.push_back(nullptr);
+  prepare_environment();
+  return run_redblue(static_cast<int>(words.size()), argv.data());
+}
+
 // Returns a subcommand as a dict: its name, help, arguments, options and subcommands.
 py::dict described(const CommandTree& tree) {
   py::list arguments, options, subcommands;
@@ -523,6 +495,7 @@ std::function<void()> choosing(const AttentionOptions& options, std::function<vo
   if (options.M) {
     return work;
   }
+  read_machine();
   return [present = Environment::present(), work = std::move(work)] {
     const WithEnvironment with(present);
     work();
@@ -694,6 +667,7 @@ PYBIND11_MODULE(_redblue, module) {
       .def_readonly("words", &Called::words)
       .def_readonly("results", &Called::results);
   module.def("call", &redblue::call);
+  module.def("run_as_program", &redblue::run_as_program);
   module.def("commands", &redblue::commands);
   module.def("operands", &redblue::operands);
   module.def("check_mask", &redblue::check_text_of_mask);
@@ -702,4 +676,5 @@ PYBIND11_MODULE(_redblue, module) {
   module.def("attention", &redblue::attention_of);
   module.def("gradients", &redblue::gradients_of);
   module.def("cost", &redblue::cost_of);
+  redblue::add_machine(module);
 }

@@ -1,4 +1,7 @@
-"""Builds the package by CMake, in build/wheel of the repository. More options of CMake are taken from CMAKE_ARGS."""
+"""Builds the package by CMake, in build/wheel of the repository. More options of CMake are taken from CMAKE_ARGS.
+
+A source distribution is the repository, with the files of this folder at its root, too.
+"""
 
 import os
 import pathlib
@@ -10,8 +13,10 @@ import sys
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = next(folder for folder in (HERE, *HERE.parents) if (folder / "memsim").is_dir())
 BUILD = ROOT / "build" / "wheel"
 
 
@@ -40,12 +45,30 @@ class BuildByCMake(build_ext):
         return [str(path) for path in pathlib.Path(self.build_lib).rglob("redblue/*")]
 
 
+class SdistOfRepository(sdist):
+    def make_release_tree(self, base_dir, files):
+        super().make_release_tree(base_dir, files)
+        for name in tracked_files(base_dir):
+            target = pathlib.Path(base_dir) / name
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, target)
+
+
+def tracked_files(base_dir):
+    """The files of the repository; in a source distribution, all but what a build makes."""
+    if (ROOT / ".git").exists():
+        return subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    names = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
+    return [str(name) for name in names if name.parts[0] not in ("build", base_dir) and not name.name.endswith(".pyc")]
+
+
 BUILD.mkdir(parents=True, exist_ok=True)
 setup(
     version=re.search(r"project\(redblue VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text())[1],
     packages=[],
     ext_modules=[Extension("redblue._redblue", sources=[])],
-    cmdclass={"build_ext": BuildByCMake},
+    cmdclass={"build_ext": BuildByCMake, "sdist": SdistOfRepository},
     options={"build": {"build_base": str(BUILD / "setuptools")}, "egg_info": {"egg_base": str(BUILD)}},
     zip_safe=False,
 )

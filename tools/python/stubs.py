@@ -131,7 +131,7 @@ def main(classes, directory, package):
     text, functions = pathlib.Path(classes).read_text(), ""
     for name in module.__all__:
         member = getattr(module, name)
-        if not isinstance(member, type) and f"def {name}(" not in text:
+        if not isinstance(member, type) and f"\ndef {name}(" not in text:
             functions += "\n" + stub(name, member, schemas)
     (pathlib.Path(package) / "__init__.pyi").write_text("\n".join([text, *schemas.classes.values()]) + functions)
 

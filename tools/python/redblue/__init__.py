@@ -43,15 +43,17 @@ import json
 import keyword
 import logging
 import numbers
+import operator
 import os
 import re
+import tempfile
 import types
 import warnings
 from collections.abc import Mapping, MappingView, Set
 
 import numpy
 
-from . import _redblue
+from . import _redblue, html
 
 __version__ = _redblue.version
 
@@ -136,6 +138,9 @@ class Record(Mapping):
     def __dir__(self):
         return [*super().__dir__(), *self]
 
+    def _ipython_key_completions_(self):
+        return list(self)
+
     def __repr__(self):
         return f"Record({self._members!r})"
 
@@ -191,6 +196,9 @@ class Result(Record):
 
     def __repr__(self):
         return self._table.rstrip("\n") or json.dumps(self._members, indent=2)
+
+    def _repr_html_(self):
+        return html.of_result(self._members, repr(self))
 
     def to_pandas(self, of=None):
         """A DataFrame of the rows that the command prints as CSV, or of those of the list `of` in its JSON."""
@@ -318,6 +326,9 @@ class Nest:
     def __repr__(self):
         return f"Nest({self.text!r})"
 
+    def _repr_html_(self):
+        return html.text(self.text.strip("\n"))
+
 
 class Mask:
     """Which queries meet which keys: the text of --mask, put together by & and |.
@@ -357,6 +368,12 @@ class Mask:
 
     def __repr__(self):
         return f"Mask({self.spec!r})"
+
+    def _repr_html_(self):
+        try:
+            return html.of_mask(self)
+        except Error:  # a mask of files has sizes of its own
+            return html.text(repr(self))
 
     def __eq__(self, other):
         return isinstance(other, Mask) and self.spec == other.spec
@@ -544,7 +561,39 @@ def _option_words(name, option, value):
     return [f"{flag}={text}" for text in texts]
 
 
-def _in_order(path, command, args, keywords):
+class _Documents:
+    """Files of documents that are given as values, while a call works; messages call them by their arguments."""
+
+    NAMES = ("suite", "baseline", "before", "now")
+
+    def __init__(self):
+        self._directory = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, Error):
+            error.args = tuple(map(self.unnamed, error.args))
+        if self._directory is not None:
+            self._directory.cleanup()
+
+    def file_of(self, name, value):
+        if self._directory is None:
+            self._directory = tempfile.TemporaryDirectory(prefix="redblue-")
+        path = os.path.join(self._directory.name, name)
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(value.to_dict() if isinstance(value, Record) else dict(value), file, default=operator.index)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{name} cannot be written as JSON: {error}") from None
+        return path
+
+    def unnamed(self, text):
+        return text if self._directory is None else text.replace(self._directory.name + os.sep, "")
+
+
+def _in_order(path, command, args, keywords, documents):
     """The texts of the arguments; the last may be given by keyword, and are taken from `keywords`."""
     names = [argument["name"].lower() for argument in command["arguments"]]
     values = [*args, *(keywords.pop(name, None) for name in names[len(args):])]
@@ -554,6 +603,10 @@ def _in_order(path, command, args, keywords):
     for name, value in named:
         if value is None:
             raise UsageError(f"{name} is missing")
+    if keywords.get("accept") is not None and any(isinstance(value, Mapping) for _, value in named):
+        raise UsageError("accept writes the baseline: give the name of its file")
+    named = [(name, documents.file_of(name, value) if isinstance(value, Mapping) and name in documents.NAMES else value)
+             for name, value in named]
     writes = path == ["store", "export"]
     return [text for name, value in named for text in _texts(name, value, writes)]
 
@@ -679,10 +732,10 @@ class _Leads:
         return array.reshape(-1, *array.shape[len(lead):])
 
 
-def _call(path, command, args, keywords):
+def _call(path, command, args, keywords, documents):
     options = {_keyword_of(option["flag"]): option for option in command["options"]}
     operands = _operands if "in_" in options else ()
-    words = [*path, *_in_order(path, command, args, keywords)]
+    words = [*path, *_in_order(path, command, args, keywords, documents)]
     given, out, written = {}, {}, {}
     progress = keywords.pop("progress", None) if path == ["run"] else None
     if progress is not None and not callable(progress):
@@ -713,14 +766,16 @@ def _call(path, command, args, keywords):
     given = {name: leads.folded(name, array) for name, array in given.items()}
     written = {name: leads.folded_target(name, array) for name, array in written.items()}
     called = _redblue.call([os.fsencode(word) for word in words], given, written, path == ["run"], pairs, progress)
-    for line in called.words:
+    data, said = documents.unnamed(called.data), [documents.unnamed(line) for line in called.words]
+    for line in said:
         _logger.log(logging.WARNING if called.code else logging.INFO, line)
-    if called.data.startswith("{") and not as_text:
+    if data.startswith("{") and not as_text:
         results = {name: leads.unfolded(name, array) for name, array in called.results.items()}
-        return Result(called, {**results, **out})
-    if called.code != 0 and not (as_text and called.data):
-        raise Error("\n".join(called.words))
-    return called.data or None
+        return Result(types.SimpleNamespace(data=data, table=documents.unnamed(called.table), csv=documents.unnamed(called.csv),
+                                            words=said, code=called.code), {**results, **out})
+    if called.code != 0 and not (as_text and data):
+        raise Error("\n".join(said))
+    return data or None
 
 
 def _targets(value):
@@ -803,7 +858,8 @@ def _function(path, command):
         return group
 
     def function(*args, **keywords):
-        return _call(path, command, args, keywords)
+        with _Documents() as documents:
+            return _call(path, command, args, keywords, documents)
 
     function.__name__ = _keyword_of("--" + path[-1])
     function.__qualname__ = _path_of(path)
@@ -850,9 +906,10 @@ def kernels(**options):
 
 from .calls import attention, gradients  # noqa: E402
 from .costs import Cost, cost  # noqa: E402
+from .machine import Machine, blocks  # noqa: E402
 
-__all__ = ["Comparison", "ConversionWarning", "Cost", "Error", "FastMemoryTooSmall", "InputError", "Kernels", "Mask", "Nest",
-           "Record", "Result", "UsageError", "attention", "compare", "cost", "gradients", "kernels", *(_keyword_of("--" + name) for name in _commands)]
+__all__ = ["Comparison", "ConversionWarning", "Cost", "Error", "FastMemoryTooSmall", "InputError", "Kernels",
+           "Machine", "Mask", "Nest", "Record", "Result", "UsageError", "attention", "blocks", "compare", "cost", "gradients", "kernels", *(_keyword_of("--" + name) for name in _commands)]
 
 
 def __dir__():
