@@ -109,7 +109,8 @@ Picture occupancy_picture(const Occupancy& occupancy, const FollowedRun& run) {
   picture.commands =
       fmt::format("set xrange [0:{}]\nset yrange [0:{}]\n", occupancy.moved(),
                   static_cast<double>(top) * (1 + kHeadroom)) +
-      gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', top) + PhaseMarks(occupancy).commands() +
+      gnuplot_tics('x', occupancy.moved()) + gnuplot_tics('y', top) +
+      PhaseMarks(occupancy).commands() +
       fmt::format("plot {} title {}", M_line,
                   gnuplot_text(far_above ? "M is far above" : "M = " + grouped(run.M)));
   // Areas are drawn from the top of the stack down, each in front of the one before. White fills
