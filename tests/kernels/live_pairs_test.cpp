@@ -17,14 +17,14 @@
 namespace redblue {
 namespace {
 
-constexpr Index n = 101, m = 150;
+constexpr Index kQueries = 101, kKeys = 150;
 
 // Each pair is live with probability 1/2.
 Mask random_pattern(std::uint32_t seed) {
   std::mt19937 random(seed);
-  BlockPattern pattern{.rows = n, .cols = m};
-  for (Index i = 0; i < n; ++i) {
-    for (Index j = 0; j < m; ++j) {
+  BlockPattern pattern{.rows = kQueries, .cols = kKeys};
+  for (Index i = 0; i < kQueries; ++i) {
+    for (Index j = 0; j < kKeys; ++j) {
       if (random() % 2 == 0) {
         pattern.columns.push_back(j);
       }
@@ -68,14 +68,15 @@ void expect_dead_set(const Problem& problem, Range I, Range J, float value) {
 }
 
 TEST(LivePairs, SetDeadWordsAndNoOthers) {
-  const Mask masks[] = {random_pattern(1), Mask::causal(n, m), Mask::window(n, m, 7, 3),
-                        Mask::window(n, m, 30, 30) & random_pattern(2)};
+  const Mask masks[] = {random_pattern(1), Mask::causal(kQueries, kKeys),
+                        Mask::window(kQueries, kKeys, 7, 3),
+                        Mask::window(kQueries, kKeys, 30, 30) & random_pattern(2)};
   EXPECT_NE(masks[0].bits(), nullptr);
   EXPECT_EQ(masks[1].bits(), nullptr) << "one range each query";
   for (const Mask& mask : masks) {
-    const Problem problem = Problem(n, m, 4).with_mask(mask);
-    for (const Range I : {Range{0, n}, Range{3, 51}, Range{16, 32}, Range{100, 101}}) {
-      for (const Range J : {Range{0, m}, Range{13, 109}, Range{48, 64}, Range{149, 150}}) {
+    const Problem problem = Problem(kQueries, kKeys, 4).with_mask(mask);
+    for (const Range I : {Range{0, kQueries}, Range{3, 51}, Range{16, 32}, Range{100, 101}}) {
+      for (const Range J : {Range{0, kKeys}, Range{13, 109}, Range{48, 64}, Range{149, 150}}) {
         for (const float value : {0.0F, kDeadScore}) {
           expect_dead_set(problem, I, J, value);
         }
@@ -86,7 +87,7 @@ TEST(LivePairs, SetDeadWordsAndNoOthers) {
 
 // Dead words do not reach a sum of exponentials, whatever they were.
 TEST(LivePairs, DeadWordsHaveNoWeight) {
-  const Problem problem = Problem(n, m, 4).with_mask(random_pattern(3));
+  const Problem problem = Problem(kQueries, kKeys, 4).with_mask(random_pattern(3));
   const Range I{5, 37}, J{2, 90};
   Machine machine(10000);
   Tile s = machine.initialize("s", I.size(), J.size(), std::numeric_limits<float>::quiet_NaN());

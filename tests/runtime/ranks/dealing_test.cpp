@@ -11,13 +11,13 @@
 namespace redblue {
 namespace {
 
-using Dealing = std::vector<std::vector<Index>>;
+using UnitsDealt = std::vector<std::vector<Index>>;
 
 std::vector<Words> sizes_of(const std::vector<Index>& numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
-Index largest(const Dealing& shares, const std::vector<Index>& sizes) {
+Index largest(const UnitsDealt& shares, const std::vector<Index>& sizes) {
   Index largest = 0;
   for (const std::vector<Index>& share : shares) {
     Index sum = 0;
@@ -30,19 +30,19 @@ Index largest(const Dealing& shares, const std::vector<Index>& sizes) {
 }
 
 TEST(DealtOut, LeavesEqualThingsInARow) {
-  EXPECT_EQ(dealt_out(sizes_of({1, 1, 1, 1, 1, 1, 1}), 3), (Dealing{{0, 1}, {2, 3}, {4, 5, 6}}));
-  EXPECT_EQ(dealt_out(sizes_of({1}), 3), (Dealing{{}, {}, {0}}));
+  EXPECT_EQ(dealt_out(sizes_of({1, 1, 1, 1, 1, 1, 1}), 3), (UnitsDealt{{0, 1}, {2, 3}, {4, 5, 6}}));
+  EXPECT_EQ(dealt_out(sizes_of({1}), 3), (UnitsDealt{{}, {}, {0}}));
 }
 
 // Sizes that grow evenly: a run from each end has the mean size.
 TEST(DealtOut, MakesAZigzagOfWhatGrows) {
   EXPECT_EQ(dealt_out(sizes_of({1, 2, 3, 4, 5, 6, 7, 8}), 2),
-            (Dealing{{0, 1, 6, 7}, {2, 3, 4, 5}}));
+            (UnitsDealt{{0, 1, 6, 7}, {2, 3, 4, 5}}));
 }
 
 TEST(DealtOut, GivesTheLargestToTheSmallest) {
   EXPECT_EQ(dealt_out(sizes_of({9, 1, 1, 1, 1, 1, 1, 9}), 3),
-            (Dealing{{0}, {7}, {1, 2, 3, 4, 5, 6}}));
+            (UnitsDealt{{0}, {7}, {1, 2, 3, 4, 5, 6}}));
 }
 
 // Each thing is dealt once, in order. No share exceeds the best possible largest share by more than
@@ -57,7 +57,7 @@ TEST(DealtOut, IsWithinAThirdOfTheBest) {
     for (Index thing = 0; thing < things; ++thing) {
       sizes.push_back(static_cast<Index>(random() % 20));
     }
-    const Dealing dealt = dealt_out(sizes_of(sizes), shares);
+    const UnitsDealt dealt = dealt_out(sizes_of(sizes), shares);
     std::vector<Index> all;
     for (const std::vector<Index>& share : dealt) {
       EXPECT_TRUE(std::ranges::is_sorted(share));
@@ -73,7 +73,7 @@ TEST(DealtOut, IsWithinAThirdOfTheBest) {
     }
     Index best = largest({all}, sizes);
     for (Index way = 0; way < ways; ++way) {
-      Dealing tried(static_cast<std::size_t>(shares));
+      UnitsDealt tried(static_cast<std::size_t>(shares));
       Index rest = way;
       for (Index thing = 0; thing < things; ++thing, rest /= shares) {
         tried[static_cast<std::size_t>(rest % shares)].push_back(thing);
