@@ -19,8 +19,7 @@ Wide sum_within(MaskEdge edge, Range queries, Range to) {
          Wide(queries.end - high) * to.end;
 }
 
-// A mask has bits if it has a range for so many pairs. The bits then take at most four times as
-// much memory as the ranges. Few pairs need no bits.
+// A mask has bits if it has a range for so many pairs. Few pairs need no bits.
 constexpr Index kPairsOfRange = 1024, kFewPairs = 4096;
 
 Wide pairs_of(const MaskRun& run, Range queries, Range keys) {

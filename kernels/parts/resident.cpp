@@ -272,12 +272,12 @@ Blocks most_resident(const Problem& problem, Index M, Objective objective,
     return all.reads + all.writes;
   };
 
-  // Whole strips of queries and of keys, if they fit. Among such row blocks, each with as many
-  // resident keys as fit, this returns the largest of those with the fewest words.
+  // Whole strips of queries and of keys, if they fit: 48 queries times a power of two, with as many
+  // resident keys as fit. Returns the largest of those with the fewest words.
   const auto wide_rows = [&] {
     Index c = std::min(m, kStripKeys);
     while (c > busy_keys(problem) && !fits(kBusyRows, c, 1)) {
-      c /= 2;
+      c = std::max(c / 2, busy_keys(problem));
     }
     RowsBeside wide{std::min(most_rows(1, 1), kPanel), 1};
     for (Index r = kBusyRows; r <= n && fits(r, c, 1); r *= 2) {

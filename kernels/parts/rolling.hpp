@@ -201,7 +201,7 @@ class Rolling {
   const Units& units_;
   Home& home_;
   Index others_, room_, step_;
-  std::vector<Index> first_, last_;  // units that meet each of the others
+  std::vector<Index> first_, last_;  // units that meet each of the others first, last
   std::vector<Block> held_ = {};     // sorted by rows
   Index unit_ = 0;                   // passing now
 };

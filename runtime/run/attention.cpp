@@ -305,7 +305,7 @@ class LatestCalls {
 
  private:
   static constexpr std::size_t kMost = 16;
-  static constexpr Index kMostRanges = Index{1} << 21;  // of keys, in all masks: about 100 MB
+  static constexpr double kMostBytes = 100 << 20;  // of all masks together, about
   struct Call {
     Pass pass;
     AttentionProblem problem;
@@ -326,16 +326,24 @@ class LatestCalls {
     }
   };
 
+  // Returns about how much memory a mask takes with its transpose.
+  static double bytes_of(const Mask& mask) {
+    const double of_bits = mask.bits() == nullptr ? 0
+                                                  : static_cast<double>(mask.queries()) *
+                                                        static_cast<double>(mask.keys()) / 8;
+    return 2 * static_cast<double>(mask.most_ranges()) * sizeof(MaskSegment) + 3 * of_bits;
+  }
   // Keeps the latest masks, as far as they are small enough together.
   void drop_large_masks() {
-    Index ranges = 0;
+    double kept = 0;
     calls_.remove_if([&](const auto& known) {
       const Mask* const mask = known.first.mask();
-      if (mask == nullptr || mask->full()) {
-        return false;
+      const double bytes = mask == nullptr || mask->full() ? 0 : bytes_of(*mask);
+      if (kept + bytes > kMostBytes) {
+        return true;
       }
-      ranges += mask->most_ranges();
-      return ranges > kMostRanges;
+      kept += bytes;
+      return false;
     });
   }
 

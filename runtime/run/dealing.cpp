@@ -23,4 +23,9 @@ std::optional<Dealing::Units> Dealing::next(Index worker) {
   return Units{dealt, largest - left_.begin()};
 }
 
+void Dealing::end() {
+  const std::lock_guard lock(mutex_);
+  left_.assign(left_.size(), {});
+}
+
 }  // namespace redblue

@@ -25,6 +25,8 @@ class Dealing {
   };
   // Returns the next units for a worker; empty if all units are dealt.
   std::optional<Units> next(Index worker);
+  // Deals no more units.
+  void end();
 
  private:
   std::mutex mutex_;

@@ -200,7 +200,7 @@ Dealing dealing(Index workers, Index step, const ShareOf& share_of_worker) {
 // Returns how many units of a stage are dealt at a time. Units that share tiles are dealt as whole
 // shares, since their words depend on the units beside them.
 Index units_dealt(const SplitStage& stage, const Plan& plan, Index workers) {
-  constexpr Index kOfEach = 32;  // times that a worker takes units, about
+  constexpr Index kOfEach = 32;  // a worker takes units about so many times
   const Index units = stage.units(plan.problem, plan.blocks);
   return std::max<Index>(stage.at_once.empty() ? units / (kOfEach * workers) : units, 1);
 }
@@ -218,9 +218,9 @@ class TeamAtWork {
 
   // Calls code(worker, units) until all units are dealt.
   template <class Code>
-  void deal(Dealing dealing, const Code& code) {
+  void deal(Dealing units_left, const Code& code) {
     unpinned_ = in_parallel(team_.workers, topology_, [&](Index number) {
-      std::optional<Dealing::Units> units = dealing.next(number);
+      std::optional<Dealing::Units> units = units_left.next(number);
       if (!units) {
         return;
       }
@@ -229,9 +229,14 @@ class TeamAtWork {
         own = std::make_unique<Worker>(plan_, team_.unwritten);
       }
       const auto work = [&] {
-        for (; units; units = dealing.next(number)) {
+        for (; units; units = units_left.next(number)) {
           const Index before = total(own->machine.phases()).io.io();
-          code(*own, units->range);
+          try {
+            code(*own, units->range);
+          } catch (...) {
+            units_left.end();  // the others need not do the work of a run that failed
+            throw;
+          }
           moved_[static_cast<std::size_t>(units->owner)] +=
               total(own->machine.phases()).io.io() - before;
         }

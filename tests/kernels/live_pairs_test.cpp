@@ -34,8 +34,11 @@ Mask random_pattern(std::uint32_t seed) {
   return Mask::pattern(pattern);
 }
 
+// By the ranges of the mask, not by its bits.
 bool lives(const Mask& mask, Index i, Index j) {
-  return mask.pairs({i, i + 1}, {j, j + 1}) == Words(1);
+  bool met = false;
+  mask.each_range(i, {j, j + 1}, [&](Range) { met = true; });
+  return met;
 }
 
 // In a tile of any queries and keys, or in its transpose, each live word is as before and each dead

@@ -41,7 +41,8 @@ void expect_table(const Mask& mask, const PairTable& table, RandomMasks& random)
     for (Index j = 0; j < m; ++j) {
       EXPECT_EQ((bits.from(i, j) & 1) != 0, table.at(i, j));
       EXPECT_EQ((bits_of_keys.from(j, i) & 1) != 0, table.at(i, j));
-      EXPECT_EQ(bits.from(i, 0) >> j & 1, bits.from(i, j) & 1) << "the same bit, j < 64";
+      const Index first = j / 64 * 64;
+      EXPECT_EQ(bits.from(i, first) >> (j - first) & 1, bits.from(i, j) & 1) << "the same bit";
     }
   }
   for (int k = 0; k < 5; ++k) {
@@ -144,6 +145,31 @@ TEST(Mask, IsTheSetOfPairsOfItsExpression) {
     const PairTable columns(m, n, [&table = table](Index j, Index i) { return table.at(i, j); });
     expect_table(mask.transposed(), columns, random);
     expect_tiles(mask.transposed(), columns, random);
+  }
+}
+
+// Rows of several words of bits, dense and sparse, whole and empty.
+TEST(Mask, OfBitsIsTheSetOfItsPairs) {
+  RandomMasks random(7);
+  for (int k = 0; k < 30 && !testing::Test::HasFailure(); ++k) {
+    const Index n = random.any(40, 80), m = random.any(120, 200), one_in = random.any(2, 9);
+    const PairTable table(
+        n, m, [&](Index i, Index) { return i % 11 != 3 && random.any(1, one_in) == 1; });
+    BlockPattern pattern{.rows = n, .cols = m};
+    for (Index i = 0; i < n; ++i) {
+      for (Index j = 0; j < m; ++j) {
+        if (table.at(i, j)) {
+          pattern.columns.push_back(j);
+        }
+      }
+      pattern.offsets.push_back(pattern.stored());
+    }
+    const Mask mask = Mask::pattern(pattern);
+    EXPECT_NE(mask.bits(), nullptr);
+    expect_table(mask, table, random);
+    expect_tiles(mask, table, random);
+    const PairTable columns(m, n, [&](Index j, Index i) { return table.at(i, j); });
+    expect_table(mask.transposed(), columns, random);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -595,8 +596,10 @@ TEST(Workers, SecondsOfPhasesAddUpToAtMostTheTotal) {
     heads.push_back(stores.emplace_back(kernel, problem).io());
   }
   std::atomic<int> machines = 0;
+  std::barrier both(2);  // so that no worker takes both heads
   const TeamRun run = run_on_team(kernel, plan, {.workers = 2, .heads = 2}, heads, Topology(),
                                   [&](Machine& machine, const Plan&, const auto& go) {
+                                    both.arrive_and_wait();
                                     SlowIn slow(machines++ == 0 ? "S" : "core");
                                     machine.listen(slow);
                                     go();
