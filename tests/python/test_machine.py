@@ -12,6 +12,7 @@ import sys
 
 import numpy
 import pytest
+import torch
 
 import redblue
 from redblue.testing import Baseline
@@ -460,8 +461,6 @@ def test_the_life_of_a_tile():
     a = machine.read(A[0:2])
     row = a[1]
     del a
-    with pytest.raises(UnboundLocalError):
-        a.sum()  # used after `del`: Python itself has no such name
     assert machine.live == 6 and (row == array[1]).all()
     row = None
     assert machine.live == 0
@@ -522,8 +521,12 @@ def test_arrays_that_are_no_slow_matrix():
                            (numpy.ones((2, 2, 2), numpy.float32), "Q has shape (2, 2, 2); expected one or two dimensions"),
                            (numpy.ones((0, 2), numpy.float32), "none of size 0")):
         refused(redblue.InputError, message, lambda array=array: machine.matrix("Q", array))
-    refused(redblue.UsageError, "kind 'sum': expected operands, scores, sums or indices",
-            lambda: machine.matrix("Q", fixed, kind="sum"))
+    for kind, shown in (("sum", "'sum'"), (3, "3"), (None, "None"), (b"sums", "an object of type bytes")):
+        message = f"kind is {shown}; expected operands, scores, sums or indices"
+        for call in (lambda kind=kind: machine.matrix("Q", fixed, kind=kind), lambda kind=kind: machine.weigh(kind, 2),
+                     lambda kind=kind: machine.new("t", 2, kind=kind),
+                     lambda kind=kind: machine.matrix("Q", fixed)[:].holding(kind)):
+            refused(redblue.UsageError, message, call)
     slow = machine.matrix("Q", fixed)
     tile = machine.read(slow[:])
     refused(redblue.UsageError, "Q cannot be written to: its array is read-only", lambda: machine.write(tile, slow[:]))
@@ -531,6 +534,83 @@ def test_arrays_that_are_no_slow_matrix():
         refused(redblue.UsageError, message, lambda M=M: redblue.Machine(M))
     for call in (lambda: machine.new("t", 0), lambda: machine.new("t", -1, 4), lambda: machine.new("t", 2, 0)):
         refused(redblue.UsageError, "at least one row and one column", call)
+    for call, message in ((lambda: machine.new(3, 2), "name is 3; expected a text"),
+                          (lambda: machine.new("\udc80", 2), r"name is '\udc80'; expected a text"),
+                          (lambda: machine.new("t", 2.0), "rows is 2.0; expected a whole number"),
+                          (lambda: machine.new("t", "2", 2), "rows is '2'; expected a whole number"),
+                          (lambda: machine.new("t", 2**63), "rows is 9223372036854775808; expected a whole number"),
+                          (lambda: machine.new("t", 2, [2]), "cols is an object of type list; expected a whole number, or None"),
+                          (lambda: machine.new("t", 2, 2, value="0"), "value is '0'; expected a number"),
+                          (lambda: machine.new("t", 2, 2, value=None), "value is None; expected a number"),
+                          (lambda: machine.weigh("sums", 1.5), "words is 1.5; expected a whole number"),
+                          (lambda: machine.weigh("sums", "2"), "words is '2'; expected a whole number"),
+                          (lambda: machine.matrix("\udc80", fixed), r"name is '\udc80'; expected a text")):
+        refused(redblue.UsageError, message, call)
+    assert machine.live == 4 and machine.new("t", numpy.int64(2), numpy.int8(3), value=numpy.float32(1)).shape == (2, 3)
+
+
+class ByDLPack:
+    """An array of another library: it has DLPack alone."""
+
+    def __init__(self, tensor):
+        self._tensor = tensor
+
+    def __dlpack__(self, **options):
+        return self._tensor.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._tensor.__dlpack_device__()
+
+
+def test_slow_matrices_are_never_copies():
+    """Tensors on the CPU and arrays by DLPack are used where they are; an array that NumPy would copy is refused."""
+    machine = redblue.Machine(100)
+    for tensor in (torch.zeros(4, 3), torch.zeros(3, 4).T, torch.zeros(4, 3, requires_grad=True),
+                   torch.nn.Parameter(torch.zeros(4, 3))):
+        slow = machine.matrix("O", tensor)
+        machine.write(machine.new("o", 4, 3, value=7), slow[:])
+        assert bool((tensor == 7).all())
+    tensor = torch.zeros(4, 3)
+    slow = machine.matrix("O", ByDLPack(tensor))
+    tensor += 5  # after matrix(): the words are those of the tensor
+    assert (machine.read(slow[:]) == 5).all()
+    where = "; a machine moves words of float32 where they are: give "
+    for array, message in ((torch.zeros(4, 3, dtype=torch.bfloat16), f"O is bfloat16, not float32{where}O.float()"),
+                           (torch.zeros(4, 3, dtype=torch.float64), f"O is float64, not float32{where}O.float()"),
+                           (torch.zeros(4, 3, dtype=torch.float16), f"O is float16, not float32{where}O.float()"),
+                           (torch.zeros(4, 3, device="meta"), "O is on meta; redblue computes on the CPU: give O.cpu()"),
+                           (ByDLPack(torch.zeros(4, 3, dtype=torch.float64)), "O is float64, not float32"),
+                           ([[1.0]], f"O is an object of type list, not an array{where}numpy.asarray(array, numpy.float32)"),
+                           (memoryview(numpy.zeros(4, numpy.float32)), "O is an object of type memoryview, not an array")):
+        refused(redblue.InputError, message, lambda array=array: machine.matrix("O", array))
+
+
+def test_a_tile_is_no_slow_matrix():
+    """Words in fast memory are no slow memory, whichever array shows them, and of whichever machine."""
+    machine, _, A = small()
+    a = machine.read(A[0:2])
+    for other in (machine, redblue.Machine(20)):
+        for array in (a, a[1], a.T, a[:, ::2], a.reshape(-1)[1:], numpy.asarray(memoryview(a)),
+                      numpy.lib.stride_tricks.as_strided(a, (2, 2), (4, 4))):
+            refused(redblue.InputError, "B is in fast memory, as the tile A; expected an array of its own: give a copy()",
+                    lambda array=array, other=other: other.matrix("B", array))
+    assert machine.read(machine.matrix("B", a.copy())[:]).shape == (2, 3)
+
+
+def test_an_array_that_changes_its_shape():
+    """A matrix keeps the shape that its array had."""
+    machine, array, A = small()
+    L = machine.matrix("L", vector := numpy.arange(4, dtype=numpy.float32))
+    array.shape, vector.shape = (12,), (2, 2)
+    assert A.shape == (4, 3) and L.shape == (4,) and repr(A) == "SlowMatrix(A, 4 x 3)"
+    assert A[1:3, 0:2].shape == (2, 2) and L[1:3].shape == (2,) and repr(L[1:3]) == "L[1:3]"
+    tile, part = machine.read(A[1:3, 0:2]), machine.read(L[1:3])
+    assert (tile == [[3, 4], [6, 7]]).all() and (part == [1, 2]).all()
+    tile += 1
+    machine.write(tile, A[1:3, 0:2])
+    assert list(array[3:8]) == [4, 5, 5, 7, 8]
+    array.flags.writeable = False
+    refused(redblue.UsageError, "A cannot be written to: its array is read-only", lambda: machine.write(tile, A[1:3, 0:2]))
 
 
 def test_phases_nest():
@@ -556,6 +636,11 @@ def test_phases_nest():
     first.__enter__()
     second.__enter__()
     refused(redblue.UsageError, "a phase ends while first/second is open: phases end in reverse order", first.__exit__)
+    second.__exit__()  # in the right order, after all
+    first.__exit__()
+    with machine.phase("third"):
+        machine.read(A[0:1])
+    assert machine.report().phases[-1].path == "third" and machine.report().phases[-1].reads == 3
     refused(redblue.UsageError, "a phase has a name", machine.phase("").__enter__)
     refused(redblue.UsageError, "a phase is 3; expected its name", lambda: machine.phase(3))
 
@@ -654,11 +739,25 @@ def test_check_refuses():
     refused(redblue.UsageError, "each query and each key has a live pair",
             lambda: machine.check(COPY, n=8, m=4, d=3, Br=2, mask="causal"))
     refused(redblue.UsageError, "n", lambda: machine.check(COPY, n="8KB", d=3, Br=2))
+    refused(redblue.UsageError, "of redblue.Nest: the nest has no size nonsense: it has n, d, Br",
+            lambda: machine.check(COPY, n=8, d=3, Br=2, nonsense=7))
+    refused(redblue.UsageError, "the nest has no size br: it has n, d, Br", lambda: machine.check(COPY, n=8, d=3, br=2))
+    refused(redblue.UsageError, "M is a size of the machine", lambda: machine.check(COPY, n=8, d=3, Br=2, M=50))
+    machine.check(COPY, n=8, m=9, d=3, dv=4, heads=1, Br=2)  # extents of every nest
     tile = machine.new("left", 2)
     refused(redblue.Error, "2 words are still in fast memory at the end (left 2)", lambda: machine.check(COPY, n=8, d=3, Br=2))
     del tile
     with machine.phase("open"):
         refused(redblue.Error, "phase open is still open", lambda: machine.check(COPY, n=8, d=3, Br=2))
+
+
+def test_check_knows_the_weight_of_sums_alone():
+    for kind in ("operands", "scores", "indices"):
+        machine = redblue.Machine(100)
+        machine.weigh("sums", 2)
+        machine.weigh(kind, 3)
+        refused(redblue.UsageError, f"a word of {kind} weighs 3 on this machine, and 1 in a nest: only sums may weigh more than 1",
+                lambda machine=machine: machine.check(COPY, n=8, d=3, Br=2))
 
 
 def test_report():
@@ -716,6 +815,17 @@ def test_the_fixture(tmp_path):
     assert higher.returncode == 1 and "peak" in higher.stdout and "12" in higher.stdout
     assert file.read_text() == recorded  # a check changes no file
     assert pytest_of(4, "pass", "--redblue-record").returncode == 0 and pytest_of(4, "pass").returncode == 0
+
+
+def test_sizes_of_the_fixture(tmp_path):
+    """A size is a whole number or a text: fractions are refused, and not cut."""
+    file = tmp_path / "redblue_baseline.json"
+    for size, shown in ((0.5, "0.5"), (2.0, "2.0"), (None, "None"), ([8], "an object of type list")):
+        refused(redblue.UsageError, f"redblue_baseline: n is {shown}; expected a whole number or a text",
+                lambda size=size: Baseline(file, record=True)(copied(), "copy", n=size))
+    assert not file.exists()
+    Baseline(file, record=True)(copied(), "copy", n=numpy.int64(8), causal=True, of="rows")
+    Baseline(file)(copied(), "copy", n=8, causal=1, of="rows")
 
 
 def test_page(tmp_path):

@@ -340,6 +340,8 @@ def test_source_distribution(tmp_path):
     assert metadata.get_payload().strip() == (ROOT / "README.md").read_text().strip()
     again, _ = sdist(folder, tmp_path / "second")
     assert again == names
+    within, _ = sdist(folder / "tools" / "python", tmp_path / "third")  # its output is in the tree
+    assert not any(folder.name in name for name in within)
 
 
 def test_every_file_of_the_package_is_installed():

@@ -264,6 +264,30 @@ TEST_P(Teams, ComputeTheSameBitsAndCountWhatTheFormulasSay) {
   EXPECT_TRUE(more_blocks_than_workers);
 }
 
+// One worker comes late to each stage, so the others take its blocks. The words of a block still
+// count for its owner, and the results have the same bits.
+TEST_P(Teams, CountTheSameBesideALateWorker) {
+  for (const Case& tested : kCases) {
+    const Plan plan = plan_of(tested);
+    SCOPED_TRACE(to_string(plan));
+    const TestProblem problem = make_problem(kernel_, tested.shape, 3);
+    const Team team{.workers = 3, .heads = 1, .unwritten = Unwritten::nan};
+    const HeldOperands store(kernel_, problem);
+    std::atomic<int> entered = 0;
+    const auto late = [&](Machine&, const Plan&, const auto& go) {
+      if (entered++ % 3 == 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      }
+      go();
+    };
+    const RunCounts counted =
+        run_on_team(kernel_, plan, team, {store.io()}, Topology(), late).counts;
+    EXPECT_EQ(without_elementwise(counted.phases), as_counted(cost_of_team(kernel_, plan, team)));
+    EXPECT_EQ(counted.largest, largest_io(kernel_, plan, team).value());
+    EXPECT_TRUE(same_bits(store.returned(), run_kernel(kernel_, plan, problem).returned));
+  }
+}
+
 // Sums that weigh two words weigh two in the formulas of all shares. The results have the same
 // bits.
 TEST_P(Teams, CountWiderSumsAsTheFormulasSay) {
