@@ -106,6 +106,40 @@ NestSizes sizes_of(const TextNest& nest, const std::string& kernel, const Argume
   return sizes;
 }
 
+// Refuses arguments that are neither extents nor block sizes of the nest. The message names the
+// sizes that the nest uses.
+void require_sizes(const TextNest& nest, const Arguments& given) {
+  std::vector<std::string_view> known, used;
+  for (SymbolId extent = kExtentN; extent <= kFastWords; ++extent) {
+    known.emplace_back(nest.symbols[extent].name);
+    if (extent != kFastWords && line_using(nest, extent) > 0) {
+      used.emplace_back(known.back());
+    }
+  }
+  for (const NestBlock& block : nest.blocks) {
+    known.emplace_back(nest.symbols[block.symbol].name);
+    used.emplace_back(known.back());
+  }
+  for (const auto& [name, size] : given) {
+    if (std::ranges::find(known, name) == known.end()) {
+      throw NestMisfit(fmt::format("{}: the nest has no size {}: it has {}", nest.file, name,
+                                   fmt::join(used, ", ")));
+    }
+  }
+}
+
+// A count of a nest knows the weight of sums alone. Refuses a machine with other weights.
+void require_weights(const Machine& machine) {
+  for (const Holds kind : kHolds) {
+    if (const Index words = machine.weight(kind); kind != Holds::sums && words > 1) {
+      throw NestMisfit(
+          fmt::format("a word of {} weighs {} on this machine, and 1 in a nest: only sums may "
+                      "weigh more than 1",
+                      to_string(kind), words));
+    }
+  }
+}
+
 // A phase of a nest as on a machine: the first one is for statements outside phases.
 std::string path_of(const TextNest& nest, std::size_t phase) {
   return phase == 0 ? "" : nest.phases[phase];
@@ -272,7 +306,11 @@ void NestWitness::compare(const std::string& file, const Point& run,
 void NestWitness::compare(const NestOfCaller& of, const Point& run, const RunCounts& counts) const {
   check();
   const std::string& file = of.file;
+  require_weights(machine_);
   const ReadNest read = parsed(of.text, file);
+  if (of.only_its_sizes) {
+    require_sizes(read.nest, run.arguments);
+  }
   NestSizes sizes = sizes_of(read.nest, run.subject, run.arguments, of.remedy);
   sizes.mask = of.mask;
   sizes.sum_words = machine_.weight(Holds::sums);

@@ -31,6 +31,7 @@ struct NestOfCaller {
   std::string file;    // its name, for messages
   std::string remedy;  // how the caller gives a size that the nest needs: "give it to check()"
   Mask mask = {};
+  bool only_its_sizes = false;  // compare() refuses arguments that the nest has no size for
 };
 
 // Notes the words of each matrix and the peak of each phase of a machine, while it lives.
@@ -39,8 +40,8 @@ class NestWitness final : public Follower {
   explicit NestWitness(Machine& machine) : Follower(machine), machine_(machine) {}
 
   // Requires: the run moved `counts`. Throws: std::logic_error if they are not the counts
-  // of the nest. It names the phase, the matrix and the line of the nest. NestMisfit;
-  // CountOverflow.
+  // of the nest. It names the phase, the matrix and the line of the nest. NestMisfit, also if a
+  // kind of words other than sums weighs more than 1; CountOverflow.
   void compare(const std::string& file, const Point& run, const RunCounts& counts) const;
   void compare(const NestOfCaller& of, const Point& run, const RunCounts& counts) const;
 

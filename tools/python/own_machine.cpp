@@ -43,6 +43,7 @@ namespace redblue {
 namespace {
 
 constexpr const char* kTile = "redblue.tile";
+constexpr int kDeepestView = 64;  // NumPy's own views of a view have the first array as their base
 
 // The words of a NumPy array with one or two dimensions and any strides.
 class ArrayBacking final : public Backing {
@@ -103,14 +104,20 @@ class ArrayBacking final : public Backing {
   Index to_next_row_, to_next_column_;  // in bytes
 };
 
-Holds kind_of(std::string_view text) {
+// Returns a value as messages of the package show it.
+std::string shown(py::handle value) {
+  return py::module_::import("redblue").attr("_kind")(value).cast<std::string>();
+}
+
+Holds kind_of(py::handle text) {
   for (const Holds kind : kHolds) {
-    if (text == to_string(kind)) {
+    if (PyUnicode_Check(text.ptr()) != 0 &&
+        PyUnicode_CompareWithASCIIString(text.ptr(), std::string(to_string(kind)).c_str()) == 0) {
       return kind;
     }
   }
-  throw UsageError(fmt::format("kind '{}': expected operands, scores, sums or indices",
-                               printable(std::string(text))));
+  throw UsageError(
+      fmt::format("kind is {}; expected operands, scores, sums or indices", shown(text)));
 }
 
 std::string type_of(py::handle value) {
@@ -119,10 +126,14 @@ std::string type_of(py::handle value) {
 
 // An array in slow memory.
 struct Slow {
-  py::array array;  // owns the words
+  py::array array;  // owns the words; its owner may give it another shape
   SlowMatrix matrix;
+  bool vector;
 
-  [[nodiscard]] bool is_vector() const { return array.ndim() == 1; }
+  [[nodiscard]] bool is_vector() const { return vector; }
+  [[nodiscard]] py::tuple shape() const {
+    return vector ? py::make_tuple(matrix.rows()) : py::make_tuple(matrix.rows(), matrix.cols());
+  }
 };
 
 // A block of a matrix, which it keeps alive.
@@ -257,7 +268,7 @@ py::array read(const Shared& self, py::handle block) {
 }
 
 py::array make(const Shared& self, const std::string& name, Index rows,
-               const std::optional<Index>& cols, float value, std::string_view kind) {
+               const std::optional<Index>& cols, float value, py::handle kind) {
   return saying([&] {
     return array_of(self,
                     explaining(self->machine(), name,
@@ -267,6 +278,19 @@ py::array make(const Shared& self, const std::string& name, Index rows,
                                }),
                     !cols);
   });
+}
+
+// Returns the tile whose words an array shows; null if there is none.
+const Held* tile_under(const py::array& array) {
+  py::object owner = array.base();
+  for (int depth = 0; depth < kDeepestView && owner && !owner.is_none(); ++depth) {
+    if (PyCapsule_IsValid(owner.ptr(), kTile) != 0) {
+      return static_cast<const Held*>(PyCapsule_GetPointer(owner.ptr(), kTile));
+    }
+    // An array and its like have a base, and a memoryview has an object.
+    owner = py::getattr(owner, PyMemoryView_Check(owner.ptr()) != 0 ? "obj" : "base", py::none());
+  }
+  return nullptr;
 }
 
 // Returns the tile that the array is. Throws: UsageError, also for a part of a tile.
@@ -285,13 +309,9 @@ const Tile& tile_of(const Shared& self, py::handle value) {
       return held.tile;
     }
   }
-  if (base && py::isinstance<py::array>(base)) {
-    const py::object owner = py::reinterpret_borrow<py::array>(base).base();
-    if (owner && PyCapsule_IsValid(owner.ptr(), kTile) != 0) {
-      const Held& held = *static_cast<const Held*>(PyCapsule_GetPointer(owner.ptr(), kTile));
-      throw UsageError(fmt::format("write takes a whole tile, and not a view of {}: give {} itself",
-                                   held.tile.name(), held.tile.name()));
-    }
+  if (const Held* const held = tile_under(array)) {
+    throw UsageError(fmt::format("write takes a whole tile, and not a view of {0}: give {0} itself",
+                                 held->tile.name()));
   }
   throw UsageError(
       "write takes a tile, and this array is none: NumPy made it outside of fast memory; compute "
@@ -330,12 +350,17 @@ Shared machine_of(const std::string& M) {
   });
 }
 
-std::shared_ptr<Slow> matrix_of(const std::string& name, const py::array& array,
-                                const std::string& kind) {
+std::shared_ptr<Slow> matrix_of(const std::string& name, const py::array& array, py::handle kind) {
   return saying([&] {
+    if (const Held* const held = tile_under(array)) {
+      throw InputError(fmt::format(
+          "{} is in fast memory, as the tile {}; expected an array of its own: give a copy()", name,
+          held->tile.name()));
+    }
     SlowMatrix matrix(name, array.shape(0), array.ndim() == 1 ? 1 : array.shape(1),
                       std::make_unique<ArrayBacking>(array));
-    return std::make_shared<Slow>(Slow{array, std::move(matrix).holding(kind_of(kind))});
+    return std::make_shared<Slow>(
+        Slow{array, std::move(matrix).holding(kind_of(kind)), array.ndim() == 1});
   });
 }
 
@@ -403,8 +428,12 @@ void check(const Shared& self, const std::string& text, const std::string& file,
     for (const auto& [name, size] : sizes) {
       given.set(name, parse_size(size, name));
     }
+    if (given.contains("M")) {
+      throw UsageError("M is a size of the machine, not of a check: leave it out");
+    }
     given.set("M", self->machine().capacity());
-    NestOfCaller of{.text = text, .file = file, .remedy = "give it to check"};
+    NestOfCaller of{
+        .text = text, .file = file, .remedy = "give it to check", .only_its_sizes = true};
     if (mask) {
       const auto size = [&](const char* name) {
         return given.contains(name) ? given[name]
@@ -421,16 +450,15 @@ void check(const Shared& self, const std::string& text, const std::string& file,
   });
 }
 
-// Returns the text of a nest that comes with redblue, and its file. Throws: UsageError.
+// Returns the text of a nest that comes with redblue, and its file. Requires: a name "nest:...".
+// Throws: UsageError.
 std::pair<std::string, std::string> nest_text(const std::string& name) {
   return saying([&] {
     static_cast<void>(load_nest_named(name));  // refuses an unknown name
-    for (const KnownFile& nest : known_nests()) {
-      if (name == "nest:" + std::string(nest.name).substr(0, std::string(nest.name).rfind('.'))) {
-        return std::pair(std::string(nest.text), std::string(nest.name));
-      }
-    }
-    throw UsageError(fmt::format("'{}': expected nest:NAME, or a redblue.Nest", printable(name)));
+    const std::string file = name.substr(name.find(':') + 1) + ".nest";
+    const auto found = std::ranges::find_if(
+        known_nests(), [&](const KnownFile& nest) { return nest.name == file; });
+    return std::pair(std::string(found->text), file);
   });
 }
 
@@ -440,14 +468,14 @@ void add_machine(py::module_& module) {
   py::class_<Slow, std::shared_ptr<Slow>>(module, "SlowMatrix")
       .def("__getitem__", &block_of)
       .def_property_readonly("name", [](const Slow& its) { return its.matrix.name(); })
-      .def_property_readonly("shape", [](const Slow& its) { return its.array.attr("shape"); })
+      .def_property_readonly("shape", &Slow::shape)
       .def("__repr__", [](const Slow& its) {
         return fmt::format("SlowMatrix({}, {} x {})", its.matrix.name(), its.matrix.rows(),
                            its.matrix.cols());
       });
   py::class_<SlowBlock, std::shared_ptr<SlowBlock>>(module, "Block")
       .def("holding",
-           [](const SlowBlock& its, const std::string& kind) {
+           [](const SlowBlock& its, py::handle kind) {
              return saying([&] {
                SlowBlock same = its;
                same.holds = kind_of(kind);
@@ -469,7 +497,7 @@ void add_machine(py::module_& module) {
       .def("enter", [](OwnMachine& its,
                        const std::string& name) { return saying([&] { return its.enter(name); }); })
       .def("leave", [](OwnMachine& its, std::size_t open) { saying([&] { its.leave(open); }); })
-      .def("weigh", [](OwnMachine& its, const std::string& kind,
+      .def("weigh", [](OwnMachine& its, py::handle kind,
                        Index words) { saying([&] { its.machine().weigh(kind_of(kind), words); }); })
       .def("report", &report)
       .def("counts", &counts)

@@ -59,8 +59,9 @@ def tracked_files(base_dir):
     """The files of the repository; in a source distribution, all but what a build makes."""
     if (ROOT / ".git").exists():
         return subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    names = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
-    return [str(name) for name in names if name.parts[0] not in ("build", base_dir) and not name.name.endswith(".pyc")]
+    output = pathlib.Path(base_dir).resolve()
+    names = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file() and output not in path.parents)
+    return [str(name) for name in names if name.parts[0] != "build" and not name.name.endswith(".pyc")]
 
 
 BUILD.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,8 @@ import types
 
 import numpy
 
-from . import InputError, Mask, Nest, Result, UsageError, _differences, _kind, _redblue, _text, _viewed
+from . import (InputError, Mask, Nest, Result, UsageError, _differences, _is_bfloat16, _is_tensor, _kind, _redblue, _text,
+               _viewed)
 
 
 class Machine:
@@ -49,18 +50,17 @@ class Machine:
     def matrix(self, name, array, *, kind="operands"):
         """A matrix in slow memory: the array itself, of float32 and one or two dimensions, with any strides.
 
+        It is a NumPy array, a PyTorch tensor on the CPU, or another array that NumPy takes by DLPack. It is never copied.
         matrix[0:64], matrix[0:64, 16:32] and matrix[blocks(...)] are blocks for read() and write().
         kind: what the words are: operands, scores, sums or indices.
         """
-        words = _viewed(name, array)
-        different = [each for each in _differences(words) if each != "not in C order"]
-        if different or words is not array and words.base is None:
-            raise InputError(f"{name} is {', '.join(different) or 'no array'}; a machine moves words of float32 where they "
-                             "are: give numpy.asarray(array, numpy.float32)")
+        words = _in_place(name, array)
         if words.ndim not in (1, 2) or 0 in words.shape:
             raise InputError(f"{name} has shape {words.shape}; expected one or two dimensions, none of size 0: a matrix for "
                              "each head")
-        return _redblue.slow_matrix(_text("name", name), words, kind)
+        name = _text("name", name)
+        _check_types(name=(name, _is_text, "a text"))
+        return _redblue.slow_matrix(name, words, kind)
 
     def read(self, block):
         """Moves a block to fast memory, and returns its tile."""
@@ -68,7 +68,13 @@ class Machine:
 
     def new(self, name, rows, cols=None, *, value=0.0, kind="sums"):
         """A tile of equal words, which moves nothing. Without `cols` it has one dimension."""
-        return self._own.make(name, rows, cols, value, kind)
+        try:
+            return self._own.make(name, rows, cols, value, kind)
+        except TypeError:
+            _check_types(name=(name, _is_text, "a text"), rows=(rows, _is_whole, "a whole number"),
+                         cols=(1 if cols is None else cols, _is_whole, "a whole number, or None"),
+                         value=(value, _is_real, "a number"))
+            raise
 
     def write(self, tile, block):
         """Moves a tile to a block of its shape. The tile lives on."""
@@ -80,7 +86,11 @@ class Machine:
 
     def weigh(self, kind, words):
         """Each word of this kind takes `words` words, in M and when moved. For a machine that has not worked yet."""
-        self._own.weigh(kind, words)
+        try:
+            self._own.weigh(kind, words)
+        except TypeError:
+            _check_types(words=(words, _is_whole, "a whole number"))
+            raise
 
     def report(self):
         """The words of each phase so far, as a result with `phases`, `total`, to_pandas() and compare()."""
@@ -93,6 +103,7 @@ class Machine:
         nest: a redblue.Nest, a file of one, or a name such as "nest:flash-attention-2-forward".
         mask: the text of a mask, with which the nest is counted. Each query and each key meets one at least.
         sizes: the extents and the block sizes of the nest: n=256, d=64, Br=64. m is n, and dv is d if left out.
+        A nest knows the weight of sums only: the words of other kinds weigh 1.
 
         >>> nest = redblue.Nest("kernel copy\\nmatrix A[n,d] -> B[n,d]\\nfor I in n by Br\\n"
         ...                     "  read A[I,d]\\n  write A[I,d] as B")
@@ -128,6 +139,40 @@ class Machine:
         return f"Machine(M={self.M}, live={self.live})"
 
 
+def _in_place(name, array):
+    """The array as NumPy sees it, where it is: words written to a copy would be lost."""
+    words = None if _is_bfloat16(array) else _viewed(name, array)  # NumPy sees a copy of bfloat16
+    if words is None:
+        different = ["bfloat16, not float32"]
+    elif not (isinstance(array, numpy.ndarray) or _is_tensor(array) or hasattr(array, "__dlpack__")):
+        different = [f"{_kind(array)}, not an array"]
+    else:
+        different = [each for each in _differences(words) if each != "not in C order"]
+    if different:
+        remedy = f"{name}.float()" if _is_tensor(array) else "numpy.asarray(array, numpy.float32)"
+        raise InputError(f"{name} is {', '.join(different)}; a machine moves words of float32 where they are: give {remedy}")
+    return words
+
+
+def _is_text(value):
+    return isinstance(value, str) and value.encode("utf-8", "ignore").decode() == value  # UTF-8 has no lone surrogates
+
+
+def _is_whole(value):
+    return isinstance(value, numbers.Integral) and abs(int(value)) < 2**63
+
+
+def _is_real(value):
+    return isinstance(value, numbers.Real)
+
+
+def _check_types(**arguments):
+    """Refuses the first argument that is not what is expected. Each has its value, a check of it, and what is expected."""
+    for name, (value, is_right, expected) in arguments.items():
+        if not is_right(value):
+            raise UsageError(f"{name} is {_kind(value)}; expected {expected}") from None
+
+
 class _Phase:
     __slots__ = ("_machine", "_name", "_open")
 
@@ -140,7 +185,8 @@ class _Phase:
         self._open.append(self._machine.enter(self._name))
 
     def __exit__(self, *raised):
-        self._machine.leave(self._open.pop())
+        self._machine.leave(self._open[-1])  # may refuse
+        self._open.pop()
 
 
 def blocks(extent, step):

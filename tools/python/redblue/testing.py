@@ -4,6 +4,7 @@ In conftest.py: `pytest_plugins = ["redblue.testing"]`. A test then takes the fi
 """
 
 import json
+import operator
 import os
 import pathlib
 import tempfile
@@ -39,7 +40,7 @@ class Baseline:
         if not isinstance(machine, redblue.Machine):
             raise redblue.UsageError(f"redblue_baseline takes a redblue.Machine, and not {type(machine).__name__}")
         *phases, total = machine._own.counts()
-        now = {"kernel": kernel, "arguments": {**{name: _plain(size) for name, size in sizes.items()}, "M": machine.M},
+        now = {"kernel": kernel, "arguments": {**{name: _plain(name, size) for name, size in sizes.items()}, "M": machine.M},
                "total": _numbers(total), "phases": [{"path": phase[0], **_numbers(phase)} for phase in phases]}
         points = json.loads(self._file.read_text())["points"] if self._file.exists() else []
         before = next((point for point in points if _key(point) == _key(now)), None)
@@ -63,8 +64,14 @@ class Baseline:
                             + "\n\nto accept: pytest --redblue-record, and commit redblue_baseline.json", False)
 
 
-def _plain(size):
-    return size if isinstance(size, str) else int(size)
+def _plain(name, size):
+    if isinstance(size, str):
+        return size
+    try:
+        return int(operator.index(size))  # of True: 1
+    except TypeError:
+        raise redblue.UsageError(f"redblue_baseline: {name} is {redblue._kind(size)}; expected a whole number or a "
+                                 "text") from None
 
 
 def _numbers(counts):
