@@ -149,7 +149,7 @@ class Mask {
     }
   }
   // Return the pairs as bits, and as bits of queries for each key. Null if the mask has few ranges;
-  // then ranges are faster. Made at the first call.
+  // then ranges are faster.
   [[nodiscard]] const MaskBits* bits() const;
   [[nodiscard]] const MaskBits* bits_of_keys() const;
   // Returns the queries that meet a key.
@@ -251,7 +251,7 @@ class Mask {
       std::optional<MaskBits> bits;
     };
     mutable Bits bits, bits_of_keys;
-    bool many_ranges = false;  // so many that bits take little more memory than they do
+    bool many_ranges = false;  // enough ranges for bits()
     // Remembered results; `asked` guards them.
     mutable std::mutex asked;
     mutable Known<Met> met;

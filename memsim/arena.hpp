@@ -2,7 +2,7 @@
 // The fast memory: one contiguous, aligned range of addresses that holds the tiles. Tiles of at
 // most `capacity` words together always fit: if no hole is large enough, the living tiles slide
 // together. An address is therefore valid only until the next placement. An arena whose tiles stay
-// takes more addresses instead, and no more memory.
+// takes more addresses instead, and memory up to its span.
 //
 // Requires: the caller (Machine) keeps the total within the capacity.
 //
