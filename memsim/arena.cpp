@@ -86,7 +86,9 @@ Arena::Arena(Index capacity, Tiles tiles) : tiles_(tiles) {
   // If tiles stay, holes between them may be too small. Placing in the lowest hole then takes about
   // capacity * log2(capacity) addresses at most (Robson, Computer Journal 20, 1977, p. 242).
   const Index times =
-      tiles == Tiles::slide ? 1 : 2 + std::bit_width(static_cast<std::uint64_t>(capacity));
+      tiles == Tiles::slide
+          ? 1
+          : static_cast<Index>(2 + std::bit_width(static_cast<std::uint64_t>(capacity)));
   const Words limit = (Words(capacity) + capacity / 8) * times + kSlack;
   const bool addressable = limit <= Words(kMostWords);
   if (addressable) {
