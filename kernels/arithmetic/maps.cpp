@@ -266,6 +266,7 @@ void fill_in_row(const Transposed<View>& a_t, Index row, Range columns, float va
 void keep_words(const View& a, std::span<const std::uint16_t> kept, float value) {
   require(std::ssize(kept) == a.panels() * a.rows(), "one number of 16 bits a row of a panel");
   HWY_DYNAMIC_DISPATCH(keep_words)(a, kept.data(), value);
+  account(Operations{}, a, [] { require(false, "a listener hears fill_in_row() instead"); });
 }
 
 void add(const View& a, const ConstView& b) {
