@@ -37,8 +37,11 @@ WithEnvironment::~WithEnvironment() {
 }
 
 const Environment& environment() {
+  if (the_environment != nullptr) {
+    return *the_environment;
+  }
   static const Environment at_start = Environment::present();
-  return the_environment == nullptr ? at_start : *the_environment;
+  return at_start;
 }
 
 std::filesystem::path temporary_directory(std::error_code& error) {

@@ -10,6 +10,7 @@ import os
 import pathlib
 import pydoc
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -329,7 +330,10 @@ def test_source_distribution(tmp_path):
             archive.extractall(target)
         return names, next(each for each in target.iterdir() if each.is_dir())
 
-    names, folder = sdist(ROOT / "tools" / "python", tmp_path / "first")
+    # setup.py writes beside itself, and other tests read the sources meanwhile.
+    tree = shutil.copytree(ROOT, tmp_path / "tree", symlinks=True,
+                           ignore=shutil.ignore_patterns("build", ".git", "__pycache__"))
+    names, folder = sdist(tree / "tools" / "python", tmp_path / "first")
     assert {"CMakeLists.txt", "LICENSE", "README.md", "pyproject.toml", "setup.py", "memsim/machine.hpp",
             "tools/python/module.cpp", "tools/python/redblue/__init__.py", "tools/setup", "docs/schemas/run.schema.json"} <= names
     assert (folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()

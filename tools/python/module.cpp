@@ -658,6 +658,7 @@ std::string load(const std::string& text) {
 
 PYBIND11_MODULE(_redblue, module) {
   using redblue::Called;
+  redblue::environment();  // the import holds Python's lock, so nobody changes the variables now
   module.attr("version") = redblue::build_info::kVersion;
   py::class_<Called>(module, "Called")
       .def_readonly("code", &Called::code)
