@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
-// Returns the bits of a word whose numbers lie in the range. The word's first number is `first`.
+// Returns a word with the bits of the range set. Its first bit has the number `first`.
 std::uint64_t bits_within(Range range, Index first) {
   const Index begin = std::clamp<Index>(range.begin - first, 0, 64);
   const Index end = std::clamp<Index>(range.end - first, 0, 64);
@@ -34,8 +34,8 @@ void set_bits(std::uint64_t* words, Range range) {
   }
 }
 
-// Transposes 64 x 64 bits: first it swaps the two halves off the diagonal, then those of each
-// quarter, and so on.
+// Transposes 64 x 64 bits. It swaps the two quarters off the diagonal. Then it does the same within
+// each quarter, and so on.
 void transpose_bits(std::array<std::uint64_t, 64>& rows) {
   std::uint64_t low = 0xffffffff;  // the lower half of each group of columns
   for (unsigned half = 32; half > 0; half /= 2, low ^= low << half) {

@@ -25,7 +25,7 @@ class MaskBits {
     const Index shift = first % kWord;
     return shift == 0 ? at[0] : at[0] >> shift | at[1] << (kWord - shift);
   }
-  // Return what the functions of Mask with these names return.
+  // The same as the functions of Mask with these names.
   [[nodiscard]] Index pairs(Range queries, Range keys) const;
   [[nodiscard]] Range hull(Range queries, Range keys) const;
   [[nodiscard]] Ranges keys(Range queries) const;

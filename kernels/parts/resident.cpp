@@ -273,7 +273,7 @@ Blocks most_resident(const Problem& problem, Index M, Objective objective,
   };
 
   // Whole strips of queries and of keys, if they fit: 48 queries times a power of two, with as many
-  // resident keys as fit. Returns the largest of those with the fewest words.
+  // resident keys as fit. The fewest words win, and among equals the most queries.
   const auto wide_rows = [&] {
     Index c = std::min(m, kStripKeys);
     while (c > busy_keys(problem) && !fits(kBusyRows, c, 1)) {

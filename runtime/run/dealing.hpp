@@ -1,8 +1,8 @@
 #pragma once
 // Deals units of work to workers as they want them, so that a worker on a busy core does less than
-// its share. Each worker owns a share of consecutive units and takes them in order. A worker whose
-// share is empty takes the last units of the largest share that is left. Several threads may use
-// one dealing.
+// its share. Each worker owns a share of consecutive units and takes them in order. After its own
+// share, it takes the last units of the largest share that is left. Several threads may use one
+// dealing.
 
 #include <mutex>
 #include <optional>
@@ -14,7 +14,7 @@ namespace redblue {
 
 class Dealing {
  public:
-  // Deals at most `step` units at a time. Requires: step > 0.
+  // Each call of next() deals at most `step` units. Requires: step > 0.
   Dealing(std::vector<Range> shares, Index step);
 
   // Units of one share. Counts of words belong to its owner, whoever does the work. So they do not

@@ -197,8 +197,8 @@ Dealing dealing(Index workers, Index step, const ShareOf& share_of_worker) {
   return {std::move(shares), step};
 }
 
-// Returns how many units of a stage are dealt at a time. Units that share tiles are dealt as whole
-// shares, since their words depend on the units beside them.
+// Returns how many units of a stage are dealt together. Units that share tiles are dealt as whole
+// shares, since their words depend on the neighbouring units.
 Index units_dealt(const SplitStage& stage, const Plan& plan, Index workers) {
   constexpr Index kOfEach = 32;  // a worker takes units about so many times
   const Index units = stage.units(plan.problem, plan.blocks);
