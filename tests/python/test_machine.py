@@ -308,11 +308,20 @@ def test_gradients_with_drops():
             machine.write(dval, slow["dV"][J])
             del k, val, dk, dval
     machine.check(NESTS / "gradients" / "flash.nest", n=n, m=m, d=d, dv=dv, **sizes)
-    f = numpy.exp(Q.astype(float) @ K.T / numpy.sqrt(d) - exact(Q, K, V)[1][:, None])
-    w = dO @ V.T.astype(float)
-    p = f * (w - (f * w).sum(axis=1, keepdims=True)) / numpy.sqrt(d)
-    for name, reference in (("dQ", p @ K), ("dK", p.T @ Q), ("dV", f.T @ dO)):
-        assert numpy.abs(made[name] - reference).max() <= 1e-5, name
+    O, L = exact(Q, K, V)
+    x = Q.astype(float) @ K.T / numpy.sqrt(d) - L[:, None]
+    f, w = numpy.exp(x), dO @ V.T.astype(float)
+    v = (dO * O).sum(axis=1, keepdims=True)
+    p = f * (w - v) / numpy.sqrt(d)
+    # An exponent x = s - L is off by the d + 4 roundings of s, one of L and one of x, and exp adds two more. w and v are sums
+    # of dv products, and v has O rounded. Each result adds a product of at most n or m terms in a few more roundings.
+    s_size = abs(Q) @ abs(K).T / numpy.sqrt(d)
+    off_f = UNIT * f * ((d + 4) * s_size + abs(L)[:, None] + abs(x) + 4)
+    off_w = UNIT * ((dv + 2) * abs(dO) @ abs(V).T + (dv + 3) * (abs(dO) * abs(O)).sum(axis=1, keepdims=True))
+    off_p = (off_f * abs(w - v) + f * (off_w + 4 * UNIT * abs(w - v))) / numpy.sqrt(d)
+    for name, exactly, off, factor, terms in (("dQ", p, off_p, K, m), ("dK", p.T, off_p.T, Q, n), ("dV", f.T, off_f.T, dO, n)):
+        bound = 1.01 * (off + UNIT * (terms + 8) * abs(exactly)) @ abs(factor)  # 1.01: products of roundings
+        assert (abs(made[name] - exactly @ factor) <= bound).all(), name
 
 
 def test_counts_of_random_programs():

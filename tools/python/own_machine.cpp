@@ -128,11 +128,10 @@ std::string type_of(py::handle value) {
 struct Slow {
   py::array array;  // owns the words; its owner may give it another shape
   SlowMatrix matrix;
-  bool vector;
+  bool is_vector;
 
-  [[nodiscard]] bool is_vector() const { return vector; }
   [[nodiscard]] py::tuple shape() const {
-    return vector ? py::make_tuple(matrix.rows()) : py::make_tuple(matrix.rows(), matrix.cols());
+    return is_vector ? py::make_tuple(matrix.rows()) : py::make_tuple(matrix.rows(), matrix.cols());
   }
 };
 
@@ -160,7 +159,7 @@ Range range_of(const Slow& of, py::handle slice, Index extent) {
 std::shared_ptr<SlowBlock> block_of(const std::shared_ptr<Slow>& of, py::handle key) {
   return saying([&] {
     Range rows, columns{0, of->matrix.cols()};
-    if (PyTuple_Check(key.ptr()) != 0 && PyTuple_GET_SIZE(key.ptr()) == 2 && !of->is_vector()) {
+    if (PyTuple_Check(key.ptr()) != 0 && PyTuple_GET_SIZE(key.ptr()) == 2 && !of->is_vector) {
       rows = range_of(*of, PyTuple_GET_ITEM(key.ptr(), 0), of->matrix.rows());
       columns = range_of(*of, PyTuple_GET_ITEM(key.ptr(), 1), columns.end);
     } else {
@@ -174,7 +173,7 @@ std::shared_ptr<SlowBlock> block_of(const std::shared_ptr<Slow>& of, py::handle 
 std::string text_of(const SlowBlock& part) {
   const auto range = [](Range its) { return fmt::format("{}:{}", its.begin, its.end); };
   return fmt::format("{}[{}{}]", part.of->matrix.name(), range(part.rows),
-                     part.of->is_vector() ? "" : ", " + range(part.columns));
+                     part.of->is_vector ? "" : ", " + range(part.columns));
 }
 
 class OwnMachine {
@@ -263,7 +262,7 @@ py::array read(const Shared& self, py::handle block) {
                      const ConstBlock from = matrix.block(part.rows, part.columns);
                      return self->machine().read(part.holds ? from.holding(*part.holds) : from);
                    }),
-        part.of->is_vector());
+        part.of->is_vector);
   });
 }
 
@@ -484,7 +483,7 @@ void add_machine(py::module_& module) {
            })
       .def_property_readonly("shape",
                              [](const SlowBlock& its) -> py::tuple {
-                               return its.of->is_vector()
+                               return its.of->is_vector
                                           ? py::make_tuple(its.rows.size())
                                           : py::make_tuple(its.rows.size(), its.columns.size());
                              })
