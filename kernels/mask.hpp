@@ -83,6 +83,24 @@ struct BlockPattern {
 Index size_of(const Ranges& ranges);
 Ranges common(const Ranges& a, const Ranges& b);
 Ranges without(const Ranges& a, const Ranges& b);
+// Returns the rows for which has(row) is true.
+template <class Has>
+Ranges rows_with(const Ranges& rows, const Has& has) {
+  Ranges some;
+  for (const Range range : rows) {
+    for (Index row = range.begin; row < range.end; ++row) {
+      if (!has(row)) {
+        continue;
+      }
+      if (!some.empty() && some.back().end == row) {
+        ++some.back().end;
+      } else {
+        some.push_back({row, row + 1});
+      }
+    }
+  }
+  return some;
+}
 // Returns the ranges widened to whole blocks of [0, extent). The last block may be smaller.
 Ranges in_blocks(const Ranges& ranges, Index extent, Index block);
 

@@ -97,27 +97,16 @@ class LivePairs {
     }
   }
   // The queries that meet some of the keys.
-  [[nodiscard]] Ranges meeting(Ranges queries, Range keys) const {
+  [[nodiscard]] Ranges meeting(const Ranges& queries, Range keys) const {
     if (keys.size() == 0) {
       return {};
     }
     if (problem_.mask.full()) {
       return queries;
     }
-    Ranges some;
-    for (const Range range : queries) {
-      for (Index i = range.begin; i < range.end; ++i) {
-        if (problem_.mask.hull({i, i + 1}, keys).size() == 0) {
-          continue;
-        }
-        if (!some.empty() && some.back().end == i) {
-          ++some.back().end;
-        } else {
-          some.push_back({i, i + 1});
-        }
-      }
-    }
-    return some;
+    return rows_with(queries, [&](Index i) {
+      return problem_.mask.hull({i, i + 1}, keys).size() > 0;
+    });
   }
 
   const Problem& problem_;

@@ -120,36 +120,21 @@ class Rolling {
     }
     return rows;
   }
-  // Returns the rows for which has(row) is true.
-  template <class Has>
-  static Ranges rows_with(const Ranges& rows, const Has& has) {
-    Ranges some;
-    for (const Range range : rows) {
-      for (Index row = range.begin; row < range.end; ++row) {
-        if (!has(static_cast<std::size_t>(row))) {
-          continue;
-        }
-        if (!some.empty() && some.back().end == row) {
-          ++some.back().end;
-        } else {
-          some.push_back({row, row + 1});
-        }
-      }
-    }
-    return some;
-  }
   template <class Visit>
   void each_arrival(const Ranges& rows, const Visit& visit) {
     for (const bool again : {false, true}) {
-      const auto arrives = [&](std::size_t row) { return (first_[row] < unit_) == again; };
+      const auto arrives = [&](Index row) {
+        return (first_[static_cast<std::size_t>(row)] < unit_) == again;
+      };
       for (const Range some : Pieces(rows_with(rows, arrives), step_)) {
         visit(home_.arriving(some, again));
       }
     }
   }
   void leave(Block& block) {
-    home_.leave(block,
-                rows_with({block.rows}, [&](std::size_t row) { return last_[row] > unit_; }));
+    home_.leave(block, rows_with({block.rows}, [&](Index row) {
+                  return last_[static_cast<std::size_t>(row)] > unit_;
+                }));
   }
 
   // Keeps only the rows that are among `next`. A block is cut if only some of its rows leave.
