@@ -361,6 +361,12 @@ PlanReport report_plan(const Task& task, Objective objective, const std::optiona
                     return !shared || kernel.schedule.split.has_value();
                   }};
   report.choices = choices(task, goal, &report.left_out);
+  for (const Choice& choice : report.choices) {
+    if (goal.objective == Objective::time && find_kernel(choice.plan.kernel).is_nest &&
+        flops(choice) == Words()) {
+      throw UsageError(choice.plan.kernel + " has no time: give flops in its loops");
+    }
+  }
   const bool has_levels = !task.memory.inner.empty();
   if (report.choices.empty()) {
     throw has_levels ? no_levels_fit(task, goal) : no_kernel_fits(task, goal);

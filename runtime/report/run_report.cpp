@@ -90,12 +90,17 @@ std::vector<Level> levels_of(const Part& part, std::size_t equal) {
   return all;
 }
 
+// Returns false for a nest, whose run moves words and computes nothing.
+bool computes(const Part& part) {
+  return !find_kernel(part.plan.kernel).is_nest;
+}
+
 // Returns the members that the total has and phases lack.
 Cells total_cells(const Part& part) {
   Cells cells;
   if (part.counted) {
     cells.push_back({in_json("span"), *part.counted->span});
-    if (part.peak_gflops > 0) {
+    if (part.peak_gflops > 0 && computes(part)) {
       cells.push_back({in_json("gflops"), gflops(part)});
       cells.push_back({in_json("peak_gflops"), part.peak_gflops});
       cells.push_back({in_json("percent_of_peak"), 100 * gflops(part) / part.peak_gflops});
@@ -298,9 +303,12 @@ std::string speed(const Part& part) {
     return "";
   }
   const Index workers = part.team.workers;
-  std::string text = fmt::format(
-      "{:.1f} GF/s, {:.0f}% of the {:.1f} that multiply-adds reach ({})\n", gflops(part),
-      100 * gflops(part) / part.peak_gflops, part.peak_gflops, simd_target());
+  std::string text;
+  if (computes(part)) {
+    text += fmt::format("{:.1f} GF/s, {:.0f}% of the {:.1f} that multiply-adds reach ({})\n",
+                        gflops(part), 100 * gflops(part) / part.peak_gflops, part.peak_gflops,
+                        simd_target());
+  }
   if (workers > 1) {
     text += fmt::format("{} workers, the busiest moved {} words (formula {}){}\n", workers,
                         grouped(*part.counted->largest), grouped(part.largest.value()),

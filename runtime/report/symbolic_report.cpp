@@ -53,7 +53,7 @@ std::vector<PhaseFormula> with_total(const NestFormula& formula) {
   return all;
 }
 
-constexpr std::string_view kOnlyTheseBlocks = "plans that have these blocks and no others";
+constexpr std::string_view kOnlyTheseBlocks = "plans with exactly these blocks";
 
 std::string_view to_string(Regime regime) {
   switch (regime) {

@@ -80,7 +80,7 @@ TunedProblem tuned_problem(const Tuning& tuning, const std::string& date) {
   const Task& task = tuning.task();
   const Problem one = task.problem.one_head();
   TunedProblem tuned{.pass = task.pass,
-                     .mask = mask_class(one.mask.spec()),
+                     .mask = mask_class(one.mask),
                      .n = one.shape.n,
                      .m = one.shape.m,
                      .d = one.shape.d,

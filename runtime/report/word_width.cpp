@@ -7,9 +7,9 @@ namespace redblue {
 std::string in_words(const Problem& problem) {
   const auto width = problem.word_bytes;
   return (width ? fmt::format("in words of {} bytes", *width) : std::string("in words")) +
-         (problem.sum_words > 1
-              ? fmt::format("; a word of sums weighs {}, in most bounds one", problem.sum_words)
-              : std::string());
+         (problem.sum_words > 1 ? fmt::format("; a sum counts as {} words, and as 1 in most bounds",
+                                              problem.sum_words)
+                                : std::string());
 }
 
 Cell bytes_cell(const std::optional<Index>& width, const std::optional<Index>& words,

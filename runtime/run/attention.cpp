@@ -23,6 +23,7 @@
 #include "runtime/run/verification.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/memory.hpp"
+#include "runtime/theory/planner.hpp"
 
 namespace redblue {
 namespace {
@@ -106,9 +107,9 @@ CallOptions with_memory(Pass pass, const AttentionProblem& problem, bool has_for
     const auto* const text = std::get_if<std::string>(&problem.mask);
     automatic().fill(
         {.pass = pass,
-         .kernel = options.kernel,
+         .kernel = find_auto(options.kernel) != nullptr ? std::string() : options.kernel,
          .has_forward = has_forward,
-         .mask = mask_class(text != nullptr ? *text : std::get<Mask>(problem.mask).spec()),
+         .mask = text != nullptr ? mask_class(*text) : mask_class(std::get<Mask>(problem.mask)),
          .n = problem.shape.n,
          .d = problem.shape.d,
          .threads = options.threads},

@@ -46,6 +46,13 @@ std::string named_nest(const std::string& text) {
   return text.starts_with(kNest) || text.starts_with(kFile) ? text : std::string(kFile) + text;
 }
 
+std::string nest_in(const std::filesystem::path& directory, const std::string& text) {
+  const std::string named = named_nest(text);
+  return named.starts_with(kNest)
+             ? named
+             : std::string(kFile) + (directory / named.substr(kFile.size())).string();
+}
+
 std::string load_nest_named(const std::string& name) {
   if (name.starts_with(kNest)) {
     return load_known(name);

@@ -2,6 +2,7 @@
 // Nests as names of kernels: a file (file:mine.nest, or mine.nest), or a schedule of another
 // project that comes with redblue (nest:flash-attention-2-forward).
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@ namespace redblue {
 bool names_nest(std::string_view name);
 // Returns the name of a nest for the text of an option: nest:NAME, or file:TEXT for other texts.
 std::string named_nest(const std::string& text);
+// Returns the same for a nest whose relative path starts at `directory`.
+std::string nest_in(const std::filesystem::path& directory, const std::string& text);
 // Loads the nest. Returns the name of its kernel: file:mine.nest. Throws UsageError if the content
 // is wrong (with the line), or for an unknown schedule. Throws std::system_error if the file cannot
 // be read, and InputError if it is too large.

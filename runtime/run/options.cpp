@@ -795,6 +795,10 @@ std::string kernel_name(const std::string& name, bool auto_too) {
   if (parse_kernel_name(name) || (auto_too && find_auto(name) != nullptr)) {
     return name;
   }
+  if (find_auto(name + "/auto") != nullptr) {
+    throw UsageError(fmt::format("'{0}' is a problem, and no kernel: give {1}", name,
+                                 (auto_too ? name + "/auto" : "--problem " + name)));
+  }
   std::vector<std::string> spellings;
   for (const KernelName& known : all_kernel_names()) {
     spellings.push_back(known.text());

@@ -1315,8 +1315,11 @@ void refuse_below(const Bound& bound, const Plan& plan, Index heads) {
   if (find_kernel(plan.kernel).is_nest && words < Words(bound.words)) {
     throw UsageError(fmt::format(
         "{} moves {} words, fewer than the lower bound of {}: its loops leave out a part of the "
-        "problem {}",
-        plan.kernel, words.value(), bound.words, to_string(plan.pass)));
+        "problem {}{}",
+        plan.kernel, words.value(), bound.words, to_string(plan.pass),
+        bound.order == Order::two_step || !bound.recomputation
+            ? ", or the header two-step or once does not hold"
+            : ""));
   }
 }
 

@@ -154,6 +154,10 @@ std::string mask_class(std::string_view spec) {
   return std::string(term.substr(0, term.find_last_not_of(kAround) + 1));
 }
 
+std::string mask_class(const Mask& mask) {
+  return mask.spec().empty() && !mask.full() ? "array" : mask_class(mask.spec());
+}
+
 std::optional<AutoMemory> auto_memory(const AutoRequest& request,
                                       const std::vector<TunedProblem>& tuned,
                                       const Topology& topology) {

@@ -46,6 +46,8 @@ struct TunedProblem {
 // Returns the class of a mask by its text. The class of one term is its first word, without
 // numbers: "causal", "window". No text is "full", and joined terms are "several".
 std::string mask_class(std::string_view spec);
+// The same for a mask. One that was made from an array has no text: its class is "array".
+std::string mask_class(const Mask& mask);
 
 // A request for an M. `kernel` is empty if the planner chooses the kernel. A size that is not known
 // does not count in the distance.

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -495,20 +495,24 @@ Report run_subject(const std::string& kernel, const Arguments& arguments, bool t
   return run(request, {}, {.peak_gflops = timed});
 }
 
-const Subject* nest_subject(const std::string& name, MemoryBudget* memory, Sparsities* sparsities,
+const Subject* nest_subject(const std::string& name, const std::filesystem::path& directory,
+                            MemoryBudget* memory, Sparsities* sparsities,
                             const std::function<void()>& stop) {
   static std::mutex mutex;
-  static std::deque<Subject> subjects;
+  static std::map<std::string, Subject> subjects;  // by the name from the working directory
   if (!names_nest(name)) {
     return nullptr;
   }
+  const std::string from_here = nest_in(directory, name);
   const std::scoped_lock lock(mutex);
-  const auto found = std::ranges::find(subjects, named_nest(name), &Subject::name);
+  const auto found = subjects.find(from_here);
   if (found != subjects.end()) {
-    return &*found;  // the file is read once
+    return &found->second;  // the file is read once
   }
-  const KernelName kernel{&find_kernel(load_nest_named(name))};
-  return &subjects.emplace_back(subject_of(kernel, memory, sparsities, stop));
+  const KernelName kernel{&find_kernel(load_nest_named(from_here))};
+  Subject made = subject_of(kernel, memory, sparsities, stop);
+  made.name = named_nest(name);
+  return &subjects.emplace(from_here, std::move(made)).first->second;
 }
 
 std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsities,

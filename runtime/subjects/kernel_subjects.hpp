@@ -7,6 +7,7 @@
 //   options   softmax_scale, wanted, word, sums, objective, multiple, blocks
 //   sparse    make, in, seed: sources of operands, for kernels of sparse operands and for auto
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,9 +24,10 @@ std::vector<Subject> kernel_subjects(MemoryBudget* memory = nullptr,
                                      Sparsities* sparsities = nullptr,
                                      const std::function<void()>& stop = nullptr);
 
-// Returns a nest as a subject, by its name as a kernel; null for other names. Throws: as
-// load_nest_named().
-const Subject* nest_subject(const std::string& name, MemoryBudget* memory, Sparsities* sparsities,
+// Returns a nest as a subject, by its name as a kernel; null for other names. A relative path
+// starts at `directory`. Throws: as load_nest_named().
+const Subject* nest_subject(const std::string& name, const std::filesystem::path& directory,
+                            MemoryBudget* memory, Sparsities* sparsities,
                             const std::function<void()>& stop);
 
 // run_subject() runs a subject, count_subject() applies its formula. Requires (both): complete

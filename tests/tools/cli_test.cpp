@@ -831,7 +831,7 @@ TEST_F(Command, ArgumentsThatNobodyExpectsComeInTheirOrder) {
   expect_refused(process("list first second third"), 2, "not expected: first second third \\(");
   expect_refused(process("store info st --one --two"), 2, "not expected: --one --two \\(");
   expect_refused(process("count backward/small --maskk=causal"), 2,
-                 "not expected: --maskk=causal: did you mean --mask\\? \\(redblue --help\\)");
+                 "not expected: --maskk=causal: did you mean --mask\\? \\(redblue count --help\\)");
 }
 
 // A limit on file sizes makes the write fail with an error. It does not kill the process.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "tests/support/cli.hpp"
+#include "tests/support/csv.hpp"
 
 namespace redblue {
 namespace {
@@ -88,6 +89,26 @@ TEST_F(NestsOfFiles, AreHeldByAGate) {
   const Outcome changed = redblue("check b.json");
   EXPECT_EQ(changed.code, 3);
   EXPECT_NE(changed.out.find("reads"), std::string::npos) << changed.out;
+}
+
+// A relative path starts at the suite, and at the baseline, like the file of a mask. So a file of
+// the same name where the command runs is not looked at.
+TEST_F(NestsOfFiles, AreFoundBesideTheirSuite) {
+  directory_.write("gate/flash2.nest", kFlash2);
+  directory_.write("gate/suite.json",
+                   R"({"points": [{"kernel": "flash2.nest", "n": 100, "d": 8, "M": 2000}]})");
+  directory_.write("flash2.nest", "kernel other\nmatrix Q[n,d] -> O[n,d]\n");
+  ASSERT_EQ(redblue("record gate/suite.json -o gate/b.json").code, 0);
+  const Outcome same = redblue("check gate/b.json");
+  EXPECT_EQ(same.code, 0) << same.out << same.err;
+  EXPECT_EQ(redblue("sweep gate/suite.json --out swept").code, 0);
+  EXPECT_EQ(parse_csv(content_of(directory_ / "swept/sweep.csv"))[0].at("subject"),
+            "file:flash2.nest");
+  std::filesystem::remove(directory_ / "gate/flash2.nest");
+  const Outcome missing = redblue("check gate/b.json");
+  EXPECT_NE(missing.code, 0);
+  EXPECT_NE((missing.out + missing.err).find("gate/flash2.nest"), std::string::npos)
+      << missing.out << missing.err;
 }
 
 TEST_F(NestsOfFiles, SayWhatIsWrong) {

@@ -284,7 +284,8 @@ TEST(OwnKernels, RecordingsSayWhatDoesNotFit) {
                                   R"({"kernel": "copy/rows", "n": 4, "m": 3, "M": [2, 3]}]})");
     const Outcome recorded = own("record " + path("s.json") + " -o " + path(how + ".json"));
     EXPECT_EQ(recorded.code, 0);
-    EXPECT_EQ(recorded.err, "redblue: 2 points recorded; 1 of them does not fit in M\n");
+    EXPECT_EQ(recorded.err,
+              "redblue: 2 points recorded; 1 of them does not fit in M: copy/rows n=4 m=3 M=2\n");
     EXPECT_EQ(own("check " + path(how + ".json")).code, 0);
   }
   std::string text = content_of(path("count.json"));
@@ -345,7 +346,8 @@ TEST(OwnKernels, AreHeldToTheirBaseline) {
   const std::string base = (directory / "base.json").string();
   const Outcome record = own("record " + suite + " -o " + base);
   EXPECT_EQ(record.code, 0) << record.err;
-  EXPECT_EQ(record.err, "redblue: 4 points recorded; 2 of them do not fit in M\n");
+  EXPECT_EQ(record.err,
+            "redblue: 4 points recorded; 2 of them do not fit in M: copy/rows n=4 m=3 M=2, ...\n");
   EXPECT_EQ(own("check " + base).code, 0);
 
   std::string text = content_of(base);
@@ -615,7 +617,9 @@ TEST(OwnNests, HoldBaselines) {
   };
   const Outcome recorded = own("record " + suite("same") + " -o " + path("base.json"));
   EXPECT_EQ(recorded.code, 0) << recorded.err;
-  EXPECT_EQ(recorded.err, "redblue: 4 points recorded; 2 of them do not fit in M\n");
+  EXPECT_TRUE(
+      contains(recorded.err, "4 points recorded; 2 of them do not fit in M: nest/same n=20"))
+      << recorded.err;
   EXPECT_EQ(own("check " + path("base.json")).code, 0);
   const Outcome refused = own("record " + suite("reads-twice") + " -o " + path("twice.json"));
   EXPECT_EQ(refused.code, 1);

@@ -87,9 +87,9 @@ TEST_F(WideSums, BoundsAreOfWordsThatWeighOne) {
                          wide["plan"]["kernel"].get<std::string>()));
     EXPECT_EQ(count["formula"]["io"], wide["plan"]["words"]);
     EXPECT_LE(count["formula"]["peak"], 4096);
-    EXPECT_NE(
-        data("bounds" + rest + " --sums 4").find("a word of sums weighs 2, in most bounds one"),
-        std::string::npos);
+    EXPECT_NE(data("bounds" + rest + " --sums 4")
+                  .find("a sum counts as 2 words, and as 1 in most bounds"),
+              std::string::npos);
   }
 }
 

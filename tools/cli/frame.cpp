@@ -54,14 +54,26 @@ std::span<const Subcommand> spoken_of(std::span<char* const> words,
   return found == all.end() ? all : all.subspan(static_cast<std::size_t>(found - all.begin()), 1);
 }
 
+// Returns the command that the words named, such as `count` below `redblue`.
+const CLI::App& command_of(const CLI::App& app) {
+  return app.get_subcommands().empty() ? app : command_of(*app.get_subcommands().front());
+}
+
+// Returns the line that prints the options: "redblue count --help".
+std::string help_of(const CLI::App& app) {
+  const CLI::App& command = command_of(app);
+  std::string line = command.get_name() + " --help";
+  for (const CLI::App* above = command.get_parent(); above != nullptr;
+       above = above->get_parent()) {
+    line = above->get_name() + " " + line;
+  }
+  return line;
+}
+
 // Returns a hint with the option that is nearest to the first unknown word.
 std::string meant_by(const CLI::App& app, const std::vector<std::string>& extras) {
-  const CLI::App* command = &app;
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-  }
   std::vector<std::string> names;
-  for (const CLI::Option* option : command->get_options()) {
+  for (const CLI::Option* option : command_of(app).get_options()) {
     names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
   }
   constexpr std::string_view kDashes = "--";
@@ -125,11 +137,11 @@ int execute_command(int argc, char** argv, const std::string& name, const std::s
   } catch (const CLI::ExtrasError&) {  // its text has the arguments in reverse order
     constexpr bool kOfSubcommandsToo = true;
     const std::vector<std::string> extras = app.remaining(kOfSubcommandsToo);
-    throw UsageError(fmt::format("The following argument{} not expected: {}{} ({} --help)",
+    throw UsageError(fmt::format("The following argument{} not expected: {}{} ({})",
                                  extras.size() == 1 ? " was" : "s were", fmt::join(extras, " "),
-                                 meant_by(app, extras), name));
+                                 meant_by(app, extras), help_of(app)));
   } catch (const CLI::Error& error) {
-    throw UsageError(fmt::format("{} ({} --help)", error.what(), name));
+    throw UsageError(fmt::format("{} ({})", error.what(), help_of(app)));
   }
   return action();
 }

@@ -45,8 +45,9 @@ std::vector<Subcommand> redblue_subcommands(Transport* transport, Arrays* arrays
        {"run", "run a kernel and count its words",
         [transport, arrays](CLI::App& app) { return add_run(app, transport, arrays); }},
        {"list", "list the kernels; with --n and --d, the least M that each needs", add_list}});
-  find_more_subjects([shared](const std::string& name) {
-    return nest_subject(name, &shared->memory, &shared->sparsities, stop_if_caller_asks());
+  find_more_subjects([shared](const std::string& name, const std::filesystem::path& directory) {
+    return nest_subject(name, directory, &shared->memory, &shared->sparsities,
+                        stop_if_caller_asks());
   });
   add("Gate", gate_subcommands([shared] {
         return kernel_subjects(&shared->memory, &shared->sparsities, stop_if_caller_asks());

@@ -265,7 +265,7 @@ Compared check_point(const RecordedPoint& before, const std::filesystem::path& d
   try {
     const Subject* subject = nullptr;
     try {
-      subject = &find_subject(subjects, before.point.subject);
+      subject = &find_subject(subjects, before.point.subject, directory);
       arguments = arguments_of(before.point, *subject, directory);
     } catch (const NestMisfit&) {
       throw;
@@ -330,13 +330,15 @@ Action add_record(CLI::App& app, const std::function<std::vector<Subject>()>& su
       print(to_json(recording));
     }
     const auto unfit = std::ranges::count(recording.points, false, &RecordedPoint::fits);
+    const auto first = std::ranges::find(recording.points, false, &RecordedPoint::fits);
     say(fmt::format("{} recorded{}{}", counted(std::ssize(recording.points), "point"),
                     part ? fmt::format(", part {} of {}", to_string(*part),
                                        counted(std::ssize(suite.points), "point"))
                          : "",
                     unfit == 0 ? ""
-                               : fmt::format("; {} of them {} not fit in M", unfit,
-                                             unfit == 1 ? "does" : "do")));
+                               : fmt::format("; {} of them {} not fit in M: {}{}", unfit,
+                                             unfit == 1 ? "does" : "do", to_string(first->point),
+                                             unfit == 1 ? "" : ", ...")));
     return 0;
   };
 }
@@ -354,7 +356,7 @@ std::vector<std::string> accept_all(const std::map<std::size_t, Accept>& accepts
     }
     if (baseline.how == How::run && compared.now) {
       const Point& point = baseline.points[k].point;
-      const Subject& subject = find_subject(subjects, point.subject);
+      const Subject& subject = find_subject(subjects, point.subject, directory);
       check_formula(subject, arguments_of(point, subject, directory), *compared.now);
     }
     said.push_back(accept(chosen.given, by, compared, baseline.points[k]));

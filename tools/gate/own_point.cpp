@@ -124,7 +124,7 @@ PointOptions::PointOptions(CLI::App& app) : kernel_(app, "kernel", "a kernel (se
 }
 
 PointOptions::Asked PointOptions::get() const {
-  const Subject& subject = find_subject(own_kernels(), kernel_.get());
+  const Subject& subject = find_subject(own_kernels(), kernel_.get(), {});
   Arguments given;
   for (std::size_t k = 0; k < names_.size(); ++k) {
     if (const auto size = sizes_[k].get()) {

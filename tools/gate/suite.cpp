@@ -34,6 +34,7 @@ struct Asked {
 };
 
 std::vector<Asked> asked_by(const Json& entry, const std::string& place,
+                            const std::filesystem::path& directory,
                             const std::vector<Subject>& subjects) {
   if (!entry.contains("kernel")) {
     throw InputError(place + " has no \"kernel\"");
@@ -61,7 +62,7 @@ std::vector<Asked> asked_by(const Json& entry, const std::string& place,
     }
     if (found.size() == before) {
       try {
-        found.push_back({&find_subject(subjects, pattern), true});
+        found.push_back({&find_subject(subjects, pattern, directory), true});
       } catch (const std::invalid_argument& unknown) {
         throw InputError(fmt::format("{}: {}", place, unknown.what()));
       }
@@ -441,7 +442,7 @@ void add_entry(const Json& entry, const std::string& place, const std::filesyste
   const std::vector<Budget> at_most = budgets_of(entry, place);
   LeftOut left_out;
   bool any = false;
-  for (const auto& [subject, by_name] : asked_by(entry, place, subjects)) {
+  for (const auto& [subject, by_name] : asked_by(entry, place, directory, subjects)) {
     if (const std::string argument = not_taken(entry, *subject); !by_name && !argument.empty()) {
       left_out.add(argument, subject->name);
       continue;
@@ -503,7 +504,7 @@ Suite again(const Recording& recording, const std::string& file,
   Suite suite{.how = std::string(to_string(recording.how))};
   for (const RecordedPoint& recorded : recording.points) {
     try {
-      const Subject& subject = find_subject(subjects, recorded.point.subject);
+      const Subject& subject = find_subject(subjects, recorded.point.subject, directory_of(file));
       Arguments arguments = recorded.point.arguments;
       arguments.set_directory(directory_of(file));
       suite.points.push_back({&subject, complete(subject, arguments), recorded.at_most,
@@ -546,21 +547,22 @@ std::filesystem::path directory_of(const std::string& file) {
 
 namespace {
 
-std::function<const Subject*(const std::string& name)>& more_subjects() {
-  static std::function<const Subject*(const std::string& name)> find;
+FindSubject& more_subjects() {
+  static FindSubject find;
   return find;
 }
 
 }  // namespace
 
-void find_more_subjects(std::function<const Subject*(const std::string& name)> find) {
+void find_more_subjects(FindSubject find) {
   more_subjects() = std::move(find);
 }
 
-const Subject& find_subject(const std::vector<Subject>& subjects, const std::string& name) {
+const Subject& find_subject(const std::vector<Subject>& subjects, const std::string& name,
+                            const std::filesystem::path& directory) {
   const auto found = std::ranges::find(subjects, name, &Subject::name);
   if (found == subjects.end()) {
-    if (const Subject* more = more_subjects() ? more_subjects()(name) : nullptr) {
+    if (const Subject* more = more_subjects() ? more_subjects()(name, directory) : nullptr) {
       return *more;
     }
     const std::vector<std::string_view> names = [&] {

@@ -50,9 +50,13 @@ bool matches(std::string_view pattern, std::string_view name);
 std::filesystem::path directory_of(const std::string& file);
 
 // Returns the subject with this name. Throws: std::invalid_argument with the nearest names.
-const Subject& find_subject(const std::vector<Subject>& subjects, const std::string& name);
+// `directory`: where relative paths of a suite or recording start.
+const Subject& find_subject(const std::vector<Subject>& subjects, const std::string& name,
+                            const std::filesystem::path& directory);
 // From now on, find_subject() asks `find` for names that no subject has. `find` returns null for
 // names that it does not know, too. To be called before other threads begin.
-void find_more_subjects(std::function<const Subject*(const std::string& name)> find);
+using FindSubject =
+    std::function<const Subject*(const std::string& name, const std::filesystem::path& directory)>;
+void find_more_subjects(FindSubject find);
 
 }  // namespace redblue

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <future>
 #include <limits>
@@ -17,7 +18,9 @@
 #include <gtest/gtest.h>
 
 #include "runtime/run/run.hpp"
+#include "runtime/run/tuned.hpp"
 #include "runtime/run/verification.hpp"
+#include "runtime/system/environment.hpp"
 #include "runtime/system/npy.hpp"
 #include "tests/support/called.hpp"
 #include "tests/support/cli.hpp"
@@ -344,6 +347,42 @@ TEST_F(AttentionCall, HasAnMOfItsOwn) {
   const Index M = backward.call({.threads = 2}).kernel.plan.M;
   const auto known = quarter ? quarter : half;
   EXPECT_EQ(M, known ? std::min(known->words, Index{4} << 20) : 64 * 1024);
+}
+
+// Without an M, the file of `redblue tune` gives M and the kernel, also for the name of the
+// planner's choice. It says nothing of masks of another class, and a mask from pairs has its own.
+TEST_F(AttentionCall, TakesTheTunedKernel) {
+  const Topology topology = read_topology();
+  const CachePart part{CacheLevel::L2, 0.25};
+  const auto words = fast_memory(topology, part, 1);
+  if (!words) {
+    GTEST_SKIP() << "the size of L2 is not known";
+  }
+  const TunedProblem tuned{.pass = Pass::attention,
+                           .mask = "full",
+                           .n = 50,
+                           .m = 50,
+                           .d = 8,
+                           .kernels = {{"attention/columns", part, 1, 1}}};
+  directory_.write("redblue/tuned.json", tuned_text({tuned}, topology));
+  const char* const before = std::getenv("XDG_CACHE_HOME");
+  const std::string kept = before != nullptr ? before : "";
+  ::setenv("XDG_CACHE_HOME", directory_.path().c_str(), 1);
+  const Environment here = Environment::present();
+  before != nullptr ? ::setenv("XDG_CACHE_HOME", kept.c_str(), 1) : ::unsetenv("XDG_CACHE_HOME");
+  const WithEnvironment with(here);
+
+  AttentionProblem problem{.shape = {50, 50, 8}};
+  for (const std::string kernel : {"", "attention/auto"}) {
+    const AttentionRun run = Called(problem).call({.kernel = kernel});
+    EXPECT_EQ(run.kernel.plan.M, words->words) << kernel;
+    EXPECT_EQ(run.kernel.plan.kernel, "attention/columns") << kernel;
+  }
+  EXPECT_NE(Called(problem).call({.kernel = "attention/rows"}).kernel.plan.M, words->words)
+      << "it was not timed";
+  const std::vector<Index> cuts = {0, 20, 50};
+  problem.mask = Mask::documents(cuts, cuts);
+  EXPECT_NE(Called(problem).call({}).kernel.plan.M, words->words) << "a mask without a text";
 }
 
 // What `stop` throws ends the call.
