@@ -165,7 +165,7 @@ class Result(Record):
     """
 
     def __init__(self, called, arrays):
-        super().__init__(json.loads(called.data))
+        super().__init__(json.loads(called.data) if isinstance(called.data, str) else called.data)
         self._table, self._csv = called.table, called.csv
         #: Arrays by name. An array given in `out` is returned itself.
         self.arrays = arrays
@@ -173,6 +173,8 @@ class Result(Record):
         self.said = called.words
         #: The exit code: 0 for success, 1 for a failed verification, 3 for a difference in a gate.
         self.exit_code = called.code
+        #: The results of the runs, one for each mask, if batches or heads have masks of their own.
+        self.by_mask = []
 
     def __getitem__(self, name):
         return super().__getitem__(name) if name in self._members else self.arrays[name]
@@ -688,8 +690,10 @@ def _mask_pairs(path, mask):
     if array.ndim < 2:
         raise InputError(f"mask has shape {array.shape}; expected n rows and m columns")
     if any(size > 1 for size in array.shape[:-2]) and (array != array[(slice(0, 1),) * (array.ndim - 2)]).any():
+        if path == ["run"]:
+            return array
         raise InputError(f"mask has shape {array.shape}, and differs between heads; {path[0]} takes one for all heads: "
-                         "redblue.attention and redblue.gradients take one for each")
+                         "redblue.run, redblue.attention and redblue.gradients take one for each")
     return array[(0,) * (array.ndim - 2)]
 
 
@@ -735,12 +739,18 @@ class _Leads:
 def _call(path, command, args, keywords, documents):
     options = {_keyword_of(option["flag"]): option for option in command["options"]}
     operands = _operands if "in_" in options else ()
+    pairs = _mask_pairs(path, keywords.get("mask")) if "mask" in options else None
     words = [*path, *_in_order(path, command, args, keywords, documents)]
+    if pairs is not None and pairs.ndim > 2:
+        from .by_mask import run_by_mask  # it calls run, which is made below
+
+        return run_by_mask("".join(words[1:]), keywords)
     given, out, written = {}, {}, {}
     progress = keywords.pop("progress", None) if path == ["run"] else None
+    if isinstance(progress, bool):
+        progress = html.Bar() if progress else None
     if progress is not None and not callable(progress):
-        raise UsageError(f"progress is {_kind(progress)}; expected a function of a text, such as print")
-    pairs = _mask_pairs(path, keywords.get("mask")) if "mask" in options else None
+        raise UsageError(f"progress is {_kind(progress)}; expected True for a bar, or a function of a text, such as print")
     if pairs is not None:
         keywords = {**keywords, "mask": "documents" if pairs.ndim == 1 else "pattern"}
     for name, value in keywords.items():
@@ -765,7 +775,11 @@ def _call(path, command, args, keywords, documents):
     leads = _Leads(given)
     given = {name: leads.folded(name, array) for name, array in given.items()}
     written = {name: leads.folded_target(name, array) for name, array in written.items()}
-    called = _redblue.call([os.fsencode(word) for word in words], given, written, path == ["run"], pairs, progress)
+    try:
+        called = _redblue.call([os.fsencode(word) for word in words], given, written, path == ["run"], pairs, progress)
+    finally:
+        if isinstance(progress, html.Bar):
+            progress.close()
     data, said = documents.unnamed(called.data), [documents.unnamed(line) for line in called.words]
     for line in said:
         _logger.log(logging.WARNING if called.code else logging.INFO, line)
@@ -841,8 +855,8 @@ def _doc(path, command):
         value = "" if option["switch"] else f" ({option['value']})"
         lines.append(f"{_keyword_of(option['flag'])}{value}: {option['help']}")
     if path == ["run"]:
-        lines.append("progress: a function that is called with a line of text now and then, in runs of more than 2 s, "
-                     "such as print")
+        lines.append("progress: True for a bar in runs of more than 2 s, or a function that is called with a line of text "
+                     "now and then, such as print")
         lines.append("operands: arrays, or names of files, by their names: Q=Q, K='k.npy'. Results that `out` "
                      "gives an array for are written there")
     return "\n".join(lines) + "\n" + _EXAMPLES.get(path[0], "")
