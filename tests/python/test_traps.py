@@ -270,6 +270,24 @@ def test_caches_are_read_once(monkeypatch):
     assert min(extra) < 1e-3
 
 
+def test_caches_are_read_once_for_attention(monkeypatch):
+    """redblue.attention, too, reads them once. M is that of hwloc's variables: one of 4 words is too small, for example."""
+    Q = numpy.ones((16, 8), numpy.float32)
+    with monkeypatch.context() as context:
+        context.setenv("HWLOC_SYNTHETIC", "core:2 l2:1(size=12) l1:1(size=12) pu:1")
+        with pytest.raises(redblue.FastMemoryTooSmall, match="M = 3 words"):
+            redblue.attention(Q, Q, Q, M="L2")
+    seconds = []
+    redblue.attention(Q, Q, Q, M="L2*0.5")
+    for _ in range(100):  # a busy machine makes some long, but to read the caches makes all long
+        start = time.perf_counter()
+        redblue.attention(Q, Q, Q, M="L2*0.5")
+        seconds.append(time.perf_counter() - start)
+        if seconds[-1] < 1e-3:
+            break
+    assert min(seconds) < 1e-3
+
+
 @pytest.mark.parametrize("message, words", [
     ("--M 64KB: expected words", "M='64KB': expected words"),
     ("--kv-heads 3 does not divide --heads 8", "kv_heads=3 does not divide heads=8"),
