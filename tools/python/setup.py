@@ -41,7 +41,7 @@ class BuildByCMake(build_ext):
                     shutil.copy(path, package / name)
 
     def build_package(self):
-        build = BUILD / (sys.implementation.cache_tag + ("-portable" if IS_PORTABLE else ""))
+        build = BUILD / sys.implementation.cache_tag
         options = {
             "CMAKE_BUILD_TYPE": "Release",
             "REDBLUE_BUILD_PYTHON": "ON",
@@ -49,6 +49,7 @@ class BuildByCMake(build_ext):
             "REDBLUE_BUILD_BENCH": "OFF",
             "REDBLUE_INSTALL": "OFF",
             "REDBLUE_QUICK_BUILD": "ON",
+            "REDBLUE_PORTABLE": "OFF",
             "REDBLUE_WITH_VALGRIND": "OFF",  # the redblue command on the PATH simulates caches
             "Python_EXECUTABLE": sys.executable,
         }
