@@ -43,9 +43,11 @@ def wheel(folder, portable):
         return next(each for each in pathlib.Path(FROM_SOURCES).glob("*.whl") if ("manylinux" in each.name) == portable)
     # setup.py writes beside itself, and other tests read the sources meanwhile.
     tree = shutil.copytree(ROOT, folder / "tree", symlinks=True, ignore=shutil.ignore_patterns("build", ".git", "__pycache__"))
+    package = shutil.copytree(pathlib.Path(redblue.__file__).parent, folder / "package")
+    output_of("strip", *package.glob("*.so"))  # to pack symbols takes long
     output_of(environment(folder / "maker"), "-m", "pip", "wheel", "--no-build-isolation", "--no-index", "--no-deps", "-w", folder,
               tree / "tools" / "python",
-              env={**os.environ, "REDBLUE_PACKAGE": str(pathlib.Path(redblue.__file__).parent), "PYTHONPATH": "",
+              env={**os.environ, "REDBLUE_PACKAGE": str(package), "PYTHONPATH": "",
                    "CMAKE_ARGS": "-DREDBLUE_PORTABLE=ON" if portable else ""})
     return next(folder.glob("*.whl"))
 
