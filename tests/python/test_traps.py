@@ -271,12 +271,14 @@ def test_caches_are_read_once(monkeypatch):
 
 
 def test_caches_are_read_once_for_attention(monkeypatch):
-    """redblue.attention, too, reads them once. M is that of hwloc's variables: one of 4 words is too small, for example."""
+    """redblue.attention, too, reads them once, and M follows hwloc's variables; so does redblue.cost."""
     Q = numpy.ones((16, 8), numpy.float32)
     with monkeypatch.context() as context:
-        context.setenv("HWLOC_SYNTHETIC", "core:2 l2:1(size=12) l1:1(size=12) pu:1")
-        with pytest.raises(redblue.FastMemoryTooSmall, match="M = 3 words"):
-            redblue.attention(Q, Q, Q, M="L2")
+        for words in (2, 3, 2):
+            context.setenv("HWLOC_SYNTHETIC", f"core:2 l2:1(size={4 * words}) l1:1(size=4) pu:1")
+            for call in (lambda: redblue.attention(Q, Q, Q, M="L2"), lambda: redblue.cost("attention", n=16, d=8, M="L2")):
+                with pytest.raises(redblue.FastMemoryTooSmall, match=f"M = {words} words"):
+                    call()
     seconds = []
     redblue.attention(Q, Q, Q, M="L2*0.5")
     for _ in range(100):  # a busy machine makes some long, but to read the caches makes all long

@@ -470,7 +470,8 @@ Objective objective_of(const std::string& text) {
 // Returns the words of a part of a cache. The machine is read in the first call, and again when
 // hwloc's variables change. Requires: Python's lock.
 Index words_of(const CachePart& part, Index threads) {
-  const WithEnvironment with(Environment::present());
+  const Environment present = Environment::present();
+  const WithEnvironment with(present);
   const auto words =
       fast_memory(machine_topology(), part, static_cast<std::size_t>(std::max<Index>(threads, 1)));
   return words && words->words > 0 ? words->words
@@ -644,7 +645,8 @@ py::object cost_of(const std::vector<std::pair<std::string, std::string>>& given
                    const py::object& mask, const std::string& tiles) {
   py::object found;
   saying([&] {
-    const WithEnvironment with(Environment::present());
+    const Environment present = Environment::present();
+    const WithEnvironment with(present);
     const AskedCost asked = asked_cost(given, mask);
     const LeastWork work = work_of(asked.task);
     const OperandWords operands = operand_words(asked.task);
