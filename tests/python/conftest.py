@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 COMMAND = os.environ["REDBLUE_COMMAND"]
-for name in {name for name in os.environ if name.startswith("REDBLUE_")} - {"REDBLUE_COMMAND"}:
+for name in {name for name in os.environ if name.startswith("REDBLUE_")} - {"REDBLUE_COMMAND", "REDBLUE_WHEELS"}:
     del os.environ[name]  # set by the user
 
 

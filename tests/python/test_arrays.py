@@ -403,7 +403,7 @@ MISPLACED = {
              "^mask takes a value, not an object of type ndarray of bool; .*'blocks:FILE.npy'$"),
     "a size": (lambda Q: redblue.count("attention/auto", n=Q, d=4, M="2K"), redblue.UsageError,
                "^n takes a value, not an object of type ndarray of float32$"),
-    "an argument": (lambda Q: redblue.count(Q, n=8, d=4, M="2K"), redblue.UsageError, "^kernel takes a value, not an"),
+    "an argument": (lambda Q: redblue.count(Q, n=8, d=4, M="2K"), redblue.UsageError, "^an array is given without a name"),
     "sparse": (lambda Q: redblue.run("matmul/sparse-rows", A=sparse(Q), M="2K"), redblue.InputError,
                "^A is sparse: save it by scipy.sparse.save_npz and give the file's name$"),
     "a scalar": (lambda Q: redblue.run("attention/auto", Q=3.5, M="2K"), redblue.InputError,

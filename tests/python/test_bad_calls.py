@@ -1,5 +1,5 @@
 """Tests calls that nobody should make: each has its class of exception and one line that names the culprit and the
-remedy, in Python's words."""
+remedy, in Python's words. `python3 test_bad_calls.py` prints them as a table."""
 
 import numpy
 import pytest
@@ -13,7 +13,34 @@ Q, K, V = numpy.random.default_rng(1).standard_normal((3, 6, 4)).astype(numpy.fl
 BAD = [
     ('redblue.count()',
      redblue.UsageError,
-     "kernel is required"),
+     "kernel is missing: for example 'attention/auto'; redblue.kernels() lists all"),
+    ('redblue.run("attention/auto", Q, K, V, M=640)',
+     redblue.UsageError,
+     "an array is given without a name: expected the name of an operand, such as Q=array"),
+    ('redblue.run("attention/auto", Q=Q, K=K, V=V, M=640, is_causal=True)',
+     redblue.UsageError,
+     "no option and no operand is called 'is_causal': give mask='causal'"),
+    ('redblue.run("attention/auto", Q=Q, K=K, V=V, M=640, mask=True)',
+     redblue.UsageError,
+     "mask is True; expected a text, such as 'causal', or a matrix of bool"),
+    ('redblue.run("attention/auto", Q=Q, K=K, V=V, M=640, out="O.npy")',
+     redblue.InputError,
+     "out is 'O.npy'; expected names of results with an array or a file: {'O': array}"),
+    ('redblue.run("attention/auto", Q=Q, K=K, V=V, M=640, blocks=4)',
+     redblue.UsageError,
+     "blocks=4: expected {NAME: SIZE} or printed"),
+    ('redblue.run("attention/auto", Q=Q, K=K, V=V, M=640, resume=True)',
+     redblue.UsageError,
+     "resume: only with store='file:DIR'"),
+    ('redblue.store.info()',
+     redblue.UsageError,
+     "directory is missing: directory of the store"),
+    ('redblue.report("none")',
+     redblue.Error,
+     "there is no none/sweep.json: redblue.sweep(SUITE, out='none') makes it, or goes on with it"),
+    ('redblue.Machine(10).check("none.nest")',
+     redblue.InputError,
+     "cannot read none.nest: No such file or directory"),
     ('redblue.count("backward/smal", n=8, d=8, M=64)',
      redblue.UsageError,
      "no kernel is called 'backward/smal': did you mean backward/small or backward/flash or backward/rows? "
@@ -83,8 +110,22 @@ BAD = [
      "mask of documents: expected offsets that begin with 0, never decrease and end with n = m"),
     ('redblue.count("attention/auto", n=8, d=8, M=640, mask=numpy.eye(16, dtype=bool).reshape(2, 8, 16)[:, :, :8])',
      redblue.InputError,
-     "mask has shape (2, 8, 8), and differs between heads; count takes one for all heads: redblue.attention and "
-     "redblue.gradients take one for each"),
+     "mask has shape (2, 8, 8), and differs between heads; count takes one for all heads: redblue.run, "
+     "redblue.attention and redblue.gradients take one for each"),
+    ('redblue.run("backward/small", Q=Q, M=640, mask=numpy.eye(12, dtype=bool).reshape(2, 6, 12)[:, :, :6])',
+     redblue.InputError,
+     "mask differs between heads: backward/small takes one for all; attention and gradients take one for each"),
+    ('redblue.run("attention/auto", Q=Q, K="k.npy", V=V, M=640, mask=numpy.eye(12, dtype=bool).reshape(2, 6, 12)[:, :, :6])',
+     redblue.UsageError,
+     "K is no array: with a mask that differs between heads, give K=array"),
+    ('redblue.run("attention/auto", Q=Q, K=K, V=V, M=640, out={"O": Q}, '
+     'mask=numpy.eye(12, dtype=bool).reshape(2, 6, 12)[:, :, :6])',
+     redblue.UsageError,
+     "out is not for a mask that differs between heads: results come back as arrays"),
+    ('redblue.run("gradients/auto", Q=numpy.array([Q, Q]), K=K[None], V=V[None], dO=numpy.array([Q, Q]), M=640, '
+     'mask=numpy.eye(12, dtype=bool).reshape(2, 6, 12)[:, :, :6])',
+     redblue.UsageError,
+     "mask differs between heads that share keys: dK and dV are then sums over runs; redblue.gradients computes them"),
     ('redblue.count("attention/auto", n=8, d=8, M=640, activation="gelu")',
      redblue.UsageError,
      "activation='gelu': expected one of softmax, relu, sigmoid, silu"),
@@ -190,9 +231,9 @@ BAD = [
     ('redblue.run("attention/auto", Q=Q, K=K, V=V, M=640, out={"O": Q})',
      redblue.InputError,
      "out O is an array that overlaps Q in memory"),
-    ('redblue.run("attention/auto", Q=Q, K=K, V=V, M=640, progress=True)',
+    ('redblue.run("attention/auto", Q=Q, K=K, V=V, M=640, progress=3)',
      redblue.UsageError,
-     "progress is True; expected a function of a text, such as print"),
+     "progress is 3; expected True for a bar, or a function of a text, such as print"),
     ('redblue.run("attention/auto", Q=torch.zeros(6, 4, device="meta"), K=K, V=V, M=640)',
      redblue.InputError,
      "Q is on meta; redblue computes on the CPU: give Q.cpu()"),
@@ -281,7 +322,7 @@ BAD = [
      "'nothing': expected product, forward, backward, attention, gradients, a core or a file"),
     ('redblue.store.info("none")',
      redblue.Error,
-     "there is no store none: redblue store import or generate makes one"),
+     "there is no store none: redblue.store.import_() or redblue.store.generate() makes one"),
     ('redblue.check("none.json")',
      redblue.Error,
      "cannot read 'none.json': No such file or directory"),
@@ -308,3 +349,8 @@ def test_least_M_is_enough():
         with pytest.raises(redblue.FastMemoryTooSmall) as raised:
             call(2)
         call(raised.value.least_M)
+
+
+if __name__ == "__main__":
+    for call, error, message in BAD:
+        print(f"{call}\n    {error.__name__}: {message}")

@@ -600,7 +600,7 @@ def test_a_tile_is_no_slow_matrix():
     a = machine.read(A[0:2])
     for other in (machine, redblue.Machine(20)):
         for array in (a, a[1], a.T, a[:, ::2], a.reshape(-1)[1:], numpy.asarray(memoryview(a)),
-                      numpy.lib.stride_tricks.as_strided(a, (2, 2), (4, 4))):
+                      numpy.lib.stride_tricks.as_strided(a, (2, 2), (4, 4)), torch.from_numpy(a), torch.from_numpy(a)[1:]):
             refused(redblue.InputError, "B is in fast memory, as the tile A; expected an array of its own: give a copy()",
                     lambda array=array, other=other: other.matrix("B", array))
     assert machine.read(machine.matrix("B", a.copy())[:]).shape == (2, 3)

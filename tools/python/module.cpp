@@ -36,6 +36,7 @@
 #include "kernels/kernel.hpp"
 #include "kernels/nests/nest_kernel.hpp"
 #include "memsim/errors.hpp"
+#include "runtime/observe/topology.hpp"
 #include "runtime/patterns/pattern_files.hpp"
 #include "runtime/report/problem_cost.hpp"
 #include "runtime/run/arrays.hpp"
@@ -466,6 +467,17 @@ Objective objective_of(const std::string& text) {
   throw UsageError("objective '" + text + "': expected words, balanced or time");
 }
 
+// Returns the words of a part of a cache. The machine is read in the first call, and again when
+// hwloc's variables change. Requires: Python's lock.
+Index words_of(const CachePart& part, Index threads) {
+  const Environment present = Environment::present();
+  const WithEnvironment with(present);
+  const auto words =
+      fast_memory(machine_topology(), part, static_cast<std::size_t>(std::max<Index>(threads, 1)));
+  return words && words->words > 0 ? words->words
+                                   : cache_words(part.level, part.share, threads);  // says why
+}
+
 AttentionOptions options_of(const py::object& M, Index threads, const std::string& kernel,
                             const std::string& objective) {
   AttentionOptions options{
@@ -473,7 +485,7 @@ AttentionOptions options_of(const py::object& M, Index threads, const std::strin
   if (!M.is_none()) {
     const FastMemory size = parse_fast_memory(M.cast<std::string>(), "M");
     if (const auto* part = std::get_if<CachePart>(&size)) {
-      options.M = cache_words(part->level, part->share, threads);
+      options.M = words_of(*part, threads);
     } else if (const auto* words = std::get_if<Index>(&size)) {
       options.M = *words;
     }
@@ -633,7 +645,8 @@ py::object cost_of(const std::vector<std::pair<std::string, std::string>>& given
                    const py::object& mask, const std::string& tiles) {
   py::object found;
   saying([&] {
-    const WithEnvironment with(Environment::present());
+    const Environment present = Environment::present();
+    const WithEnvironment with(present);
     const AskedCost asked = asked_cost(given, mask);
     const LeastWork work = work_of(asked.task);
     const OperandWords operands = operand_words(asked.task);

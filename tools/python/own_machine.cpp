@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -43,7 +45,6 @@ namespace redblue {
 namespace {
 
 constexpr const char* kTile = "redblue.tile";
-constexpr int kDeepestView = 64;  // NumPy's own views of a view have the first array as their base
 
 // The words of a NumPy array with one or two dimensions and any strides.
 class ArrayBacking final : public Backing {
@@ -208,15 +209,32 @@ using Shared = std::shared_ptr<OwnMachine>;
 
 // The tile of an array.
 struct Held {
+  Held(Shared its_machine, Tile&& its_tile);
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held();
+
   Shared machine;  // outlives the tile
   Tile tile;
+  const float* first_word;
 };
+
+// All tiles that live, by the address of their first word. Python's lock guards them.
+std::map<const float*, const Held*> living;
+
+Held::Held(Shared its_machine, Tile&& its_tile)
+    : machine(std::move(its_machine)), tile(std::move(its_tile)), first_word(&tile(0, 0)) {
+  living.emplace(first_word, this);
+}
+Held::~Held() {
+  living.erase(first_word);
+}
 
 // Returns the array that owns the tile.
 py::array array_of(const Shared& machine, Tile&& tile, bool is_vector) {
-  auto held = std::make_unique<Held>(Held{machine, std::move(tile)});
+  auto held = std::make_unique<Held>(machine, std::move(tile));
   const Index rows = held->tile.rows(), cols = held->tile.cols();
-  const float* const words = &held->tile(0, 0);
+  const float* const words = held->first_word;
   const py::capsule owner(held.get(), kTile, [](PyObject* capsule) {
     delete static_cast<Held*>(PyCapsule_GetPointer(capsule, kTile));
   });
@@ -279,17 +297,16 @@ py::array make(const Shared& self, const std::string& name, Index rows,
   });
 }
 
-// Returns the tile whose words an array shows; null if there is none.
+// Returns the tile whose words an array shows; null if there is none. Words have an address,
+// whatever library's view shows them.
 const Held* tile_under(const py::array& array) {
-  py::object owner = array.base();
-  for (int depth = 0; depth < kDeepestView && owner && !owner.is_none(); ++depth) {
-    if (PyCapsule_IsValid(owner.ptr(), kTile) != 0) {
-      return static_cast<const Held*>(PyCapsule_GetPointer(owner.ptr(), kTile));
-    }
-    // An array and its like have a base, and a memoryview has an object.
-    owner = py::getattr(owner, PyMemoryView_Check(owner.ptr()) != 0 ? "obj" : "base", py::none());
+  const auto* const word = static_cast<const float*>(array.data());
+  const auto after = living.upper_bound(word);
+  if (array.size() == 0 || after == living.begin()) {
+    return nullptr;
   }
-  return nullptr;
+  const Held& before = *std::prev(after)->second;
+  return word < before.first_word + before.tile.words() ? &before : nullptr;
 }
 
 // Returns the tile that the array is. Throws: UsageError, also for a part of a tile.

@@ -84,7 +84,7 @@ def camel(text):
 
 def parameter(each):
     if each.name == "progress":
-        return "progress: Callable[[str], object] | None = None"
+        return "progress: bool | Callable[[str], object] | None = None"
     if each.name == "mask":
         return "mask: str | Mask | numpy.typing.ArrayLike | None = None"
     if each.kind is each.VAR_POSITIONAL:

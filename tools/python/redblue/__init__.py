@@ -165,7 +165,7 @@ class Result(Record):
     """
 
     def __init__(self, called, arrays):
-        super().__init__(json.loads(called.data))
+        super().__init__(json.loads(called.data) if isinstance(called.data, str) else called.data)
         self._table, self._csv = called.table, called.csv
         #: Arrays by name. An array given in `out` is returned itself.
         self.arrays = arrays
@@ -173,6 +173,8 @@ class Result(Record):
         self.said = called.words
         #: The exit code: 0 for success, 1 for a failed verification, 3 for a difference in a gate.
         self.exit_code = called.code
+        #: The results of the runs, one for each mask, if batches or heads have masks of their own.
+        self.by_mask = []
 
     def __getitem__(self, name):
         return super().__getitem__(name) if name in self._members else self.arrays[name]
@@ -596,6 +598,8 @@ class _Documents:
 def _in_order(path, command, args, keywords, documents):
     """The texts of the arguments; the last may be given by keyword, and are taken from `keywords`."""
     names = [argument["name"].lower() for argument in command["arguments"]]
+    if any(_is_array(value) and not isinstance(value, (list, tuple)) for value in args):
+        raise UsageError("an array is given without a name: expected the name of an operand, such as Q=array")
     values = [*args, *(keywords.pop(name, None) for name in names[len(args):])]
     while values and values[-1] is None:
         values.pop()
@@ -603,6 +607,9 @@ def _in_order(path, command, args, keywords, documents):
     for name, value in named:
         if value is None:
             raise UsageError(f"{name} is missing")
+    for argument in command["arguments"][len(values):]:
+        if argument["required"]:
+            raise UsageError(f"{argument['name'].lower()} is missing: {argument['help']}")
     if keywords.get("accept") is not None and any(isinstance(value, Mapping) for _, value in named):
         raise UsageError("accept writes the baseline: give the name of its file")
     named = [(name, documents.file_of(name, value) if isinstance(value, Mapping) and name in documents.NAMES else value)
@@ -611,8 +618,13 @@ def _in_order(path, command, args, keywords, documents):
     return [text for name, value in named for text in _texts(name, value, writes)]
 
 
+_NAMES_OF_PYTORCH = {"is_causal": "mask='causal'", "attn_mask": "mask", "query": "Q", "key": "K", "value": "V"}
+
+
 def _unknown(path, options, operands, name):
     names = [*options, *operands]
+    if operands and name in _NAMES_OF_PYTORCH:
+        return UsageError(f"no option and no operand is called {name!r}: give {_NAMES_OF_PYTORCH[name]}")
     near = [each for each in names if each.lower() == name.lower()] or difflib.get_close_matches(name, names, n=1)
     what = "no option and no operand" if operands else "no option"
     remedy = f"did you mean {near[0]}?" if near else f"help(redblue.{_path_of(path)}) lists the options"
@@ -633,17 +645,21 @@ def _in_python(message):
             return f"{name}={value.strip(chr(39))}"
         if value[0] == "'" or (value.isalpha() and value.isupper()):
             return f"{name}={value}"
-        is_value = after == ":" or re.search("[0-9]", value) or value in _choices.get("--" + flag, ())
+        is_value = after == ":" or re.search("[0-9:]", value) or value in _choices.get("--" + flag, ())
         return f"{name}='{value}'" if is_value else f"{name}= {value}"
 
     def call(found):
         return f"redblue.{_keyword_of('--' + found[1])}({found[2] + '=True' if found[2] else ''})"
 
+    message = re.sub(r"`redblue ([a-z]+) ([A-Z]+) -o ([^` ]+)`", r"redblue.\1(\2, out='\3')", message)
+    message = message.replace("redblue store import or generate makes", "redblue.store.import_() or redblue.store.generate() makes")
+    message = message.replace("expected NAME=SIZE", "expected {NAME: SIZE}")
+    message = re.sub(r"^kernel is required$", "kernel is missing: for example 'attention/auto'; redblue.kernels() lists all", message)
     message = re.sub(r"`redblue ([a-z]+)(?: --([a-z]+))?`", call, message.removeprefix("--in: ").replace("--in gives", "a file gives"))
     message = re.sub(r"(?<=\()redblue ([a-z]+)()(?=\))", call, message)
     message = re.sub(r"(?<![\w-])--in ([A-Za-z]\w*)=([^\s,;:]+)", r"\1='\2'", message)
     message = re.sub(r"='([A-Z]+)'", r"=\1", message)  # FILE stands for a name
-    return re.sub(r"(?<![\w-])--([A-Za-z][A-Za-z0-9-]*)(?: ('[^']*'|[\w.*+]+(?:[,*x][\w.*]+)*))?", option, message)
+    return re.sub(r"(?<![\w-])--([A-Za-z][A-Za-z0-9-]*)(?: ('[^']*'|file:DIR|[\w.*+]+(?:[,*x][\w.*]+)*))?", option, message)
 
 
 _TAKES_MASKS = ("count", "run", "plan", "bounds", "curve")
@@ -673,6 +689,8 @@ def _check_extents(pairs, given, keywords):
 
 def _mask_pairs(path, mask):
     """A matrix of bool, or offsets of documents, of a mask that is an array; else None."""
+    if isinstance(mask, (bool, numpy.bool_)):
+        raise UsageError(f"mask is {mask}; expected a text, such as 'causal', or a matrix of bool")
     if mask is None or isinstance(mask, (str, Mask)) or not (_is_sparse(mask) or _is_array(mask)):
         return None
     if path[0] not in _TAKES_MASKS:
@@ -688,8 +706,10 @@ def _mask_pairs(path, mask):
     if array.ndim < 2:
         raise InputError(f"mask has shape {array.shape}; expected n rows and m columns")
     if any(size > 1 for size in array.shape[:-2]) and (array != array[(slice(0, 1),) * (array.ndim - 2)]).any():
+        if path == ["run"]:
+            return array
         raise InputError(f"mask has shape {array.shape}, and differs between heads; {path[0]} takes one for all heads: "
-                         "redblue.attention and redblue.gradients take one for each")
+                         "redblue.run, redblue.attention and redblue.gradients take one for each")
     return array[(0,) * (array.ndim - 2)]
 
 
@@ -735,12 +755,18 @@ class _Leads:
 def _call(path, command, args, keywords, documents):
     options = {_keyword_of(option["flag"]): option for option in command["options"]}
     operands = _operands if "in_" in options else ()
+    pairs = _mask_pairs(path, keywords.get("mask")) if "mask" in options else None
     words = [*path, *_in_order(path, command, args, keywords, documents)]
+    if pairs is not None and pairs.ndim > 2:
+        from .by_mask import run_by_mask  # it calls run, which is made below
+
+        return run_by_mask("".join(words[1:]), keywords)
     given, out, written = {}, {}, {}
     progress = keywords.pop("progress", None) if path == ["run"] else None
+    if isinstance(progress, bool):
+        progress = html.Bar() if progress else None
     if progress is not None and not callable(progress):
-        raise UsageError(f"progress is {_kind(progress)}; expected a function of a text, such as print")
-    pairs = _mask_pairs(path, keywords.get("mask")) if "mask" in options else None
+        raise UsageError(f"progress is {_kind(progress)}; expected True for a bar, or a function of a text, such as print")
     if pairs is not None:
         keywords = {**keywords, "mask": "documents" if pairs.ndim == 1 else "pattern"}
     for name, value in keywords.items():
@@ -765,7 +791,11 @@ def _call(path, command, args, keywords, documents):
     leads = _Leads(given)
     given = {name: leads.folded(name, array) for name, array in given.items()}
     written = {name: leads.folded_target(name, array) for name, array in written.items()}
-    called = _redblue.call([os.fsencode(word) for word in words], given, written, path == ["run"], pairs, progress)
+    try:
+        called = _redblue.call([os.fsencode(word) for word in words], given, written, path == ["run"], pairs, progress)
+    finally:
+        if isinstance(progress, html.Bar):
+            progress.close()
     data, said = documents.unnamed(called.data), [documents.unnamed(line) for line in called.words]
     for line in said:
         _logger.log(logging.WARNING if called.code else logging.INFO, line)
@@ -780,7 +810,8 @@ def _call(path, command, args, keywords, documents):
 
 def _targets(value):
     """Results that go to arrays, and those that go to files."""
-    if value is None or isinstance(value, (str, list, tuple)) and not any(_is_array(item) for item in value):
+    texts = [value] if isinstance(value, str) else value
+    if value is None or isinstance(texts, (list, tuple)) and all(isinstance(text, str) and "=" in text for text in texts):
         return {}, value  # NAME=FILE, in the form of the command
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise InputError(f"out is {_kind(value)}; expected names of results with an array or a file: {{'O': array}}")
@@ -841,8 +872,8 @@ def _doc(path, command):
         value = "" if option["switch"] else f" ({option['value']})"
         lines.append(f"{_keyword_of(option['flag'])}{value}: {option['help']}")
     if path == ["run"]:
-        lines.append("progress: a function that is called with a line of text now and then, in runs of more than 2 s, "
-                     "such as print")
+        lines.append("progress: True for a bar in runs of more than 2 s, or a function that is called with a line of text "
+                     "now and then, such as print")
         lines.append("operands: arrays, or names of files, by their names: Q=Q, K='k.npy'. Results that `out` "
                      "gives an array for are written there")
     return "\n".join(lines) + "\n" + _EXAMPLES.get(path[0], "")

@@ -39,6 +39,7 @@ class Result(Record):
     arrays: dict[str, numpy.typing.NDArray[numpy.float32]]
     said: Sequence[str]
     exit_code: int
+    by_mask: list[Result]
     def to_pandas(self, of: str | None = None) -> pandas.DataFrame: ...
 
 class Comparison:

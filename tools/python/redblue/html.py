@@ -1,6 +1,8 @@
 """What notebooks show in place of a representation: HTML with the colours of the notebook's own text."""
 
 import html
+import re
+import sys
 
 _CELL = "padding:0 0.8em;text-align:right"
 _MOST_QUERIES = 48  # of the picture of a mask
@@ -50,3 +52,39 @@ def of_mask(mask):
     return (f'<svg width="{4 * n}" height="{4 * n}" viewBox="0 0 {n} {n}" fill="#2b6cb0" shape-rendering="crispEdges">'
             f'<rect width="{n}" height="{n}" fill="#8883"/>{"".join(runs)}</svg>'
             f"<p>{html.escape(str(mask))}: {n} queries (down) and {n} keys (across)</p>")
+
+
+class Bar:
+    """Shows lines about the progress of a run: in a notebook as a bar, elsewhere on standard error as one line."""
+
+    def __init__(self):
+        self._shown = None
+        self._width = 0
+
+    def __call__(self, line):
+        if not _is_notebook():
+            print(f"\r{line:<{self._width}}", end="", file=sys.stderr, flush=True)
+            self._width = len(line)
+            return
+        from IPython.display import HTML, display
+
+        share = re.search(r"([0-9]+)%", line)
+        bar = f'<progress value="{share[1]}" max="100"></progress> ' if share else ""
+        if self._shown is None:
+            self._shown = display(HTML(bar + html.escape(line)), display_id=True)
+        else:
+            self._shown.update(HTML(bar + html.escape(line)))
+
+    def close(self):
+        """Removes what is shown."""
+        if self._shown is not None:
+            from IPython.display import HTML
+
+            self._shown.update(HTML(""))
+        elif self._width:
+            print(f"\r{'':<{self._width}}\r", end="", file=sys.stderr, flush=True)
+
+
+def _is_notebook():
+    python = sys.modules.get("IPython")
+    return python is not None and hasattr(python.get_ipython(), "kernel")

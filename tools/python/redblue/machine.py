@@ -122,7 +122,7 @@ class Machine:
                 with open(nest, encoding="utf-8") as opened:
                     text, file = opened.read(), os.fsdecode(nest)
             except (OSError, UnicodeError) as error:
-                raise InputError(f"{os.fsdecode(nest)}: {error}") from None
+                raise InputError(f"cannot read {os.fsdecode(nest)}: {getattr(error, 'strerror', error)}") from None
         else:
             raise UsageError(f"nest is {_kind(nest)}; expected a redblue.Nest, or the name of a file")
         if mask is not None and not isinstance(mask, (str, Mask)):
