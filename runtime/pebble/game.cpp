@@ -15,9 +15,11 @@ std::string_view to_string(Game game) {
     case Game::once:
       return "once";
     case Game::fma:
+      return "fma";
+    case Game::partial:
       break;
   }
-  return "fma";
+  return "partial";
 }
 
 Rules::Rules(const Dag& dag, Game game) : dag_(dag), game_(game), without_(dag.vertices.size()) {
@@ -52,6 +54,9 @@ std::vector<Index> Rules::needed(Index v) const {
 }
 
 Index Rules::least_M() const {
+  if (game_ == Game::partial) {
+    return dag_.edges() > 0 ? 2 : 1;
+  }
   const bool slides = game_ == Game::sliding || game_ == Game::fma;
   Index least = 1;
   for (Index v = 0; v < dag_.size(); ++v) {
@@ -76,7 +81,8 @@ class Board {
         M_(M),
         red_(rules.dag().vertices.size()),
         blue_(red_.size()),
-        computed_(red_.size()) {
+        computed_(red_.size()),
+        added_(red_.size()) {
     for (Index v = 0; v < rules.dag().size(); ++v) {
       blue_[at(v)] = rules.dag().input(v);
     }
@@ -108,6 +114,7 @@ class Board {
     const std::vector<bool> results = rules_.dag().results();
     for (Index v = 0; v < rules_.dag().size(); ++v) {
       require(!results[at(v)] || blue_[at(v)], "the end: the result {} is not blue", v);
+      require(!results[at(v)] || finished(v), "the end: the result {} is not finished", v);
     }
     return played_;
   }
@@ -139,9 +146,35 @@ class Board {
     --red_now_;
   }
 
+  [[nodiscard]] bool finished(Index v) const {
+    return rules_.game() != Game::partial ||
+           added_[at(v)].size() == rules_.dag()[v].operands.size();
+  }
+  void add(Index v, Index operand) {
+    const std::vector<Index>& operands = rules_.dag()[v].operands;
+    std::vector<Index>& added = added_[at(v)];
+    if (std::ranges::find(operands, operand) == operands.end()) {
+      throw IllegalMove(0, fmt::format("{} adds {}, which is no operand of it",
+                                       rules_.dag()[v].name, rules_.dag()[operand].name));
+    }
+    require(red_[at(operand)], "{} is added and not red", operand);
+    require(finished(operand), "{} is added and not finished", operand);
+    require(added.empty() || red_[at(v)], "{} was begun and is not red", v);
+    require(std::ranges::find(added, operand) == added.end(), "{} is added again", operand);
+    added.push_back(operand);
+    blue_[at(v)] = false;
+    played_.computed += std::ssize(added) == std::ssize(operands) ? 1 : 0;
+    place(v);
+  }
+
   void compute(const Move& move) {
     const Index v = move.vertex;
     require(!rules_.dag().input(v), "{} is an input: it is read, not computed", v);
+    if (rules_.game() == Game::partial) {
+      require(move.adds.has_value(), "{} is computed, and the move names no operand", v);
+      return add(v, *move.adds);
+    }
+    require(!move.adds.has_value(), "{} adds an operand: this is a move of the game partial", v);
     for (const Index operand : rules_.needed(v)) {
       if (!red_[at(operand)]) {
         throw IllegalMove(0, fmt::format("{} is computed of {}, which is not red",
@@ -172,6 +205,7 @@ class Board {
   Index M_;
   Index red_now_ = 0;
   std::vector<bool> red_, blue_, computed_;
+  std::vector<std::vector<Index>> added_;  // by vertex: its operands so far; Game::partial
   Played played_;
 };
 

@@ -13,6 +13,10 @@
 //   fma       sliding, and each vertex is computed once. A term of a sum (Vertex::term) has no
 //             pebble if one sum alone uses it and it is not the first operand of that sum. The sum
 //             is computed from the operands of the term. Inputs and terms of a term have a pebble.
+//   partial   "compute v adds u": a red operand u is added to v, each operand once (the
+//             partial-computing game of Papp, Sobczyk and Yzelman). v is red then, or was not
+//             begun. It is not blue afterwards. Only a vertex with all its operands is an operand
+//             itself.
 
 #include <cstdint>
 #include <optional>
@@ -25,7 +29,7 @@
 
 namespace redblue {
 
-enum class Game : std::uint8_t { strict, sliding, once, fma };
+enum class Game : std::uint8_t { strict, sliding, once, fma, partial };
 std::string_view to_string(Game game);
 
 enum class Act : std::uint8_t { read, write, compute, remove };
@@ -34,6 +38,7 @@ struct Move {
   Act act;
   Index vertex;
   std::optional<Index> slides = std::nullopt;
+  std::optional<Index> adds = std::nullopt;  // Game::partial
 };
 
 // The totals of a game that was played to its end.

@@ -44,10 +44,11 @@ std::vector<Move> parse_moves(std::string_view text, const std::filesystem::path
     }
     move.vertex = vertex(lines.word());
     if (move.act == Act::compute && !lines.at_end()) {
-      if (const std::string_view slides = lines.word(); slides != "slides") {
-        lines.refuse(fmt::format("'{}': expected slides", shortened(std::string(slides))));
+      const std::string_view how = lines.word();
+      if (how != "slides" && how != "adds") {
+        lines.refuse(fmt::format("'{}': expected slides or adds", shortened(std::string(how))));
       }
-      move.slides = vertex(lines.word());
+      (how == "adds" ? move.adds : move.slides) = vertex(lines.word());
     }
     lines.end();
     moves.push_back(move);
@@ -64,7 +65,9 @@ std::string to_text(const Dag& dag, const std::vector<Move>& moves) {
   std::string text;
   for (const Move& move : moves) {
     text += fmt::format("{} {}", kActs[static_cast<std::size_t>(move.act)], names[move.vertex]);
-    text += move.slides ? fmt::format(" slides {}\n", names[*move.slides]) : "\n";
+    text += move.slides ? fmt::format(" slides {}\n", names[*move.slides])
+            : move.adds ? fmt::format(" adds {}\n", names[*move.adds])
+                        : "\n";
   }
   return text;
 }

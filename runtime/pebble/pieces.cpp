@@ -219,7 +219,7 @@ std::vector<Move> without_useless(const Dag& dag, const std::vector<Move>& moves
   std::vector<Index> removed(needed.size(), -1);  // the move that deletes the pebble
   std::vector<bool> dropped(moves.size());
   for (Index step = std::ssize(moves) - 1; step >= 0; --step) {
-    const auto& [act, v, slides] = moves[slot(step)];
+    const auto& [act, v, slides, adds] = moves[slot(step)];
     switch (act) {
       case Act::write:
         needed[slot(v)] = true;

@@ -81,7 +81,8 @@ class OwnGraph {
 PlayedMoves played_moves(const Rules& rules, const Terms& terms,
                          const std::vector<WordMove>& moves) {
   const Dag& dag = rules.dag();
-  if (std::ranges::any_of(terms.adding, [](Set adding) { return count(adding) > 1; })) {
+  const bool partial = rules.game() == Game::partial;
+  if (!partial && std::ranges::any_of(terms.adding, [](Set adding) { return count(adding) > 1; })) {
     OwnGraph graph(dag, terms);
     for (const WordMove& move : moves) {
       graph.play(move);
@@ -93,6 +94,9 @@ PlayedMoves played_moves(const Rules& rules, const Terms& terms,
   for (const WordMove& move : moves) {
     played.moves.push_back({move.act, vertex(move.word),
                             move.slides < 0 ? std::nullopt : std::optional(vertex(move.slides))});
+    if (partial && move.act == Act::compute) {
+      played.moves.back().adds = vertex(first(terms[move.term].operands));
+    }
   }
   return played;
 }

@@ -30,10 +30,13 @@ class TermsOf {
           fmt::format("{} {}, and at most {} can be solved", size, what, kMostWords));
     }
   }
-  [[nodiscard]] bool merged(Index v) const { return rules_.game() == Game::fma && dag_[v].sum; }
+  [[nodiscard]] bool merged(Index v) const {
+    return rules_.game() == Game::partial || (rules_.game() == Game::fma && dag_[v].sum);
+  }
   // Returns whether the operand is a term that is added to a sum of any order.
   [[nodiscard]] bool added(Index operand) const {
-    return dag_[operand].term && uses_[static_cast<std::size_t>(operand)] == 1;
+    return rules_.game() == Game::fma && dag_[operand].term &&
+           uses_[static_cast<std::size_t>(operand)] == 1;
   }
 
   void number_words() {

@@ -1,7 +1,8 @@
 #pragma once
 // A graph of at most 64 words, in the form that a game computes: terms, each added to a word. In
 // the game fma, a sum of any order (Vertex::sum) is one word, and its terms are added one by one.
-// Every other vertex with a pebble is a word of one term.
+// In the game partial, each operand of a vertex is a term of it. Every other vertex with a pebble
+// is a word of one term.
 
 #include <cstdint>
 #include <stdexcept>

@@ -36,6 +36,23 @@ Real most(Real words) {
   return words / 3 * std::sqrt(words / 3);
 }
 
+// Lemma 21: returns a lower bound on events if one phase of words_of(1) words, or `phases` phases
+// of words_of(phases) words each, have just enough words for a run. Each phase after the first
+// finds M words. The bound is concave in the number of phases. It is largest near `best`, unless at
+// most `last` phases are allowed.
+template <class F>
+Real over_phases(F words_of, Real best, Real last, Real M) {
+  Real most = words_of(1);
+  for (const Real near : {best, best + 1}) {
+    const Real phases = std::floor(std::min(near, last));
+    if (phases > 1) {
+      // One word less in each phase makes up for rounding words_of() down.
+      most = std::max(most, phases * words_of(phases) - (phases - 1) * M - phases);
+    }
+  }
+  return most;
+}
+
 // The side, rows or columns, that runs out first as rectangles grow.
 struct Side {
   Real most;         // the most rows, or the most columns
@@ -61,12 +78,19 @@ Index below(Real gain, Real cost) {
 
 Real Products::events(Index M, Index d) const {
   const Real of_run = work / kappa;
-  return over_lengths(
+  const Real longest = 3 * std::pow(of_run, 2.0L / 3);
+  const Real events = over_lengths(
       [&](Real T) {
         const Real each = most(real(M) + T);
         return T * real(d) < per_creation * each ? 0 : T * (of_run - most(T)) / each;
       },
-      3 * std::pow(of_run, 2.0L / 3) + 1);
+      longest + 1);
+  if (per_creation > 0) {
+    return events;
+  }
+  const auto words = [&](Real phases) { return longest / std::pow(phases, 2.0L / 3); };
+  const Real best = of_run / most(3 * (real(M) + 1));
+  return std::max(events, over_phases(words, best, best + 1, real(M)));
 }
 
 Real events_beside_folds(Real work, Real kappa, Index M, Index d) {
@@ -109,12 +133,18 @@ Real SharedKeys::events(Index M, Index d) const {
 
 Real moves_of_pairs(Real pairs, Real share, Real M) {
   const auto formed = [each = 1 / share](Real words) { return words * words * each; };
-  return over_lengths(
+  const Real longest = std::sqrt(pairs * share);
+  const Real moves = over_lengths(
       [&](Real T) {
         const Real most = std::max({2 * formed(M + T), 2 * (formed(T) + M), formed(M) + T, M + T});
         return 2 * T * (pairs - formed(T)) / most;
       },
-      std::sqrt(pairs * share) + 1);
+      longest + 1);
+  // With more phases, pairs that cross into a phase would cost less than pairs made in it.
+  const Real least = std::max(share, (share + M) / 2);  // words of a phase
+  const auto words = [&](Real phases) { return longest / std::sqrt(phases); };
+  const Real best = pairs * share / (4 * (M + 1) * (M + 1));
+  return std::max(moves, over_phases(words, best, pairs * share / (least * least), M));
 }
 
 Real moves_of_couples(Real pairs, Real share, Real M, Real cut) {

@@ -17,9 +17,9 @@ Index rounded_down(Real words);
 // Returns gain - cost, rounded down. The gain is first lowered by more than all its roundings.
 Index below(Real gain, Real cost);
 
-// Lemma 1: a lower bound on the events of a run with `work` products, if H available words allow at
-// most kappa (H/3)^(3/2) products. If `per_creation` is not 0, phases are so long that an average
-// event brings at most d / per_creation products.
+// Lemmas 1 and 21: a lower bound on the events of a run with `work` products, if H available words
+// allow at most kappa (H/3)^(3/2) products. If `per_creation` is not 0, phases are so long that an
+// average event brings at most d / per_creation products.
 struct Products {
   Real work;
   Real kappa = 1;
@@ -49,8 +49,8 @@ struct SharedKeys {
   [[nodiscard]] Real events(Index M, Index d) const;
 };
 
-// Lemma 2: a lower bound on the moves of a run with `pairs` pairs, if H available words form at
-// most H^2 / share pairs. In the second overload they form at most H^2 / (D d^2) pairs.
+// Lemmas 2 and 21: a lower bound on the moves of a run with `pairs` pairs, if H available words
+// form at most H^2 / share pairs. In the second overload they form at most H^2 / (D d^2) pairs.
 Real moves_of_pairs(Real pairs, Real share, Real M);
 inline Real moves_of_pairs(Real pairs, Real D, Index M, Index d) {
   return moves_of_pairs(pairs, D * real(d) * real(d), real(M));

@@ -83,7 +83,8 @@ Action check(CLI::App& app) {
           moves(command, "MOVES",
                 "file of moves, one on each line, such as `read v` (-: standard input)"),
           M(command, "--M", "number of red pebbles", "NUMBER"),
-          game(command, "--game", "rules of the game (default: strict)", "strict|sliding|once|fma"),
+          game(command, "--game", "rules of the game (default: strict)",
+               "strict|sliding|once|fma|partial"),
           format(command, "--format", "output format (default: table)", "table|json") {}
     Argument graph, moves;
     TextOption M, game, format;

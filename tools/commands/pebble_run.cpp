@@ -60,7 +60,11 @@ class RunOptions {
   }
   [[nodiscard]] Game game() const {
     const auto given = game_.get();
-    return given ? named(given->text, given->from, kGames) : Game::sliding;
+    const Game game = given ? named(given->text, given->from, kGames) : Game::sliding;
+    if (game == Game::partial) {
+      throw UsageError(fmt::format("{} partial: a run is a game of the others", given->from));
+    }
+    return game;
   }
   [[nodiscard]] ProductPebbles products() const {
     return products_.get() || game() == Game::fma ? ProductPebbles::vertices

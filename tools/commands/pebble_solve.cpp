@@ -39,7 +39,7 @@ class SolveOptions {
         graph(app),
         M_(app, "--M", "number of red pebbles: 5, or a range: 3..8", "NUMBERS"),
         game_(app, "--game", "rules of the game; fma: sums in any order (default: strict)",
-              "strict|sliding|once|fma"),
+              "strict|sliding|once|fma|partial"),
         seconds_(app, "--seconds", "limit of the search for each graph and M (default: 10)",
                  "NUMBER"),
         memory_(app, "--memory", "memory of the search (default: 1GiB)", "BYTES"),
@@ -185,7 +185,8 @@ int run(const SolveOptions& options) {
   const SolveLimits limits = options.limits();
   const std::string& name = options.problem.get();
   const bool own_graph = game == Game::fma && is_problem(name);
-  const Dag graph = options.graph.dag(name, own_graph ? std::optional(Sums::any) : std::nullopt);
+  const bool any_order = own_graph || (game == Game::partial && is_problem(name));
+  const Dag graph = options.graph.dag(name, any_order ? std::optional(Sums::any) : std::nullopt);
   const Rules rules(graph, game);
   const auto M = options.range(least_M(name, rules));
   const auto targets = options.targets(M.first == M.second, own_graph);

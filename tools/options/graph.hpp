@@ -39,9 +39,9 @@ Value named(const std::string& text, const std::string& from,
 }
 
 using GameName = std::pair<std::string_view, Game>;
-inline constexpr std::array kGames = {GameName{"strict", Game::strict},
-                                      GameName{"sliding", Game::sliding},
-                                      GameName{"once", Game::once}, GameName{"fma", Game::fma}};
+inline constexpr std::array kGames = {
+    GameName{"strict", Game::strict}, GameName{"sliding", Game::sliding},
+    GameName{"once", Game::once}, GameName{"fma", Game::fma}, GameName{"partial", Game::partial}};
 
 inline constexpr const char* kGraphHelp =
     "product, forward, backward, attention or gradients; forward-core, backward-core, g-core or "

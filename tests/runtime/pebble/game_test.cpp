@@ -186,7 +186,7 @@ Index second_opinion(const Rules& rules, Index M, const std::vector<Move>& moves
     return fma && dag[v].term && !dag[v].name.ends_with("*0");
   };
   Index words = 0;
-  for (const auto& [act, v, slides] : moves) {
+  for (const auto& [act, v, slides, adds] : moves) {
     if (no_pebble(v)) {
       return -1;
     }

@@ -33,7 +33,7 @@ bool keeps_the_rules(const Dag& dag, Index M, const std::vector<Move>& moves) {
     used.insert(dag[v].operands.begin(), dag[v].operands.end());
   }
   const auto is_red = [&](Index v) { return red.contains(v); };
-  for (const auto& [act, v, slides] : moves) {
+  for (const auto& [act, v, slides, adds] : moves) {
     if ((act == Act::read && !blue.contains(v)) || (act == Act::write && !is_red(v)) ||
         (act == Act::remove && red.erase(v) == 0)) {
       return false;

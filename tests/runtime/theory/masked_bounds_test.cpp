@@ -7,6 +7,7 @@
 
 #include "runtime/theory/bounds.hpp"
 #include "runtime/theory/planner.hpp"
+#include "tests/support/cases.hpp"
 #include "tests/support/random_masks.hpp"
 #include "tests/support/tested_kernel.hpp"
 
@@ -27,8 +28,9 @@ void expect_above_its_bound(const TestedKernel& kernel, const Shape& shape, Inde
 }
 
 TEST(MaskedBounds, AreBelowWhatEveryKernelMoves) {
-  RandomMasks random(11);
-  for (int k = 0; k < 300; ++k) {
+  for (Index k = 0; k < cases(300); ++k) {
+    SCOPED_TRACE(reproduced_by(k));
+    RandomMasks random(static_cast<unsigned>(seed_of_case(k)));
     const Shape shape{random.any(1, 300), random.any(1, 300), random.any(1, 16)};
     const Mask mask = random.expression(shape.n, shape.m).mask;
     for (TestedKernel kernel : tested_kernels()) {

@@ -18,6 +18,7 @@
 #include "kernels/attention.hpp"
 #include "runtime/theory/bounds.hpp"
 #include "runtime/theory/planner.hpp"
+#include "tests/support/cases.hpp"
 #include "tests/support/random_masks.hpp"
 
 namespace redblue {
@@ -46,19 +47,25 @@ Task gradients_of(Index n, Index m, Index d, Index M, Sharing sharing = Sharing:
   return task;
 }
 
-// Lemma 2 in double for each whole length T of a phase, with all corners: words of pairs at the
-// start of a phase and words of pairs read in it.
+// Lemmas 2 and 21 in double for each whole length T of a phase, with all corners: words of pairs at
+// the start of a phase and words of pairs read in it.
 double moves_of_pairs(double pairs, double share, double M) {
-  double best = 0;
+  double best = std::sqrt(pairs * share);  // one phase
   for (double T = 1; T * T <= pairs * share; ++T) {
-    double most = 0;
+    double most = 0, formed = 0;
     for (const double there : {0.0, M}) {
       for (const double read : {0.0, T}) {
         const double left = M + T - there - read;
-        most = std::max(most, (left * left / share + there + read) / (T + read));
+        const double pairs_of_phase = left * left / share + there + read;
+        most = std::max(most, pairs_of_phase / (T + read));
+        formed = std::max(formed, pairs_of_phase);
       }
     }
     best = std::max(best, (pairs - T * T / share) / most);
+    const double left = pairs - (M + T) * (M + T) / share;
+    if (left >= 0) {
+      best = std::max(best, M + T + T * std::floor(left / formed));
+    }
   }
   return best;
 }
@@ -123,7 +130,9 @@ TEST(BoundsOfStays, PairsOverAllLengths) {
       }
       const double found = found_of(task, of.name);
       EXPECT_LE(found, exact + 1e-6) << words_of(task) << " " << of.name;
-      EXPECT_GE(found, 0.98 * exact - 1) << words_of(task) << " " << of.name;
+      // Rounding costs a word for each phase of 2 M words.
+      const double phases = rn * rm * (of.D + of.more) * rd * rd / (4 * rM * rM);
+      EXPECT_GE(found, 0.98 * exact - 1 - phases) << words_of(task) << " " << of.name;
       shares_used += of.more > 0 && best_share > 0 ? 1 : 0;
     }
   }
@@ -587,13 +596,13 @@ TEST(BoundsOfStays, Figures) {
   } cases[] = {{4096, 64, 4096, 32'050'589, 120'726'944, 32'050'589},
                {4096, 64, 4 * 4096, 28'144'065, 40'485'945, 28'519'417},
                {4096, 64, 16 * 4096, 14'131'440, 0, 15'388'286},
-               {4096, 64, 64 * 4096, 3'302'377, 0, 3'520'582},
-               {4096, 64, 256 * 4096, 648'910, 0, 648'910},
+               {4096, 64, 64 * 4096, 3'626'298, 0, 3'844'747},
+               {4096, 64, 256 * 4096, 1'816'186, 0, 1'816'186},
                {1 << 18, 128, 1 << 12, 136.134e9, 1126.471e9, 136.248e9},
                {1 << 18, 128, 1 << 14, 132.475e9, 494.516e9, 133.017e9},
                {1 << 18, 128, 1 << 16, 116.753e9, 165.903e9, 119.574e9},
                {1 << 18, 128, 1 << 18, 59.1983e9, 0, 65.5978e9},
-               {1 << 18, 128, 1 << 20, 14.99296e9, 0, 17.10130e9}};
+               {1 << 18, 128, 1 << 20, 14.99426e9, 0, 17.10259e9}};
   for (const auto& [n, d, M, any, five, once] : cases) {
     const Task task = gradients_of(n, n, d, M);
     EXPECT_NEAR(found_of(task, "pairs"), any, 1 + 1e-5 * any) << words_of(task);
@@ -611,10 +620,12 @@ TEST(BoundsOfStays, Figures) {
 // Plans of some of the results, of any mask, sharing and width of sums, move no fewer words than
 // the bounds that they meet.
 TEST(BoundsOfStays, AreBelowPlansOfSomeResults) {
-  RandomMasks random(7);
   const Wanted wanted[] = {{}, {"dQ"}, {"dK"}, {"dV"}, {"dK", "dV"}, {"dQ", "dV"}, {"dQ", "dK"}};
-  int held = 0;
-  for (int i = 0; i < 1500; ++i) {
+  const Index count = cases(1500);
+  Index held = 0;
+  for (Index i = 0; i < count; ++i) {
+    SCOPED_TRACE(reproduced_by(i));
+    RandomMasks random(static_cast<unsigned>(seed_of_case(i)));
     const Index d = random.any(1, 12), n = random.any(1, 1 << random.any(1, 11));
     const Index m = random.any(0, 1) == 0 ? n : random.any(1, 1 << random.any(1, 11));
     Task task = gradients_of(n, m, d, d * d * random.any(1, 64) / 4 + random.any(8, 60));
@@ -640,7 +651,7 @@ TEST(BoundsOfStays, AreBelowPlansOfSomeResults) {
       }
     }
   }
-  EXPECT_GT(held, 12000);
+  EXPECT_GT(held, count > 1 ? 8 * count : 0);
 }
 
 // With n far above d, the best kernels move a few percent more than the bounds of their class: 14
