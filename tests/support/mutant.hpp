@@ -2,9 +2,9 @@
 // What tests/mutants puts into kernels: mistakes, of which REDBLUE_MUTANT chooses one when the
 // program starts. MUTANTS is their number.
 
-#include <sys/mman.h>
-
 #include <cstdlib>
+
+#include <sys/mman.h>
 
 #include "memsim/machine.hpp"
 
