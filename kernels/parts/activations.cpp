@@ -14,14 +14,6 @@ Tile row_values(Machine& machine, const Problem& problem, std::string_view name,
   return problem.normalised() ? machine.initialize(name, rows) : Tile();
 }
 
-void make_f(const Problem& problem, const View& s, const Tile& L, Range of) {
-  if (problem.normalised()) {
-    exponentiate(s, L.part(of), s);
-  } else {
-    activate(problem.activation, s, s);
-  }
-}
-
 void make_factor(const Problem& problem, const View& s, const Tile& L, Range of) {
   if (problem.normalised()) {
     exponentiate(s, L.part(of), s);

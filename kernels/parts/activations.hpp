@@ -20,17 +20,13 @@ Tile read_row_values(Machine& machine, const Problem& problem, const Operands& i
 // Returns a word of 0 for each row, or an empty tile for other activations.
 Tile row_values(Machine& machine, const Problem& problem, std::string_view name, Index rows);
 
-// make_f() turns s into f. make_factor() turns s into the factor of p: f for a softmax, else s
-// unchanged. `of` are the rows of L that belong to s.
-void make_f(const Problem& problem, const View& s, const Tile& L, Range of);
+// Turns s into the factor of p: f for a softmax, else s unchanged. `of` are the rows of L that
+// belong to s.
 void make_factor(const Problem& problem, const View& s, const Tile& L, Range of);
 // Computes p from that factor. p may be the same view as the factor or q.
 void make_p(const Problem& problem, const ConstView& factor, const ConstView& q, const Tile& v,
             Range of, const View& p);
 // The same for scores of all rows.
-inline void make_f(const Problem& problem, const View& s, const Tile& L) {
-  make_f(problem, s, L, {0, s.rows()});
-}
 inline void make_factor(const Problem& problem, const View& s, const Tile& L) {
   make_factor(problem, s, L, {0, s.rows()});
 }

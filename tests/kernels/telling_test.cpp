@@ -68,6 +68,8 @@ class Shadow final : public Follower {
   [[nodiscard]] double farthest() const { return farthest_; }
   [[nodiscard]] Index compared() const { return compared_; }
   [[nodiscard]] const std::string& unknown() const { return unknown_; }
+  // Returns how often an operation took a word beside its rectangles.
+  [[nodiscard]] Index outside() const { return outside_; }
 
  private:
   struct Held {
@@ -83,6 +85,7 @@ class Shadow final : public Follower {
     if (part.transposed) {
       std::swap(i, j);
     }
+    outside_ += i >= part.rows || j >= part.columns ? 1 : 0;
     Held& tile = tiles_.at(part.tile);
     return tile.words.at(static_cast<std::size_t>((part.row + i) * tile.columns + part.column + j));
   }
@@ -188,6 +191,7 @@ class Shadow final : public Follower {
   std::map<std::uint64_t, Held> tiles_;
   double farthest_ = 0;
   Index compared_ = 0;
+  Index outside_ = 0;
   std::string unknown_;
 };
 
@@ -201,6 +205,7 @@ TEST_P(TellingOf, OperationsMakeTheWordsThatAreWritten) {
       shadow.check();
       EXPECT_EQ(shadow.unknown(), "");
       EXPECT_GT(shadow.compared(), 0);
+      EXPECT_EQ(shadow.outside(), 0);
       // A rounding error is far below this bound, and a wrong term far above.
       EXPECT_LT(shadow.farthest(), 1e-4) << said(request);
     };
