@@ -519,7 +519,7 @@ function machine_view(container) {
       item.lastChild.textContent = lines.has(line) ? `${lines.get(line)}` : "";
     });
     const live = step?.live ?? 0;
-    full.textContent = `${live} of ${M.value} words are in use. The most so far: ${step?.peak ?? 0}.`;
+    full.textContent = `${live} of ${M.value} words in use, at most ${step?.peak ?? 0} so far.`;
     fast.setAttribute("aria-label", `Fast memory: ${full.textContent}`);
     now.textContent = step ? step.text : ran.steps.length ? "All words are in slow memory." : "";
     place.value = at;
@@ -541,17 +541,19 @@ function machine_view(container) {
 
   function fly(step) {
     const limit = Math.min(400, 700 / speed.value);
-    step.moved.forEach(({cells, slots}) => cells.forEach((cell, k) => {
+    const flights = step.moved.flatMap(({cells, slots}) => cells.map((cell, k) => {
       const ends = [slow_cell(cell), fast_cells[slots[k]]].map((one) => one.getBoundingClientRect());
-      const [from, to] = step.kind === "read" ? ends : ends.reverse();
-      const ghost = make("span", {class: `ghost of-${cell.matrix}`, "aria-hidden": "true",
+      return [cell.matrix, ...(step.kind === "read" ? ends : ends.reverse())];
+    }));
+    for (const [matrix, from, to] of flights) {
+      const ghost = make("span", {class: `ghost of-${matrix}`, "aria-hidden": "true",
         style: `left: ${from.left}px; top: ${from.top}px; width: ${from.width}px; height: ${from.height}px`});
       container.append(ghost);
       ghost.animate([{transform: "none"}, {
         transform: `translate(${to.left - from.left}px, ${to.top - from.top}px)`,
         width: `${to.width}px`, height: `${to.height}px`,
       }], {duration: limit, easing: "ease-in-out"}).finished.then(() => ghost.remove(), () => ghost.remove());
-    }));
+    }
   }
 
   function jump(count) {
