@@ -1,7 +1,6 @@
-// The teaching view of the explorer. teaching.start(container, engine) fills a container with an
-// animation of a small attention run and with the 2 x 2 pebble game. It needs no other file than
-// teaching.css. It also works without an engine: its counts come from interpreting the nest that
-// it shows, and its optimum from a search in this file.
+// The teaching view of the explorer. teaching.start(container) fills a container with an animation
+// of a small attention run and with the 2 x 2 pebble game. It needs no other file than teaching.css.
+// Its counts come from interpreting the nest that it shows, and its optimum from a search here.
 (() => {
 "use strict";
 
@@ -12,9 +11,7 @@ function compile(text) {
   const tokens = text.match(/\d+|[A-Za-z_][\w.]*|[<>=!]=|[-+*/(),<>]/g) ?? [];
   let at = 0;
   const take = (token) => tokens[at] === token && ++at;
-  const functions = {
-    min: Math.min, max: Math.max, ceil: true, if: (test, yes, no) => (test ? yes : no),
-  };
+  const functions = {min: Math.min, max: Math.max, ceil: true, if: (test, yes, no) => (test ? yes : no)};
   const operators = {
     "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => Math.floor(a / b),
     "<": (a, b) => a < b, "<=": (a, b) => a <= b, ">": (a, b) => a > b, ">=": (a, b) => a >= b,
@@ -123,17 +120,13 @@ function parse(source) {
 function run(nest, sizes, record = false) {
   const names = {...sizes, masked: 0, softmax: 1}, ranges = {}, passes = {};
   const phases = new Map(), steps = [], slots = [];
-  let alive = [], live = 0, peak = 0, current = "", spared = false;
+  let alive = [], live = 0, peak = 0, current = "";
   for (const {name, extent, size} of nest.blocks) names[name] = Math.min(size(names), names[extent]);
   for (const extent of ["n", "m", "d", "dv"]) ranges[extent] = [0, names[extent]];
 
   const tally = () => {
-    if (!phases.has(current)) phases.set(current, {reads: 0, writes: 0, peak: 0});
+    if (!phases.has(current)) phases.set(current, {reads: 0, writes: 0});
     return phases.get(current);
-  };
-  const raise = () => {
-    peak = Math.max(peak, live);
-    tally().peak = Math.max(tally().peak, live);
   };
   const step = (line, text, more = {}) => record && steps.push({line, text, phase: current, live, peak, ...more});
   const place = ({text, size}) => ranges[text] ?? [0, size(names)];
@@ -176,8 +169,7 @@ function run(nest, sizes, record = false) {
       const rows = indices.map(place), size = words_of(rows), cut = passes[indices[1]?.text];
       words += size;
       if (statement.kind === "write") {
-        const tile = alive.findLast((one) => one.name === name);
-        const target = other ?? name;
+        const tile = alive.findLast((one) => one.name === name), target = other ?? name;
         if (!tile) throw new Error(`line ${statement.line + 1}: ${name} is not in fast memory`);
         if (!nest.matrices[target]) throw new Error(`line ${statement.line + 1}: ${target} is no matrix`);
         moved.push({name: target, rows, cut, slots: tile.slots, cells: record ? cells(target, rows) : []});
@@ -190,9 +182,8 @@ function run(nest, sizes, record = false) {
         moved.push({name, rows, cut, slots: tile.slots, cells: tile.cells});
       }
     }
-    if (statement.kind === "read") tally().reads += words;
-    if (statement.kind === "write") tally().writes += words;
-    raise();
+    peak = Math.max(peak, live);
+    if (statement.kind !== "new") tally()[`${statement.kind}s`] += words;
     step(statement.line, sentence(statement.kind, moved, words), {kind: statement.kind, words, moved, enters});
   }
 
@@ -219,6 +210,7 @@ function run(nest, sizes, record = false) {
   }
 
   function walk(list) {
+    let spared = false;
     for (const statement of list) {
       const {kind, line} = statement;
       if (kind === "for") {
@@ -337,24 +329,11 @@ phase values
 }];
 const nest_text = (schedule, Br, Bc) => schedule.text.replace("BR", Br).replace("BC", Bc);
 
-// The words and the peak of each schedule with all its block sizes.
-const known = new Map();
-function known_runs(schedule) {
-  if (!known.has(schedule)) {
-    const list = [];
-    for (let Br = sizes.n; Br > 0; --Br) {
-      for (let Bc = sizes.m; Bc > 0; --Bc) {
-        const {words, peak} = run(parse(nest_text(schedule, Br, Bc)), sizes);
-        list.push({Br, Bc, words, peak});
-      }
-    }
-    known.set(schedule, list);
-  }
-  return known.get(schedule);
-}
 function best_blocks(schedule, M) {
-  return known_runs(schedule).filter(({peak}) => peak <= M)
-    .sort((a, b) => a.words - b.words || a.peak - b.peak)[0];
+  const blocks = (most) => Array.from({length: most}, (_, k) => k + 1);
+  schedule.runs ??= blocks(sizes.n).flatMap((Br) =>
+    blocks(sizes.m).map((Bc) => ({Br, Bc, ...run(parse(nest_text(schedule, Br, Bc)), sizes)})));
+  return schedule.runs.filter(({peak}) => peak <= M).sort((a, b) => a.words - b.words || a.peak - b.peak)[0];
 }
 
 // ---- Elements of a page ----
@@ -364,13 +343,13 @@ function make(tag, attributes = {}, ...children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value !== null) element.setAttribute(name, value);
+    else if (value !== false) element.setAttribute(name, value);
   }
   element.append(...children);
   return element;
 }
 const button = (text, label, onclick, more = {}) =>
-  make("button", {type: "button", "aria-label": label, onclick, ...more}, text);
+  make("button", {type: "button", "aria-label": label !== text && label, onclick, ...more}, text);
 let last_id = 0;
 function slider(label, min, max, value, oninput, unit = () => "") {
   const id = `teaching-${++last_id}`, output = make("output", {for: id});
@@ -418,10 +397,10 @@ function machine_view(container) {
   const slow = make("div", {class: "slow"}), fast = make("div", {class: "fast", role: "img"});
   const full = make("p", {class: "full"}), counters = make("div", {class: "counters"});
   const compared = make("div", {class: "compared"});
-  const play = button("▶ Play", "Play", () => (timer ? pause() : start()), {class: "play"});
+  const play = button("Play", "Play", () => (timer ? pause() : start()), {class: "play"});
   const transport = make("div", {class: "transport", role: "group", "aria-label": "Steps"},
-    button("Start", "To the start", () => jump(0)), button("Back", "One step back", () => jump(at - 1)), play,
-    button("Next", "One step forward", () => jump(at + 1)), button("End", "To the end", () => jump(Infinity)));
+    button("First", "First step", () => jump(0)), button("Back", "Back one step", () => jump(at - 1)), play,
+    button("Next", "Next step", () => jump(at + 1)), button("Last", "Last step", () => jump(Infinity)));
   const stage = make("div", {class: "stage"},
     make("div", {class: "program"}, make("h3", {}, "The loop nest"), nest),
     make("div", {class: "machine"},
@@ -563,8 +542,7 @@ function machine_view(container) {
   }
   function start() {
     if (at === ran.steps.length) show(0);
-    play.textContent = "⏸ Pause";
-    play.setAttribute("aria-label", "Pause");
+    play.textContent = "Pause";
     now.setAttribute("aria-live", "off");
     const tick = () => {
       show(at + 1, true);
@@ -575,8 +553,7 @@ function machine_view(container) {
   function pause() {
     clearTimeout(timer);
     timer = null;
-    play.textContent = "▶ Play";
-    play.setAttribute("aria-label", "Play");
+    play.textContent = "Play";
     now.setAttribute("aria-live", "polite");
   }
 
@@ -661,19 +638,34 @@ function compulsory({done, red, blue}) {
   return words;
 }
 
+// The 16 symmetries of the product: swap the rows of A, the columns of B or the depth, and transpose
+// everything. Each is two tables: where it takes a set of terms, and a set of words.
+function find_symmetries() {
+  const sets = (map) => Uint16Array.from({length: 1 << map.length}, (_, set) =>
+    map.reduce((all, to, from) => all | (((set >> from) & 1) << to), 0));
+  return Array.from({length: 16}, (_, which) => {
+    const words = [], images = terms.map(({a, b, c}, term) => {
+      const swapped = term ^ ((which & 1) * 4 | (which & 2) | ((which >> 2) & 1)), across = which >> 3;
+      const image = across ? ((swapped & 2) << 1) | ((swapped & 4) >> 1) | (swapped & 1) : swapped;
+      const to = terms[image];
+      [words[a], words[b], words[c]] = across ? [to.b, to.a, to.c] : [to.a, to.b, to.c];
+      return image;
+    });
+    return {terms: sets(images), words: sets(words)};
+  });
+}
+let symmetries = null;
+
 // Finds the fewest words of a game from a position, and the moves, by A*. The estimate `compulsory`
 // never falls by more than a move costs. The search makes three kinds of moves at once, because no
 // game gets worse by them. It adds a term to a sum in fast memory, stores a complete sum, and
 // deletes a word without further terms. Any other deletion waits until all pebbles are in use.
-const solved = new Map();
-function solve(position, pebbles) {
-  const name = [pebbles, position.done, position.red, position.blue].join();
-  if (!solved.has(name)) solved.set(name, search(position, pebbles));
-  return solved.get(name);
-}
+// Symmetric positions are one position.
 function search(position, pebbles) {
   const queue = [], best = new Map();
-  const key = ({done, red, blue}) => (done * 4096 + red) * 16 + (blue >> 8);
+  symmetries ??= find_symmetries();
+  const key = ({done, red, blue}) => symmetries.reduce((least, {terms, words}) =>
+    Math.min(least, (terms[done] * 4096 + words[red]) * 16 + (words[blue] >> 8)), Infinity);
   const push = (state, moves, before) => {
     const play = (move) => { state = play_move(state, move); moves.push(move); };
     terms.forEach(({a, b, c, bit}, term) => {
@@ -721,6 +713,12 @@ function search(position, pebbles) {
   }
   return null;
 }
+const solved = new Map();
+function solve(position, pebbles) {
+  const name = [pebbles, position.done, position.red, position.blue].join();
+  if (!solved.has(name)) solved.set(name, search(position, pebbles));
+  return solved.get(name);
+}
 
 function tell({act, word, term}) {
   if (act === "compute") return `compute ${word_name(terms[term].c)} += ${term_name(terms[term])}`;
@@ -743,9 +741,8 @@ function game_view(container) {
   let slots = [];
   const undo = button("Undo", "Undo the last move", () => {
     stop();
-    moves.pop();
     shown = false;
-    draw("The last move is undone.");
+    draw(moves.pop() ? "The last move is undone." : "There is no move to undo.");
   });
   const again = button("Start again", "Start again", () => restart());
   const show_me = button("Show me", "", () => {
@@ -850,7 +847,6 @@ function game_view(container) {
     log.replaceChildren(...moves.map((move) =>
       make("li", {}, tell(move), make("span", {class: "words"}, /load|store/.test(move.act) ? "1" : ""))));
     log.scrollTop = log.scrollHeight;
-    undo.disabled = !moves.length;
     show_me.textContent = timer ? "Stop" : "Show me";
     show_me.setAttribute("aria-label", timer ? "Stop the game that is shown" : "Show a game with the fewest words");
   }
