@@ -96,7 +96,8 @@ Action add_explore(CLI::App& app) {
   };
   const auto options = std::make_shared<Options>(app);
   return [options]() -> int {
-    FolderServer server(folder_of(options->folder), port_of(options->port));
+    const std::uint16_t port = port_of(options->port);
+    FolderServer server(folder_of(options->folder), port);
     print(server.address() + "\n");
     if (options->no_open.get() || !open_browser(server.address())) {
       say("open this address in a browser; Ctrl-C ends the server");

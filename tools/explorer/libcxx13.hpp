@@ -148,10 +148,10 @@ constexpr bool equal(R&& r, S&& s, F f = {}, P p = {}, Q q = {}) {
       ranges::begin(r), ranges::end(r), ranges::begin(s), ranges::end(s),
       [&](auto&& x, auto&& y) { return std::invoke(f, std::invoke(p, x), std::invoke(q, y)); });
 }
-template <range R, range S>
-constexpr bool lexicographical_compare(R&& r, S&& s) {
+template <range R, range S, class F = less>
+constexpr bool lexicographical_compare(R&& r, S&& s, F f = {}) {
   return std::lexicographical_compare(ranges::begin(r), ranges::end(r), ranges::begin(s),
-                                      ranges::end(s));
+                                      ranges::end(s), f);
 }
 
 template <range R, class Out>

@@ -56,10 +56,14 @@ redblue.draw = (() => {
       axes.append(make("line", {x1: at, x2: at, y1: box.top, y2: height - box.bottom}),
         make("text", {x: at, y: height - box.bottom + 16, "text-anchor": "middle"}, redblue.short(2 ** power)));
     }
-    for (let power = Math.ceil(Math.log10(least)); power <= Math.log10(most); ++power) {
-      const at = y(10 ** power);
-      axes.append(make("line", {x1: box.left, x2: width - box.right, y1: at, y2: at}),
-        make("text", {x: box.left - 6, y: at + 4, "text-anchor": "end"}, `10${superscript(power)}`));
+    const decades = Math.log10(most / least);
+    for (let power = Math.floor(Math.log10(least)); power <= Math.log10(most); ++power) {
+      for (const digit of decades < 2 ? [1, 2, 5] : [1]) {
+        const words = digit * 10 ** power;
+        if (words < least || words > most) continue;
+        axes.append(make("line", {x1: box.left, x2: width - box.right, y1: y(words), y2: y(words)}),
+          make("text", {x: box.left - 6, y: y(words) + 4, "text-anchor": "end"}, `${digit > 1 ? `${digit}·` : ""}10${superscript(power)}`));
+      }
     }
     axes.append(make("text", {x: box.left + plot.width / 2, y: height - 8, "text-anchor": "middle"}, "M, words of fast memory"),
       make("text", {x: -(box.top + plot.height / 2), y: 12, transform: "rotate(-90)", "text-anchor": "middle"}, "words moved"));

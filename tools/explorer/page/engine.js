@@ -36,13 +36,14 @@ var redblue = {};
         return;
       }
       const begin = performance.now();
-      let result;
+      let result, is_broken = false;
       try {
         result = answer(JSON.stringify({arguments: data.arguments}));
-      } catch (error) {
+      } catch (error) {  // out of memory, for example
+        is_broken = true;
         result = JSON.stringify({code: 1, data: "", words: [String(error.message ?? error)]});
       }
-      postMessage({id: data.id, result, milliseconds: performance.now() - begin});
+      postMessage({result, is_broken, milliseconds: performance.now() - begin});
     };
   }
 
@@ -69,6 +70,11 @@ var redblue = {};
       } else {
         asked.resolve({...JSON.parse(data.result), milliseconds: data.milliseconds});
         asked = null;
+        if (data.is_broken) {
+          worker.terminate();
+          start();
+          return;
+        }
       }
       next();
     };
@@ -83,7 +89,7 @@ var redblue = {};
   function next() {
     if (!is_ready || asked || waiting.length === 0) return;
     asked = waiting.shift();
-    worker.postMessage({id: 0, arguments: asked.arguments});
+    worker.postMessage({arguments: asked.arguments});
   }
 
   redblue.ask = (words) => {
@@ -91,6 +97,7 @@ var redblue = {};
     if (!answers.has(key)) {
       const answer = new Promise((resolve, reject) => waiting.push({arguments: words, resolve, reject}));
       answers.set(key, answer);
+      if (answers.size > 1000) answers.delete(answers.keys().next().value);
       answer.catch(() => answers.delete(key));
       if (!worker) start(); else next();
     }

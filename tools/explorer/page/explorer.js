@@ -175,9 +175,9 @@ function change(some, {typed = false} = {}) {
 
 function prepare_controls() {
   find("[name=device]").append(...Object.entries(redblue.devices).map(([key, device]) =>
-    make("option", {value: key}, `${device.name}, ${bytes(device.fast)}`)), make("option", {value: "none"}, "a size of my own"));
+    make("option", {value: key}, `${device.name}: ${device.part}, ${bytes(device.fast)}`)), make("option", {value: "none"}, "a size of my own"));
   find("#sources").append(...Object.values(redblue.devices).map((device) => make("li", {},
-    `${device.name}: ${bytes(device.fast)}, ${rate(device.bandwidth, "B")}, ${rate(device.flops[2], "FLOP")} with 2 bytes a word, ${rate(device.flops[4], "FLOP")} with 4. ${device.source}.`)));
+    `${device.name}: ${bytes(device.fast)} in one ${device.part}; whole device: ${rate(device.bandwidth, "B")}, ${rate(device.flops[2], "FLOP")} with 2 bytes a word, ${rate(device.flops[4], "FLOP")} with 4. ${device.source}.`)));
   for (const slider of form.querySelectorAll("[data-of]")) {
     slider.min = 0;
     slider.max = steps[slider.dataset.of].length - 1;
@@ -221,8 +221,10 @@ function complain(text) {
   find("#problem-message").hidden = !text;
   find("#problem-message").textContent = text ?? "";
 }
-const in_words = (blocks) => Object.entries(blocks ?? {}).filter(([name]) => name !== "resident")
-  .map(([name, size]) => `${name} = ${redblue.number(size)}`).join(", ");
+const in_words = (blocks, most = 99) => {
+  const all = Object.entries(blocks ?? {}).map(([name, size]) => `${name} = ${redblue.number(size)}`);
+  return all.length <= most ? all.join(", ") : `${all.slice(0, 2).join(", ")} and ${all.length - 2} more`;
+};
 const spoken_M = (M) => `${redblue.number(M)} words (${bytes(M * state.word)})`;
 const percent = (share) => `${with_digits(100 * share)}%`;
 const tile_names = {
@@ -247,7 +249,7 @@ function show_headline({plan}) {
     make("b", {}, `${redblue.number(best.words)} words`), ` (${bytes(best.words * state.word)}) through ${bytes(state.M * state.word)} of fast memory. `,
     "A proven bound says that no algorithm moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)),
     ": this is ", make("b", {}, `${best.ratio?.toFixed(2)} times the bound`), ". ",
-    in_words(best.blocks) ? `Its tiles: ${in_words(best.blocks)}.` : "");
+    in_words(best.blocks) ? `Its tiles: ${in_words(best.blocks, 4)}.` : "");
 }
 
 // Facts stand in the order of the page, whichever is known first.
@@ -258,29 +260,34 @@ function fact(key, ...children) {
 }
 function show_facts({plan, twice, curve, bounds, counted, tiles, chosen, is_complete}) {
   const words = plan.plan.words, facts = [];
+  const say = (key, question, text) => facts.push([key, make("b", {}, question), ` ${text}`]);
+  const compulsory = bounds?.bounds.find((bound) => bound.name === "compulsory")?.words;
   const flash = tiles?.find((row) => row.as === "flash-attention-2");
   if (flash) {
-    facts.push(["flash", make("b", {}, "FlashAttention-2's tiles"), ` (${in_words(flash.blocks)}) move ${redblue.number(flash.words)} words and need ${spoken_M(flash.peak)}: ${flash.ratio.toFixed(2)} times the bound there, and ${flash.times_planned.toFixed(2)} times what the same loops move with the best tiles in that memory.`]);
+    say("flash", "How good are FlashAttention-2's tiles?", `They (${in_words(flash.blocks)}) need ${spoken_M(flash.peak)} and move ${redblue.number(flash.words)} words: ${flash.ratio.toFixed(2)} times the bound there. The same loops with the best tiles in that memory would move ${flash.times_planned.toFixed(2)} times fewer.`);
   }
   if (twice) {
     const saved = 1 - twice.plan.words / words;
-    facts.push(["twice", make("b", {}, "Twice the fast memory"), ` (${spoken_M(2 * state.M)}) ${saved < .005 ? "would not help: the best kernel moves as many words" : `would let ${twice.plan.kernel} move ${percent(saved)} fewer words`}.`]);
+    say("twice", "Would twice the fast memory help?", saved < .005 ? "No: the best kernel would move as many words." :
+      `In ${spoken_M(2 * state.M)}, ${twice.plan.kernel} moves ${percent(saved)} fewer words.`);
   }
-  if (curve && bounds) {
-    const compulsory = bounds.bounds.find((bound) => bound.name === "compulsory")?.words;
+  if (curve && compulsory) {
     const best = curve.points.map((point) => [point.M, Math.min(...point.choices.map((choice) => choice.words))]);
     const least = best.at(-1)[1], enough = best.find(([, moved]) => moved <= least * 1.005)[0];
-    facts.push(["enough", make("b", {}, "Enough is enough: "), least <= compulsory * 1.05 ?
-      `from about ${spoken_M(enough)} on, more fast memory does not help. Then only the compulsory ${redblue.number(compulsory)} words move (${bytes(compulsory * state.word)}): inputs read once, results written once.` :
-      `inputs and results alone are ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}). Even ${spoken_M(best.at(-1)[0])} of fast memory do not get there.`]);
+    say("enough", "How much fast memory is enough?", least <= compulsory * 1.05 ?
+      `About ${spoken_M(enough)}. Then the best kernel moves only the compulsory ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}): each input is read once and each result written once.` :
+      `More than ${spoken_M(best.at(-1)[0])}. Inputs and results alone are ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}).`);
   }
   const device = device_of(state), flops = counted?.total?.flops;
-  if (device && flops) {
-    const moved = counted.total.io * state.word / device.bandwidth, computed = flops / device.flops[state.word];
-    const verdict = moved > 2 * computed ? "Yes, the traffic matters: it takes longer than the arithmetic." :
-      moved > computed / 2 ? "The traffic may matter: it takes about as long as the arithmetic." :
-      "Little: the arithmetic takes longer and can hide it.";
-    facts.push(["time", make("b", {}, "Does the traffic matter? "), `${verdict} The words of ${chosen} take ${duration(moved)} at ${rate(device.bandwidth, "B")}, its matrix products ${duration(computed)} at ${rate(device.flops[state.word], "FLOP")} (whole device: ${device.name.replace(/:.*/, "")}).`]);
+  if (device && flops && compulsory) {
+    const time = (moved) => moved * state.word / device.bandwidth;
+    const all = time(counted.total.io), least = time(compulsory), computed = flops / device.flops[state.word];
+    const products = `the matrix products ${duration(computed)} at ${rate(device.flops[state.word], "FLOP")}`;
+    say("time", "Does the traffic matter?", (all <= computed ?
+      `Little. Even if all words of ${chosen} came from the memory of the whole ${device.name}, they would take ${duration(all)}, and ${products}.` :
+      least >= computed ? `Yes. The compulsory words alone take ${duration(least)} from the memory of the whole ${device.name}, and ${products}.` :
+      `It depends on caches in between. From the memory of the whole ${device.name}, the words of ${chosen} would take ${duration(all)}, the compulsory words alone ${duration(least)}, and ${products}.`) +
+      ` Its memory moves ${rate(device.bandwidth, "B")}.`);
   }
   for (const [key, ...children] of facts) fact(key, ...children);
   for (const old of find("#facts").children) {
@@ -294,6 +301,7 @@ function class_of(name, all) {
 function show_table({plan, tiles, curve, chosen}) {
   const device = device_of(state), all = curve ? names_in(curve) : [];
   const body = find("#kernels tbody");
+  const focused = body.contains(document.activeElement) ? document.activeElement.title : null;
   const row = (kernel, label, words, ratio, blocks, needs, note, is_tile) => {
     const button = make("button", {type: "button", class: "pick", "aria-pressed": String(kernel === chosen), title: kernel}, label);
     button.addEventListener("click", () => change({kernel: kernel === plan.plan.kernel ? "auto" : kernel}));
@@ -301,10 +309,10 @@ function show_table({plan, tiles, curve, chosen}) {
     return make("tr", {class: kernel === chosen ? "chosen" : ""},
       make("th", {scope: "row"}, make("span", {class: swatch, "aria-hidden": "true"}), button, ...(note ? [make("small", {}, note)] : [])),
       make("td", {}, redblue.number(words)), make("td", {}, ratio ? ratio.toFixed(2) : "–"),
-      make("td", {class: "blocks"}, blocks), make("td", {}, needs),
+      make("td", {class: "blocks", title: in_words(blocks)}, in_words(blocks, 4)), make("td", {}, needs),
       make("td", {class: "time"}, device ? duration(words * state.word / device.bandwidth) : "–"));
   };
-  const rows = kernels_of(plan).map((one) => row(one.kernel, one.kernel, one.words, one.ratio, in_words(one.blocks), "–",
+  const rows = kernels_of(plan).map((one) => row(one.kernel, one.kernel, one.words, one.ratio, one.blocks, "–",
     one.forward ? ` after ${one.forward.kernel ?? one.forward}` : "", false));
   rows.push(make("tr", {class: "bound"}, make("th", {scope: "row"}, make("span", {class: "swatch bound"}), "proven bound"),
     make("td", {}, redblue.number(plan.lower_bound.words)), make("td", {}, "1.00"), make("td", {}, ""), make("td", {}, ""),
@@ -312,11 +320,12 @@ function show_table({plan, tiles, curve, chosen}) {
   if (tiles?.length) {
     rows.push(make("tr", {class: "heading"}, make("th", {colspan: 6, scope: "rowgroup"}, "Tiles that other projects ship")));
     for (const one of [...tiles].sort((a, b) => a.ratio - b.ratio)) {
-      rows.push(row(one.kernel, tile_name(one)[0], one.words, one.ratio, in_words(one.blocks),
+      rows.push(row(one.kernel, tile_name(one)[0], one.words, one.ratio, one.blocks,
         `${redblue.number(one.peak)}${one.too_many > 0 ? " *" : ""}`, "", true));
     }
   }
   body.replaceChildren(...rows);
+  if (focused) [...body.querySelectorAll(".pick")].find((one) => one.title === focused)?.focus({preventScroll: true});
   find("#table-M").textContent = spoken_M(state.M);
   find("#table-note").textContent = tiles?.some((one) => one.too_many > 0) ?
     "* more than the chosen M. These tiles are compared with the bound at the M that they need." : "";
@@ -457,6 +466,7 @@ async function update({keep_link = false} = {}) {
       now.bounds = shown.bounds;
     }
     show_headline(now);
+    performance.mark("answer");
     show_table(now);
     if (now.curve) show_chart(now);
 
@@ -473,8 +483,7 @@ async function update({keep_link = false} = {}) {
     if (!tile && !kernels_of(now.plan).some((one) => one.kernel === now.chosen)) {
       throw new Error(`${now.chosen} does not run in M = ${some.M}, or not for this problem: choose another kernel in the table`);
     }
-    const M = tile ? Math.max(some.M, tile.peak) : some.M;
-    await show_kernel(now, M, get, turn);
+    await show_kernel(now, tile, get, turn);
     now.twice = await get(plan_words(some, 2 * some.M));
     now.is_complete = true;
     show_facts(now);
@@ -490,15 +499,16 @@ async function update({keep_link = false} = {}) {
   }
 }
 
-async function show_kernel(now, M, get, turn) {
-  const some = state, {chosen} = now;
+async function show_kernel(now, tile, get, turn) {
+  const some = state, {chosen} = now, M = tile ? Math.max(some.M, tile.peak) : some.M;
   find("#nest-kernel").textContent = chosen;
   nest_text = () => redblue.ask([...loops_words(some, chosen, M), "--format", "nest"]);
   now.counted = await get(count_words(some, chosen, M));
   show_facts(now);
   try {
     show_nest(await get(loops_words(some, chosen, M)), now.counted, M);
-    find("#nest-note").textContent = `Lines are shaded by the words that they move.${some.heads > 1 && takes.heads.includes(some.problem) ? ` The nest is of one of ${some.kv_heads} key/value heads, with the queries that share it.` : ""}`;
+    const one = tile ?? kernels_of(now.plan).find((each) => each.kernel === chosen);
+    find("#nest-note").textContent = `Tiles: ${in_words(one.blocks) || "none"}. Lines are shaded by the words that they move.${some.heads > 1 && takes.heads.includes(some.problem) ? ` The nest is of one of ${some.kv_heads} key/value heads, with the queries that share it.` : ""}`;
   } catch (error) {
     if (error === redblue.cancelled) throw error;
     find("#nest tbody").replaceChildren();
