@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 #include <spawn.h>
-#include <unistd.h>
 
 #include "runtime/system/environment.hpp"
 #include "runtime/system/input_error.hpp"

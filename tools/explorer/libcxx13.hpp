@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <compare>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -232,6 +233,15 @@ inline to_chars_result to_chars(char* first, char* last, double value) {
       return {first + length, errc()};
     }
   }
+}
+
+template <class To, class From>
+constexpr To bit_cast(const From& from) {
+  return __builtin_bit_cast(To, from);
+}
+
+inline strong_ordering operator<=>(const string& a, const string& b) {
+  return a.compare(b) <=> 0;
 }
 
 class stop_token {};
