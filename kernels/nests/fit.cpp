@@ -4,6 +4,7 @@
 #include <cmath>
 #include <queue>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -232,7 +233,10 @@ class Search {
   struct Box {
     Words bound;
     Values low, high;  // of the blocks of the group
-    bool operator<(const Box& other) const { return bound > other.bound; }
+    Index serial = 0;  // orders equal bounds, so that every C++ library finds the same blocks
+    bool operator<(const Box& other) const {
+      return std::tie(bound, serial) > std::tie(other.bound, other.serial);
+    }
   };
 
   void search(const std::vector<SymbolId>& group) {
@@ -319,6 +323,7 @@ class Search {
   void search_boxes(const std::vector<SymbolId>& group, Box all) {
     std::priority_queue<Box> boxes;
     boxes.push(std::move(all));
+    Index pushed = 0;
     const Index begun = counter_.steps();
     while (!boxes.empty() && boxes.top().bound < fewest_ && counter_.steps() - begun < kMostSteps) {
       const Box box = boxes.top();
@@ -342,6 +347,7 @@ class Search {
         }
         part.bound = upper ? box.bound : bound(with(group, part.high));
         if (part.bound < fewest_) {
+          part.serial = ++pushed;
           boxes.push(std::move(part));
         }
       }
