@@ -7,6 +7,7 @@ var redblue = {};
 (() => {
   // Runs in the worker. Its text is all that it has.
   function work() {
+    Error.stackTraceLimit = 0;  // a C++ exception would collect a stack that nobody reads
     let instance;
     // The module has no files, threads, clock or arithmetic. Only a mistake calls these.
     const missing = (name) => () => { throw new Error(`the page has no ${name}`); };
