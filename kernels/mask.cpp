@@ -273,7 +273,7 @@ std::span<const MaskSegment> MaskRun::near(Range some, Range keys) const {
   const auto last = std::partition_point(first, live.end(), [&](const MaskSegment& segment) {
     return segment.met_by(some).begin < keys.end;
   });
-  return {first, last};
+  return {std::to_address(first), static_cast<std::size_t>(last - first)};
 }
 
 const MaskBits* Mask::bits() const {

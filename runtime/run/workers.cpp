@@ -353,7 +353,8 @@ RunCounts run_alone(const Kernel& kernel, const Plan& plan, const Operands& io,
     std::vector<SlowMatrix> left =
         left_matrices(split, plan, workspace, steps.as_results ? *steps.as_results : workspace);
     // Matrices that are not kept like results.
-    const std::span<SlowMatrix> noted(left.begin(), left.end() - std::ssize(split.left_as_results));
+    const std::span<SlowMatrix> noted =
+        std::span(left).first(left.size() - split.left_as_results.size());
     put_left(split, plan, steps.first, noted, steps.left);
     const Operands all = with(io, left);
     Index first = 0;  // number of the stage's first unit

@@ -106,6 +106,7 @@ Format parse_format(const TextOption& option);
 // prints its data to standard output and returns the exit code.
 using Action = std::function<int()>;
 Action add_list(CLI::App& app);
+Action add_explore(CLI::App& app);
 Action add_info(CLI::App& app);
 Action add_bounds(CLI::App& app);
 Action add_plan(CLI::App& app);

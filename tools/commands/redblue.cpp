@@ -85,6 +85,8 @@ void prepare_environment() {
 int run_redblue(int argc, char** argv, Transport* transport, const Complaint& complain) {
   std::vector<Subcommand> subcommands = redblue_subcommands(transport, nullptr);
   const auto tree = [&subcommands] { return command_tree(kName, kDescription, subcommands); };
+  subcommands.push_back({"explore", "serve the explorer, a page with sliders, to a browser",
+                         add_explore, "Count and plan"});
   const std::string shell = "Shell";
   subcommands.push_back({"manual", "write manual pages, for man",
                          [tree](CLI::App& app) { return add_manual(app, tree); }, shell});

@@ -1,0 +1,177 @@
+#include "tools/commands/folder_server.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "runtime/system/system_call.hpp"
+
+namespace redblue {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestRequest = 16384;
+constexpr std::size_t kMostClients = 64;
+constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};  // for a client that does not read
+
+std::string_view type_of(const fs::path& file) {
+  const std::string extension = file.extension();
+  return extension == ".html"  ? "text/html; charset=utf-8"
+         : extension == ".css" ? "text/css; charset=utf-8"
+         : extension == ".js"  ? "text/javascript; charset=utf-8"
+                               : "application/octet-stream";
+}
+
+std::string response(std::string_view status, std::string_view type, std::string_view body,
+                     bool with_body) {
+  return fmt::format(
+      "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n"
+      "Cache-Control: no-cache\r\nX-Content-Type-Options: nosniff\r\n\r\n{}",
+      status, type, body.size(), with_body ? body : "");
+}
+
+// Returns the regular file that a path of a request names; empty if there is none in the folder.
+// Symbolic links may not lead out of it.
+fs::path file_of(const fs::path& folder, std::string_view path) {
+  path = path.substr(0, path.find_first_of("?#"));
+  if (!path.starts_with('/') || path.find('%') != std::string_view::npos) {
+    return {};
+  }
+  std::error_code error;
+  const fs::path root = fs::canonical(folder, error);
+  const fs::path file = fs::canonical(root / (path == "/" ? "index.html" : path.substr(1)), error);
+  const bool inside =
+      std::mismatch(root.begin(), root.end(), file.begin(), file.end()).first == root.end();
+  return !error && inside && fs::is_regular_file(file, error) ? file : fs::path();
+}
+
+std::string answer(const fs::path& folder, std::string_view request) {
+  const std::string_view method = request.substr(0, request.find(' '));
+  const bool is_get = method == "GET";
+  constexpr std::string_view kText = "text/plain";
+  if (!is_get && method != "HEAD") {
+    return response("405 Method Not Allowed", kText, "only GET and HEAD\n", true);
+  }
+  const std::string_view rest = request.substr(method.size() + 1);
+  const fs::path file = file_of(folder, rest.substr(0, rest.find(' ')));
+  std::ifstream in(file, std::ios::binary);
+  if (file.empty() || !in) {
+    return response("404 Not Found", kText, "no such file\n", is_get);
+  }
+  const std::string body(std::istreambuf_iterator<char>(in), {});
+  return response("200 OK", type_of(file), body, is_get);
+}
+
+void send_all(int client, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t sent =
+        retry([&] { return ::send(client, text.data(), text.size(), MSG_NOSIGNAL); });
+    if (sent <= 0) {
+      return;  // the client left, or does not read
+    }
+    text.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+struct Client {
+  int socket;
+  std::string request;
+};
+
+// Reads what has arrived, and answers once the request is complete. Returns false at the end.
+bool attend(Client& client, const fs::path& folder) {
+  char part[4096];
+  const ssize_t got = retry([&] { return ::recv(client.socket, part, sizeof part, 0); });
+  if (got <= 0) {
+    return false;
+  }
+  client.request.append(part, static_cast<std::size_t>(got));
+  if (client.request.find("\r\n\r\n") == std::string::npos) {
+    return client.request.size() < kLongestRequest;
+  }
+  send_all(client.socket, answer(folder, client.request));
+  return false;
+}
+
+}  // namespace
+
+FolderServer::FolderServer(fs::path folder, std::uint16_t port)
+    : folder_(std::move(folder)), listening_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  const std::string what = fmt::format("port {} of 127.0.0.1", port);
+  if (listening_ < 0) {
+    fail(what);
+  }
+  constexpr int kYes = 1;
+  ::setsockopt(listening_, SOL_SOCKET, SO_REUSEADDR, &kYes, sizeof kYes);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_port = htons(port);
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::bind(listening_, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 ||
+      ::listen(listening_, SOMAXCONN) != 0) {
+    const int error = errno;
+    ::close(listening_);
+    errno = error;
+    fail(what);
+  }
+}
+
+FolderServer::~FolderServer() {
+  ::close(listening_);
+}
+
+std::string FolderServer::address() const {
+  sockaddr_in at{};
+  socklen_t size = sizeof at;
+  if (::getsockname(listening_, reinterpret_cast<sockaddr*>(&at), &size) != 0) {
+    fail("the address of a socket");
+  }
+  return fmt::format("http://127.0.0.1:{}/", ntohs(at.sin_port));
+}
+
+void FolderServer::serve() {
+  // A browser opens connections before it needs them, so none may keep the others waiting.
+  std::vector<Client> clients;
+  while (true) {
+    std::vector<pollfd> polled = {{.fd = listening_, .events = POLLIN, .revents = 0}};
+    for (const Client& client : clients) {
+      polled.push_back({.fd = client.socket, .events = POLLIN, .revents = 0});
+    }
+    if (retry([&] { return ::poll(polled.data(), polled.size(), -1); }) < 0) {
+      fail("waiting for a browser");
+    }
+    std::vector<Client> left;
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      if (polled[i + 1].revents == 0 || attend(clients[i], folder_)) {
+        left.push_back(std::move(clients[i]));
+      } else {
+        ::close(clients[i].socket);
+      }
+    }
+    clients = std::move(left);
+    if (polled.front().revents != 0) {
+      const int client = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (client >= 0) {
+        ::setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+        clients.push_back({.socket = client, .request = ""});
+      }
+    }
+    if (clients.size() > kMostClients) {  // the oldest has had its time
+      ::close(clients.front().socket);
+      clients.erase(clients.begin());
+    }
+  }
+}
+
+}  // namespace redblue
