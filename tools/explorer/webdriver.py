@@ -55,7 +55,7 @@ class Browser:
             raise RuntimeError(result["error"])
         return result.get("value")
 
-    def until(self, script, seconds=60):
+    def until(self, script, seconds=300):
         end = time.monotonic() + seconds
         while not self.run("return " + script):
             if time.monotonic() > end:
