@@ -162,7 +162,7 @@ const std::vector<Room>& rooms() {
         {"tools/options", &tools(), command},
         {"tools/commands", &tools(), with(command, {"tools/options"})},
         {"runtime/mpi", &runtime(), {"memsim", "memsim/ranks"}},
-        {"tools/explorer", &tools(), {"tools/cli"}},
+        {"tools/explorer", &tools(), {"runtime/observe", "tools/cli", "tools/gate"}},
         {"tools/no_timer.cpp", &tools(), {}},
         {"tools/redblue.cpp",
          &tools(),

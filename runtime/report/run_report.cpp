@@ -92,7 +92,8 @@ std::vector<Level> levels_of(const Part& part, std::size_t equal) {
 
 // Returns false for a nest, whose run moves words and computes nothing.
 bool computes(const Part& part) {
-  return !find_kernel(part.plan.kernel).is_nest;
+  const auto name = parse_kernel_name(part.plan.kernel);
+  return !name || !name->kernel->is_nest;
 }
 
 // Returns the members that the total has and phases lack.

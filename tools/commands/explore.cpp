@@ -78,7 +78,7 @@ bool open_browser(const std::string& address) {
   const std::vector<std::string> words = {*opener, address};
   pid_t child = 0;
   return ::posix_spawn(&child, opener->c_str(), nullptr, nullptr, pointers(words).data(),
-                       environ) == 0;
+                       pointers(environment().all()).data()) == 0;
 }
 
 }  // namespace

@@ -302,7 +302,7 @@ TEST(Moves, RoundTripAndBadOnes) {
       {"read a\nread\n", "moves: line 2: the vertex is missing"},
       {"read z\n", "moves: line 1: no vertex is called 'z'"},
       {"read a b\n", "moves: line 1: 'b' is too much"},
-      {"compute c slide a\n", "moves: line 1: 'slide': expected slides"},
+      {"compute c slide a\n", "moves: line 1: 'slide': expected slides or adds"},
       {"compute c slides\n", "moves: line 1: the vertex is missing"}};
   for (const auto& [moves, message] : cases) {
     try {
