@@ -48,7 +48,7 @@ std::string named_nest(const std::string& text) {
 
 std::string nest_in(const std::filesystem::path& directory, const std::string& text) {
   const std::string named = named_nest(text);
-  return named.starts_with(kNest)
+  return named.starts_with(kNest) || named == "file:-"
              ? named
              : std::string(kFile) + (directory / named.substr(kFile.size())).string();
 }

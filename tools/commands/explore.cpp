@@ -46,8 +46,7 @@ bool has_page(const fs::path& folder) {
   return fs::is_regular_file(folder / "index.html", error);
 }
 
-// Returns the folder of the page: as given, or beside the build of this command, or installed with
-// it.
+// Returns the folder of the page: as given, or beside the build of this command.
 fs::path folder_of(const TextOption& option) {
   if (const auto given = option.get()) {
     if (!has_page(given->text)) {
@@ -58,10 +57,8 @@ fs::path folder_of(const TextOption& option) {
   }
   std::error_code error;
   const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const fs::path& folder : {own / "../explorer", own / "../share/redblue/explorer"}) {
-    if (has_page(folder)) {
-      return folder.lexically_normal();
-    }
+  if (const fs::path folder = (own / "../explorer").lexically_normal(); has_page(folder)) {
+    return folder;
   }
   throw InputError(
       "the explorer is not built: run tools/setup --explorer and tools/explorer/build in redblue's "
@@ -87,8 +84,7 @@ Action add_explore(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : port(command, "--port", "port of 127.0.0.1 (default: any free port)", "PORT"),
-          folder(command, "--folder",
-                 "folder of the page (default: build/explorer, or as installed)", "FOLDER"),
+          folder(command, "--folder", "folder of the page (default: build/explorer)", "FOLDER"),
           no_open(command, "--no-open", "print the address and start no browser") {}
     TextOption port, folder;
     Switch no_open;

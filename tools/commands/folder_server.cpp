@@ -50,6 +50,9 @@ fs::path file_of(const fs::path& folder, std::string_view path) {
   }
   std::error_code error;
   const fs::path root = fs::canonical(folder, error);
+  if (error) {
+    return {};  // the folder is gone
+  }
   const fs::path file = fs::canonical(root / (path == "/" ? "index.html" : path.substr(1)), error);
   const bool inside =
       std::mismatch(root.begin(), root.end(), file.begin(), file.end()).first == root.end();

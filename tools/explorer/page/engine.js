@@ -30,10 +30,14 @@ var redblue = {};
 
     onmessage = async ({data}) => {
       if (data.module) {
-        instance = await WebAssembly.instantiate(data.module, {env: imports,
-          wasi_snapshot_preview1: imports});
-        instance.exports._initialize?.();
-        postMessage({ready: true});
+        try {
+          instance = await WebAssembly.instantiate(data.module, {env: imports,
+            wasi_snapshot_preview1: imports});
+          instance.exports._initialize?.();
+          postMessage({ready: true});
+        } catch (error) {
+          postMessage({failed: String(error.message ?? error)});
+        }
         return;
       }
       const begin = performance.now();
@@ -59,13 +63,26 @@ var redblue = {};
   const source = URL.createObjectURL(new Blob([`(${work})()`], {type: "text/javascript"}));
   const answers = new Map();  // by arguments: the same question has the same answer
   const waiting = [];         // {arguments, resolve, reject}, in the order of the questions
-  let compiled, worker, is_ready = false, asked = null, patience = null;
+  let compiled, worker, broken = null, is_ready = false, asked = null, patience = null;
+
+  function refuse(question, error) {
+    answers.delete(question.key);
+    question.reject(error);
+  }
+  function stop_working(error) {
+    broken = error;
+    while (waiting.length > 0) refuse(waiting.shift(), error);
+  }
 
   async function start() {
     is_ready = false;
     worker = new Worker(source);
     const mine = worker;
     worker.onmessage = ({data}) => {
+      if (data.failed) {
+        stop_working(new Error(data.failed));
+        return;
+      }
       if (data.ready) {
         is_ready = true;
       } else {
@@ -84,7 +101,7 @@ var redblue = {};
       const module = await compiled;
       mine.postMessage({module});
     } catch (error) {
-      while (waiting.length > 0) waiting.shift().reject(error);
+      stop_working(error);
     }
   }
   function next() {
@@ -95,11 +112,13 @@ var redblue = {};
 
   redblue.ask = (words) => {
     const key = JSON.stringify(words);
+    if (broken) return Promise.reject(broken);
+    if (asked?.key === key) clearTimeout(patience);  // somebody waits for it again
     if (!answers.has(key)) {
-      const answer = new Promise((resolve, reject) => waiting.push({arguments: words, resolve, reject}));
+      const answer = new Promise((resolve, reject) => waiting.push({key, arguments: words, resolve, reject}));
       answers.set(key, answer);
       if (answers.size > 1000) answers.delete(answers.keys().next().value);
-      answer.catch(() => answers.delete(key));
+      answer.catch(() => {});  // each caller handles its own
       if (!worker) start(); else next();
     }
     return answers.get(key);
@@ -109,7 +128,7 @@ var redblue = {};
   // question that the worker has already begun gets a moment to end before the worker is replaced.
   redblue.cancelled = new Error("cancelled");
   redblue.cancel = () => {
-    while (waiting.length > 0) waiting.shift().reject(redblue.cancelled);
+    while (waiting.length > 0) refuse(waiting.shift(), redblue.cancelled);
     const busy = asked;
     if (!busy) return;
     clearTimeout(patience);
@@ -117,7 +136,7 @@ var redblue = {};
       if (asked !== busy) return;
       worker.terminate();
       asked = null;
-      busy.reject(redblue.cancelled);
+      refuse(busy, redblue.cancelled);
       start();
     }, 100);
   };

@@ -84,9 +84,9 @@ function state_of(link) {
   }
   for (const [key, text] of given) {
     if (key === "v") continue;
-    const number = typeof beginning[key] === "number";
+    const known = Object.hasOwn(beginning, key), number = known && typeof beginning[key] === "number";
     const value = number ? size_of(text) : text;
-    if (!(key in beginning) || value === null || (names[key] && !names[key].includes(text))) {
+    if (!known || value === null || (Object.hasOwn(names, key) && !names[key].includes(text))) {
       wrong.push(`the link says ${key}=${text}, which this page does not know`);
     } else {
       read[key] = value;
@@ -127,7 +127,7 @@ function loops_words(some, kernel, M) {
 }
 const count_words = (some, kernel, M) =>
   ["count", kernel, ...sizes_of(some), ...heads_of(some), "--M", M, "--objective", "words", ...multiple_of(some)].map(String);
-const quoted = (word) => /^[\w:.,/=+-]+$/.test(word) ? word : `'${word}'`;
+const quoted = (word) => /^[\w:.,/=+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 const command_of = (some) => ["redblue", ...plan_words(some), ...as_all(some)].map(quoted).join(" ");
 const with_json = (words) => ({arguments: [...words, "--format", "json"]});
 
@@ -247,8 +247,8 @@ function show_headline({plan}) {
   const best = plan.plan;
   find("#headline").replaceChildren(make("b", {}, best.kernel), " moves ",
     make("b", {}, `${redblue.number(best.words)} words`), ` (${bytes(best.words * state.word)}) through ${bytes(state.M * state.word)} of fast memory. `,
-    "A proven bound says that no algorithm moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)),
-    ": this is ", make("b", {}, `${best.ratio?.toFixed(2)} times the bound`), ". ",
+    "A proven bound says that no algorithm with standard products moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)),
+    ": this is ", make("b", {}, best.ratio ? `${best.ratio.toFixed(2)} times the bound` : "not compared"), ". ",
     in_words(best.blocks) ? `Its tiles: ${in_words(best.blocks, 4)}.` : "");
 }
 
@@ -535,7 +535,7 @@ function show_view() {
   }
   if (learn && !is_teaching) {
     is_teaching = true;
-    window.teaching.start(find("#learn"), redblue.engine);
+    window.teaching.start(find("#learn"));
   }
 }
 function prepare_tabs() {
