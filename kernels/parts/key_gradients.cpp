@@ -525,7 +525,7 @@ KeyBlocks fit_key_gradients(const Problem& problem, const Memory& memory, Object
       r /= 2;
     }
     Index c = largest(std::min(shape.m, M), [&](Index tried) { return fits(r, tried); });
-    c = std::min(c, most_dealt_out(problem, shape.m));
+    c = std::min(c, most_dealt_out(problem, shape.m, Units::of_keys));
     if (c < shape.m && c > kPanel) {
       c = c / kPanel * kPanel;
     }
