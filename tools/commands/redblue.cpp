@@ -86,7 +86,7 @@ int run_redblue(int argc, char** argv, Transport* transport, const Complaint& co
   std::vector<Subcommand> subcommands = redblue_subcommands(transport, nullptr);
   const auto tree = [&subcommands] { return command_tree(kName, kDescription, subcommands); };
   subcommands.push_back({"explore", "serve the explorer, a page with sliders, to a browser",
-                         add_explore, "Count and plan"});
+                         add_explore, "Web page"});
   const std::string shell = "Shell";
   subcommands.push_back({"manual", "write manual pages, for man",
                          [tree](CLI::App& app) { return add_manual(app, tree); }, shell});
