@@ -62,7 +62,8 @@ class RunOptions {
     const auto given = game_.get();
     const Game game = given ? named(given->text, given->from, kGames) : Game::sliding;
     if (game == Game::partial) {
-      throw UsageError(fmt::format("{} partial: a run is no such game; expected strict, sliding, once or fma", given->from));
+      throw UsageError(fmt::format(
+          "{} partial: a run is no such game; expected strict, sliding, once or fma", given->from));
     }
     return game;
   }

@@ -833,7 +833,7 @@ True
     "bounds": """
 >>> bounds = redblue.bounds(problem="product", n=256, m=256, d=256, M=3072)
 >>> bounds.lower_bound.words, bounds.best.words >= bounds.lower_bound.words
-(602104, True)
+(608366, True)
 """,
     "curve": """
 >>> curve = redblue.curve(problem="backward", n=512, d=64).to_pandas()

@@ -72,7 +72,7 @@ def cost(problem="attention", *, n, d, m=None, dv=None, heads=None, kv_heads=Non
 
     >>> call = redblue.cost("attention", n=8192, d=64, M="48K")
     >>> call.flops, call.operand_bytes, call.bound_bytes, call.bytes
-    (17179869184, 8421376, 89458180, 96491008)
+    (17179869184, 8421376, 89706036, 96491008)
     >>> redblue.cost("attention", n=8192, d=64, M="48K", tiles="flash-attention-2").bytes
     272662528
     """
