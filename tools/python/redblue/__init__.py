@@ -654,7 +654,8 @@ def _in_python(message):
     message = re.sub(r"`redblue ([a-z]+) ([A-Z]+) -o ([^` ]+)`", r"redblue.\1(\2, out='\3')", message)
     message = message.replace("redblue store import or generate makes", "redblue.store.import_() or redblue.store.generate() makes")
     message = message.replace("expected NAME=SIZE", "expected {NAME: SIZE}")
-    message = re.sub(r"^kernel is required$", "kernel is missing: for example 'attention/auto'; redblue.kernels() lists all", message)
+    message = re.sub(r"^(redblue: )?kernel is required$",
+                     r"\1kernel is missing: for example 'attention/auto'; redblue.kernels() lists all", message)
     message = re.sub(r"`redblue ([a-z]+)(?: --([a-z]+))?`", call, message.removeprefix("--in: ").replace("--in gives", "a file gives"))
     message = re.sub(r"(?<=\()redblue ([a-z]+)()(?=\))", call, message)
     message = re.sub(r"(?<![\w-])--in ([A-Za-z]\w*)=([^\s,;:]+)", r"\1='\2'", message)
