@@ -15,7 +15,7 @@ namespace redblue {
 bool names_nest(std::string_view name);
 // Returns the name of a nest for the text of an option: nest:NAME, or file:TEXT for other texts.
 std::string named_nest(const std::string& text);
-// Returns the same for a nest whose relative path starts at `directory`.
+// Returns the same. A relative path of a nest starts at `directory`.
 std::string nest_in(const std::filesystem::path& directory, const std::string& text);
 // Loads the nest. Returns the name of its kernel: file:mine.nest. Throws UsageError if the content
 // is wrong (with the line), or for an unknown schedule. Throws std::system_error if the file cannot

@@ -68,7 +68,7 @@ class Shadow final : public Follower {
   [[nodiscard]] double farthest() const { return farthest_; }
   [[nodiscard]] Index compared() const { return compared_; }
   [[nodiscard]] const std::string& unknown() const { return unknown_; }
-  // Returns how often an operation took a word beside its rectangles.
+  // Returns how often an operation took a word outside its rectangles.
   [[nodiscard]] Index outside() const { return outside_; }
 
  private:

@@ -69,7 +69,7 @@ redblue.draw = (() => {
       make("text", {x: -(box.top + plot.height / 2), y: 12, transform: "rotate(-90)", "text-anchor": "middle"}, "words moved"));
     svg.append(axes);
 
-    // What no algorithm can reach.
+    // The area below the bound.
     const body = make("g", {"clip-path": "url(#clip)"});
     const floor = `L${x(bound.at(-1)[0])} ${height - box.bottom}L${x(bound[0][0])} ${height - box.bottom}Z`;
     body.append(make("path", {d: path(bound) + floor, fill: "url(#hatch)"}),

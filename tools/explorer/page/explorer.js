@@ -73,7 +73,7 @@ function link_of(some) {
     `${key}=${encodeURIComponent(value).replace(/%2F/g, "/").replace(/%3A/g, ":").replace(/%2C/g, ",")}`);
   return `#v=${version}&${words.join("&")}`;
 }
-// Returns the state of a link, and what is wrong with the link.
+// Returns the state of a link, and its mistakes as texts.
 function state_of(link) {
   const read = {...beginning}, wrong = [];
   const given = new URLSearchParams(link.replace(/^#/, ""));

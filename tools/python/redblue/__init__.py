@@ -173,7 +173,7 @@ class Result(Record):
         self.said = called.words
         #: The exit code: 0 for success, 1 for a failed verification, 3 for a difference in a gate.
         self.exit_code = called.code
-        #: The results of the runs, one for each mask, if batches or heads have masks of their own.
+        #: The results of the runs, one for each mask, if masks differ by batch or head.
         self.by_mask = []
 
     def __getitem__(self, name):

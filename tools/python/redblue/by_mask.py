@@ -1,4 +1,4 @@
-"""A run for each mask, where batches or heads have masks of their own, as one result."""
+"""A run for each mask, as one result, where masks differ by batch or head."""
 
 import types
 
