@@ -205,11 +205,12 @@ class Way {
       const auto size = static_cast<Index>(std::exp(std::lerp(few, fast, places[phase])) + 0.5);
       blocks.set(step.name, size);
     }
-    // A size that shrinks is made as large as fits, and then as small as the same number of words
-    // allows.
+    // A size that shrinks is made as large as fits beside the sizes that grow, and then as small as
+    // the same number of words allows.
     for (const Step& step : begun) {
       if (step.few > step.fast) {
-        counted_.grow(blocks, step.name, blocks[step.name], step.few);
+        blocks.set(step.name, step.fast);
+        counted_.grow(blocks, step.name, step.fast, step.few);
         counted_.shrink(blocks, step.name, step.fast);
       }
     }

@@ -8,6 +8,7 @@
 
 #include "kernels/kernel.hpp"
 #include "kernels/plan.hpp"
+#include "kernels/units.hpp"
 #include "memsim/layout.hpp"
 #include "memsim/range.hpp"
 
@@ -76,12 +77,29 @@ inline Index square_side(Index M, Index share) {
   return largest(M, [&](Index side) { return Words(side) * side * share <= Words(M); });
 }
 
-// Returns the most rows of a block in plans of least time, for n rows. Under a mask, rows have
-// unequal work. Blocks are then small enough that no worker gets much more than its share.
-inline Index most_dealt_out(const Problem& problem, Index n) {
+// Returns the most rows of a block in plans of least time, for n rows: queries or keys, as
+// `units_of` says. If rows have unequal work under a mask, blocks are small enough that no worker
+// gets much more than its share.
+inline Index most_dealt_out(const Problem& problem, Index n,
+                            Units (*units_of)(const Problem&, Index)) {
   constexpr Index kBlocks = 24;
   constexpr Index kBusy = 96;
-  return problem.mask.full() ? n : std::min(n, std::max(ceil_div(n, kBlocks), kBusy));
+  constexpr double kEven = 1.25;  // times the mean
+  const Index rows = std::min(n, std::max(ceil_div(n, kBlocks), kBusy));
+  if (problem.mask.full()) {
+    return n;
+  }
+  const auto pairs_of_row = [](const Units::Sum& of) {
+    return static_cast<double>(of.pairs.value()) / static_cast<double>(of.rows);
+  };
+  const Units units = units_of(problem, rows);
+  const double mean = pairs_of_row(units.sum());
+  for (Index unit = 0; unit < units.size(); ++unit) {
+    if (pairs_of_row(units.sum({unit, unit + 1})) > kEven * mean) {
+      return rows;
+    }
+  }
+  return n;
 }
 
 // Returns at most `rows` rows for a block of n rows. If whole panels allow it, the number of blocks

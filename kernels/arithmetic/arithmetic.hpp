@@ -77,9 +77,9 @@ void divide_unless_0(const View& a, const ConstView& divisor);
 // a_ij = value, for some columns of one row.
 void fill_in_row(const View& a, Index row, Range columns, float value);
 void fill_in_row(const Transposed<View>& a_t, Index row, Range columns, float value);
-// a_ij = value, unless the bit of word j is set. Row i of panel p has its 16 bits in
-// kept[p * rows + i]. It reports no step: with a listener, call fill_in_row().
-void keep_words(const View& a, std::span<const std::uint16_t> kept, float value);
+// a_ij = value, unless the bit of word j is set: bit j % 64 of kept[j / 64 * rows + i]. It reports
+// no step: with a listener, call fill_in_row().
+void keep_words(const View& a, std::span<const std::uint64_t> kept, float value);
 // a_ij += b_ij.
 void add(const View& a, const ConstView& b);
 // maximum_i += log(sum_i). This turns the maximum into the log-sum-exp.

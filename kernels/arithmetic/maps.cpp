@@ -102,11 +102,27 @@ void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
   });
 }
 
-void keep_words(const View& a, const std::uint16_t* kept, float value) {
+void divide_unless_0(const View& a, const ConstView& divisor) {
+  const Vector zero = hn::Zero(kLanes);
+  const auto divided = [zero](Vector x, Vector by)
+                           HWY_ATTR { return hn::IfThenElse(hn::Eq(by, zero), x, hn::Div(x, by)); };
+  const float* const divisors = words_of_column(divisor);
+  if (are_columns(a, divisor)) {
+    return for_column(a, [&, a = words_of_column(a)](Index i)
+                             HWY_ATTR { return divided(load(a + i, 0), load(divisors + i, 0)); });
+  }
   for_vectors(a, [&](Index p) HWY_ATTR {
-    return [a = lines(a, p), kept = kept + p * a.rows(), other = hn::Set(kLanes, value)](
-               Index i, int v) HWY_ATTR {
-      const std::uint64_t bits = std::uint64_t{kept[i]} >> (v * kWidth);
+    return [&, a = lines(a, p)](Index i, int v)
+               HWY_ATTR { return divided(load(a[i], v), hn::Set(kLanes, divisors[i])); };
+  });
+}
+
+void keep_words(const View& a, const std::uint64_t* kept, float value) {
+  constexpr Index kPanels = 64 / kPanel;  // in each number
+  for_vectors(a, [&](Index p) HWY_ATTR {
+    return [a = lines(a, p), kept = kept + p / kPanels * a.rows(), first = p % kPanels * kPanel,
+            other = hn::Set(kLanes, value)](Index i, int v) HWY_ATTR {
+      const std::uint64_t bits = kept[i] >> (first + v * kWidth);
       std::uint8_t bytes[sizeof(bits)];  // LoadMaskBits() reads as many
       std::memcpy(bytes, &bits, sizeof(bits));
       return hn::IfThenElse(hn::LoadMaskBits(kLanes, bytes), load(a[i], v), other);
@@ -160,6 +176,7 @@ HWY_EXPORT(subtract_scaled_rows);
 HWY_EXPORT(divide_rows);
 HWY_EXPORT(keep_words);
 HWY_EXPORT(add);
+HWY_EXPORT(divide_unless_0);
 HWY_EXPORT(softmax_gradient);
 HWY_EXPORT(softmax_gradient_transposed);
 
@@ -224,13 +241,7 @@ void divide_rows(const ConstView& a, const ConstView& divisor, const View& f) {
 
 void divide_unless_0(const View& a, const ConstView& divisor) {
   require(is_column_of(divisor, a.rows()), "a /= divisor: one divisor a row");
-  for (Index i = 0; i < a.rows(); ++i) {
-    const float by = *Unchecked(divisor).at(i, 0);
-    for (Index p = 0; p < (by == 0 ? 0 : a.panels()); ++p) {
-      float* const words = Unchecked(a).at(i, p);
-      std::transform(words, words + a.panel_cols(p), words, [by](float x) { return x / by; });
-    }
-  }
+  HWY_DYNAMIC_DISPATCH(divide_unless_0)(a, divisor);
   account(elementwise(a.words()), a,
           [&] { tell_all({maps("divide_unless_0", a, kTaken, {of_rows(divisor)})}); });
 }
@@ -255,16 +266,19 @@ void fill_in_row(const View& a, Index row, Range columns, float value) {
 }
 
 void fill_in_row(const Transposed<View>& a_t, Index row, Range columns, float value) {
+  require(row < a_t.of.cols() && columns.end <= a_t.of.rows(), "the words are in the tile");
+  float* const words = Unchecked(a_t.of).at(0, row / kPanel) + row % kPanel;
+  const Index stride = Unchecked(a_t.of).stride(row / kPanel);
   for (Index j = columns.begin; j < columns.end; ++j) {
-    a_t.of(j, row) = value;
+    words[j * stride] = value;
   }
   account(Operations{}, a_t.of, [&] {
     tell_all({maps("fill", ToldPart(a_t.of, columns, {row, row + 1}), kOverwritten, {}, value)});
   });
 }
 
-void keep_words(const View& a, std::span<const std::uint16_t> kept, float value) {
-  require(std::ssize(kept) == a.panels() * a.rows(), "one number of 16 bits a row of a panel");
+void keep_words(const View& a, std::span<const std::uint64_t> kept, float value) {
+  require(std::ssize(kept) == ceil_div(a.cols(), Index{64}) * a.rows(), "one bit a word");
   HWY_DYNAMIC_DISPATCH(keep_words)(a, kept.data(), value);
   account(Operations{}, a, [] { require(false, "a listener hears fill_in_row() instead"); });
 }

@@ -115,7 +115,7 @@ Blocks fastest_columns(const Problem& problem, Index M, const CostOfBlocks& cost
       continue;
     }
     // Whole panels if the keys are more than a block, and as even as panels allow.
-    Index c = std::min(most.keys(r), most_dealt_out(problem, problem.shape.m));
+    Index c = std::min(most.keys(r), most_dealt_out(problem, problem.shape.m, Units::of_keys));
     if (c < problem.shape.m && c > kPanel) {
       c = c / kPanel * kPanel;
     }

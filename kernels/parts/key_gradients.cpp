@@ -62,9 +62,11 @@ KeyBlocks exchanged(const RowPlan& plan) {
   return by;
 }
 
-// The words of the strips of f and p for a block of c keys in inner levels.
-Words strips(const RowPlan& by, Words c, KeySums sums) {
-  return by.strip_rows(c) * by.strip_keys() * (sums.needs_p() ? 2 : 1);
+// The words of the strips of f and p for a block of c keys, if at most r queries stream together.
+// In inner levels, strips have the queries of the innermost level.
+Words strips(const RowPlan& by, Words c, Index r, KeySums sums) {
+  const Index queries = by.inner.empty() ? r : by.strip_keys();
+  return by.strip_rows(c) * queries * (sums.needs_p() ? 2 : 1);
 }
 
 // The words that each step takes of a key and of a query. The steps are f, p, dK and dV.
@@ -93,43 +95,36 @@ std::vector<LevelSums::Step> steps(const Problem& problem, KeySums sums) {
   return steps;
 }
 
-// The peak has the keys, the index of the queries that meet them, and Q_I. Add the larger of two:
+// The peak has the keys, the index of the queries that meet them, all tiles of I and the strips. If
+// dQ is made, it has the keys, the index, Q_I, and the larger of two:
 // - dO_I, or L_I or v_I, and two tiles of scores
 // - dQ_I and one tile of scores
-//
-// In inner levels the peak has all tiles of I and the strips.
 Words peak(const Problem& problem, const KeyBlocks& by, KeySums sums, Index r, Index c) {
   const Words d = problem.shape.d;
-  const Words dv = problem.shape.dv;
   const Words stays = c * key_words(problem, sums) + problem.mask.index().live();
-  if (!by.inner.empty()) {
-    return stays + r * query_words(problem, sums) + strips(exchanged(problem, by), c, sums);
+  if (!sums.dQ) {
+    Problem unmasked = problem;
+    unmasked.mask = Mask();
+    return stays + r * query_words(problem, sums) + strips(exchanged(unmasked, by), c, r, sums);
   }
-  const Words beside = std::max(dv, Words(problem.row_words()));
-  const Words with_dQ = sums.dQ ? r * d * problem.sum_words + Words(r) * c : Words(0);
-  return stays + r * d + std::max(r * beside + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
+  const Words beside = std::max<Words>(problem.shape.dv, problem.row_words());
+  return stays + r * d +
+         std::max(r * beside + 2 * Words(r) * c, r * d * problem.sum_words + Words(r) * c);
 }
 
 // Adds f^T dO_I to the sums of the keys C, which are some of the keys J. Returns p_IC, made from
-// f_IC, if it is needed. Without a softmax, `f` holds the scores on entry. p is made from them, and
-// then they become f.
+// f_IC. Without a softmax, `f` holds the scores on entry. p is made from them, and then they become
+// f.
 Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range I,
                     const LivePairs& live, Range C, Tile& f, const Tile& v_t, Tile& to_dV) {
   const Problem& problem = live.problem();
-  Tile p;
-  if (sums.needs_p()) {
-    p = machine.initialize("p", f.rows(), f.cols(), Holds::scores);  // p_IC (r, c)
-  }
+  Tile p = machine.initialize("p", f.rows(), f.cols(), Holds::scores);  // p_IC (r, c)
   {
     const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
-    if (sums.needs_p()) {
-      multiply_add(do_i, v_t.part({0, v_t.rows()}, C), p);
-    }
+    multiply_add(do_i, v_t.part({0, v_t.rows()}, C), p);
     if (!problem.normalised()) {
-      if (sums.needs_p()) {
-        activation_gradient(problem.activation, f, p, p);
-        live.set_dead(p, 0);
-      }
+      activation_gradient(problem.activation, f, p, p);
+      live.set_dead(p, 0);
       if (sums.dV) {
         activate(problem.activation, f, f);
         live.set_dead(f, 0);
@@ -139,7 +134,7 @@ Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range
       multiply_add(transposed(f), do_i, to_dV.part(C));
     }
   }
-  if (sums.needs_p() && problem.normalised()) {
+  if (problem.normalised()) {
     const Tile v_i = machine.read(x.v->row_block(I));  // v_I (r)
     softmax_gradient(f, p, v_i, p);
     live.set_dead(p, 0);
@@ -197,7 +192,7 @@ struct StayingKeys {
   Tile k_t, v_t, dk, dv;
 };
 
-// Streams the queries that meet the keys.
+// Streams the queries that meet the keys, and adds to dQ.
 void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
                   const KeyGradients& x, KeySums sums, const Units& units, StayingKeys& keys) {
   const bool shared = sums.one_of_keys;
@@ -222,12 +217,10 @@ void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
     if (sums.dK) {
       multiply_add(transposed(p), q_i, dk.part(C));
     }
-    if (sums.dQ) {
-      if (x.scale && shared) {
-        scale(p, *x.scale);
-      }
-      add_to_dQ(machine, x, queries, k_t, C, std::move(p));
+    if (x.scale && shared) {
+      scale(p, *x.scale);
     }
+    add_to_dQ(machine, x, queries, k_t, C, std::move(p));
   }
 }
 
@@ -237,17 +230,19 @@ struct PassingQueries {
   Tile q, dO, L, v;  // (r, d), (r, d), (r), (r)
 };
 
-// Streams queries in inner levels, with the plan in which queries and keys are exchanged.
-class PassInside {
+// Streams queries past strips of some keys, with the plan in which queries and keys are exchanged.
+class PassStrips {
  public:
-  PassInside(Machine& machine, const RowPlan& by, const KeyGradients& x, KeySums sums,
-             StayingKeys& keys)
+  // At most `queries` queries stream together.
+  PassStrips(Machine& machine, const RowPlan& by, const KeyGradients& x, KeySums sums,
+             StayingKeys& keys, Index queries)
       : machine_(machine),
         by_(by),
         problem_(by.problem),
         x_(x),
         sums_(sums),
         keys_(keys),
+        queries_(by.inner.empty() ? queries : by.strip_keys()),
         f_(machine, strip("f")),
         p_(machine, sums.needs_p() ? strip("p") : Tile()),
         begun_(machine, keys.J.size()) {}
@@ -303,7 +298,7 @@ class PassInside {
             shared ? keys_.dk : keys_.dv};
   }
   Tile strip(std::string_view name) {
-    return machine_.initialize(name, by_.strip_keys(), by_.strip_rows(keys_.J.size()).value(),
+    return machine_.initialize(name, queries_, by_.strip_rows(keys_.J.size()).value(),
                                Holds::scores);
   }
 
@@ -353,18 +348,24 @@ class PassInside {
   const KeyGradients& x_;
   KeySums sums_;
   StayingKeys& keys_;
+  Index queries_;  // of a strip
   NearTile f_, p_;
   Begun begun_;
 };
 
-void pass_queries_inside(Machine& machine, const RowPlan& by, const KeyGradients& x, KeySums sums,
-                         const Units& units, StayingKeys& keys) {
-  PassInside inside(machine, by, x, sums, keys);
-  for (const Range I : Pieces(units.met(keys.J), by.keys)) {
+void pass_strips(Machine& machine, const RowPlan& by, const KeyGradients& x, KeySums sums,
+                 const Units& units, StayingKeys& keys) {
+  const Ranges met = units.met(keys.J);
+  if (met.empty()) {
+    return;
+  }
+  const Index longest = std::ranges::max_element(met, {}, &Range::size)->size();
+  PassStrips strips(machine, by, x, sums, keys, std::min(longest, by.keys));
+  for (const Range I : Pieces(met, by.keys)) {
     const auto read = [&](const SlowMatrix* matrix) {
       return matrix == nullptr ? Tile() : machine.read(matrix->row_block(I));
     };
-    inside.pass({I, read(&x.Q), read(&x.dO), read(x.L), read(sums.needs_p() ? x.v : nullptr)});
+    strips.pass({I, read(&x.Q), read(&x.dO), read(x.L), read(sums.needs_p() ? x.v : nullptr)});
   }
 }
 
@@ -417,10 +418,10 @@ void key_gradients(Machine& machine, const Problem& problem, const KeyBlocks& by
       dv = machine.initialize("dV", J.size(), x.dV->cols());  // dV_J (c, d)
     }
     Tile index = units.read_index(machine, J);
-    if (by.inner.empty()) {
+    if (sums.dQ) {
       pass_queries(machine, problem, by, x, sums, units, keys);
     } else {
-      pass_queries_inside(machine, near, x, sums, units, keys);
+      pass_strips(machine, near, x, sums, units, keys);
     }
     index.reset();
     if (sums.dK) {
@@ -475,7 +476,7 @@ PhaseCost key_gradients_level_cost(std::string path, const Problem& problem, con
                                    {.read = d + dv * values_read(sums),
                                     .summed = (sums.dK ? d : Words(0)) + dv * values_written(sums),
                                     .passing = query_words(problem, sums),
-                                    .strips = strips(near, of.largest, sums),
+                                    .strips = strips(near, of.largest, by.rows, sums),
                                     .steps = steps(problem, sums)});
   if (!sums.one_of_keys) {  // K and dK are multiplied by c
     const Words scaled = of.rows * d * (sums.dK ? 2 : 1);
@@ -518,14 +519,16 @@ KeyBlocks fit_key_gradients(const Problem& problem, const Memory& memory, Object
   constexpr Index kBusyRows = 48;
   const Shape& shape = problem.shape;
   const Index M = memory.M;
-  const auto fits = [&](Index r, Index c) { return peak(problem, {}, sums, r, c) <= Words(M); };
+  const auto fits = [&](Index r, Index c) {
+    return peak(problem, {.rows = r, .keys = c}, sums, r, c) <= Words(M);
+  };
   if (objective == Objective::time) {
     Index r = std::min(shape.n, kBusyRows);
     while (r > 1 && !fits(r, std::min(shape.m, r))) {
       r /= 2;
     }
     Index c = largest(std::min(shape.m, M), [&](Index tried) { return fits(r, tried); });
-    c = std::min(c, most_dealt_out(problem, shape.m));
+    c = std::min(c, most_dealt_out(problem, shape.m, Units::of_keys));
     if (c < shape.m && c > kPanel) {
       c = c / kPanel * kPanel;
     }

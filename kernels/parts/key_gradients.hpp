@@ -2,21 +2,22 @@
 // The gradients dK = p^T Q and dV = f^T dO with resident keys.
 //
 // A block of c keys stays with its values and both gradients, while queries stream in blocks of r
-// rows. L and v = rowsum(dO * O) are given. Scores never leave fast memory. With T = ceil(m / c),
-// if values are as wide as keys:
+// rows. L and v = rowsum(dO * O) are given. Scores never leave fast memory: they exist in strips of
+// s keys (RowPlan::strip), one strip after another. So many queries can stream together, and the
+// sums are loaded and stored less often. With T = ceil(m / c), if values are as wide as keys:
 //
-//   reads   2 m d + T (2 n d + 2 n);   writes  2 m d;   peak  4 c d + 2 r d + 2 r c
+//   reads   2 m d + T (2 n d + 2 n);   writes  2 m d;   peak  4 c d + 2 r (d + 1) + 2 r s
 //
 // Under a mask only queries that meet a key of the block stream.
 //
 // While queries stream, p K may be added to dQ. Each block of keys then writes dQ, and each but the
-// first reads it:
+// first reads it. Tiles of scores then have all keys of the block:
 //
-//   reads   (T - 1) n d more;   writes  T n d more
+//   reads   (T - 1) n d more;   writes  T n d more;   peak  4 c d + 2 r d + 2 r c
 //
 // If values are keys, only K_J and the single sum dK_J + dV_J stay:
 //
-//   reads   m d + T (2 n d + 2 n);   writes  m d;   peak  2 c d + 2 r d + 2 r c
+//   reads   m d + T (2 n d + 2 n);   writes  m d;   peak  2 c d less
 //
 // Operands that the wanted results do not need are not read: without dK and dQ, neither values nor
 // v. Other activations than softmax read no L and no v, 2 T n words fewer. They keep s until p is
@@ -24,9 +25,9 @@
 //
 // Inner levels of fast memory work as for resident rows (kernels/parts/levels.hpp), with queries
 // and keys exchanged. A block of b keys stays in a level with everything that belongs to it, while
-// queries stream. Scores exist in strips of some keys, next to the arithmetic. A level with T1
-// blocks of keys, each inside one block of the next level, moves the following words. C is the
-// number of blocks of queries of the next level.
+// queries stream. Strips of scores are next to the arithmetic. A level with T1 blocks of keys, each
+// inside one block of the next level, moves the following words. C is the number of blocks of
+// queries of the next level.
 //
 //   reads   C 4 m d - 2 m d + (2 n d + 2 n) T1;   writes  C 2 m d
 //
@@ -40,8 +41,6 @@
 //
 //   reads   C1 4 m d - 2 m d + (4 n d + 2 n) T1;   writes  C1 2 m d
 //   reads   C1 4 m d - m d + (4 n d + 2 n) T1;     writes  C1 2 m d      values are keys
-//
-// With inner levels, the machine holds a strip of f and a strip of p instead of 2 r c scores.
 
 #include <cstddef>
 #include <optional>

@@ -5,23 +5,19 @@
 namespace redblue {
 namespace {
 
+constexpr Index kBits = 64;  // of one number
+
 std::size_t numbers_for(Index rows, Index columns) {
-  return static_cast<std::size_t>(rows * ceil_div(columns, kPanel));
+  return static_cast<std::size_t>(rows * ceil_div(columns, kBits));
 }
 
 // Returns the bits of a tile with rows and columns of the mask's bits.
-std::vector<std::uint16_t> bits_of(const MaskBits& all, Range rows, Range columns) {
-  constexpr Index kPanels = 64 / kPanel;  // of one word of bits
-  const Index panels = ceil_div(columns.size(), kPanel);
-  std::vector<std::uint16_t> bits(numbers_for(rows.size(), columns.size()));
-  for (Index p = 0; p < panels; p += kPanels) {
-    const Index here = std::min(panels - p, kPanels);
-    std::uint16_t* to = bits.data() + p * rows.size();
-    for (Index row = rows.begin; row < rows.end; ++row, ++to) {
-      std::uint64_t word = all.from(row, columns.begin + p * kPanel);
-      for (Index k = 0; k < here; ++k, word >>= kPanel) {
-        to[k * rows.size()] = static_cast<std::uint16_t>(word);
-      }
+std::vector<std::uint64_t> bits_of(const MaskBits& all, Range rows, Range columns) {
+  std::vector<std::uint64_t> bits(numbers_for(rows.size(), columns.size()));
+  std::uint64_t* to = bits.data();
+  for (Index first = columns.begin; first < columns.end; first += kBits) {
+    for (Index row = rows.begin; row < rows.end; ++row) {
+      *to++ = all.from(row, first);
     }
   }
   return bits;
@@ -29,19 +25,19 @@ std::vector<std::uint16_t> bits_of(const MaskBits& all, Range rows, Range column
 
 }  // namespace
 
-std::vector<std::uint16_t> LivePairs::bits_of_queries() const {
+std::vector<std::uint64_t> LivePairs::bits_of_queries() const {
   if (const MaskBits* const all = problem_.mask.bits()) {
     return bits_of(*all, I_, J_);
   }
-  std::vector<std::uint16_t> bits(numbers_for(I_.size(), J_.size()));
+  std::vector<std::uint64_t> bits(numbers_for(I_.size(), J_.size()));
   for (Index i = 0; i < I_.size(); ++i) {
     problem_.mask.each_range(I_.begin + i, J_, [&](Range live) {
-      for (Index p = (live.begin - J_.begin) / kPanel; J_.begin + p * kPanel < live.end; ++p) {
-        const Index first = J_.begin + p * kPanel;
+      for (Index k = (live.begin - J_.begin) / kBits; J_.begin + k * kBits < live.end; ++k) {
+        const Index first = J_.begin + k * kBits;
         const Index begin = std::max(live.begin - first, Index{0});
-        const Index end = std::min(live.end - first, kPanel);
-        bits[static_cast<std::size_t>(p * I_.size() + i)] |=
-            static_cast<std::uint16_t>((1U << end) - (1U << begin));
+        const Index size = std::min(live.end - first, kBits) - begin;
+        bits[static_cast<std::size_t>(k * I_.size() + i)] |= ~std::uint64_t{0} >> (kBits - size)
+                                                                                      << begin;
       }
     });
   }
@@ -50,15 +46,15 @@ std::vector<std::uint16_t> LivePairs::bits_of_queries() const {
 
 // A range of keys changes the bit of its query where it begins and where it ends. The number of a
 // key then holds all changes up to this key.
-std::vector<std::uint16_t> LivePairs::bits_of_keys() const {
+std::vector<std::uint64_t> LivePairs::bits_of_keys() const {
   if (const MaskBits* const all = problem_.mask.bits_of_keys()) {
     return bits_of(*all, J_, I_);
   }
-  std::vector<std::uint16_t> bits(numbers_for(J_.size(), I_.size()));
-  for (const Range panel : blocks(I_.size(), kPanel)) {
-    std::uint16_t* const of = bits.data() + panel.begin / kPanel * J_.size();
-    for (Index i = panel.begin; i < panel.end; ++i) {
-      const auto bit = static_cast<std::uint16_t>(1U << (i - panel.begin));
+  std::vector<std::uint64_t> bits(numbers_for(J_.size(), I_.size()));
+  for (const Range some : blocks(I_.size(), kBits)) {
+    std::uint64_t* const of = bits.data() + some.begin / kBits * J_.size();
+    for (Index i = some.begin; i < some.end; ++i) {
+      const std::uint64_t bit = std::uint64_t{1} << (i - some.begin);
       problem_.mask.each_range(I_.begin + i, J_, [&](Range live) {
         of[live.begin - J_.begin] ^= bit;
         if (live.end < J_.end) {

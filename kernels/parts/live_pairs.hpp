@@ -79,8 +79,8 @@ class LivePairs {
   [[nodiscard]] bool all() const { return live_ == Words(I_.size()) * J_.size(); }
   // The live words of a tile with a row for each query, or for each key, as keep_words() takes
   // them.
-  [[nodiscard]] std::vector<std::uint16_t> bits_of_queries() const;
-  [[nodiscard]] std::vector<std::uint16_t> bits_of_keys() const;
+  [[nodiscard]] std::vector<std::uint64_t> bits_of_queries() const;
+  [[nodiscard]] std::vector<std::uint64_t> bits_of_keys() const;
   // Sets the dead words range by range, as a listener hears it.
   template <class Scores>
   void fill_dead(const Scores& s, float value) const {

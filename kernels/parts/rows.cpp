@@ -471,6 +471,7 @@ Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
   const auto fits = [&](Index r, Index c, Index w) {
     return total(cost_of(problem, RowPlan(problem, r, c, w).blocks())).peak <= Words(M);
   };
+  const Index most = std::min(most_dealt_out(problem, n, Units::of_queries), M);
   Index best_r = 1;
   Index best_c = 1;
   double least = 0;
@@ -479,8 +480,7 @@ Blocks fastest(const Problem& problem, Index M, const CostOfBlocks& cost_of) {
     if (!fits(1, c, 1)) {
       continue;
     }
-    Index r = largest(std::min(most_dealt_out(problem, n), M),
-                      [&](Index tried) { return fits(tried, c, 1); });
+    Index r = largest(most, [&](Index tried) { return fits(tried, c, 1); });
     if (r < n && r > kPanel) {
       r = r / kPanel * kPanel;
     }

@@ -100,6 +100,14 @@ TEST(Balanced, WidensTiles) {
   }
 }
 
+// Resident keys give their room to the keys that stream: they save less than 5% of the words here.
+TEST(Balanced, StreamsMoreKeysThanStay) {
+  const TestedKernel kernel = tested_kernel("attention/rows-resident");
+  const Blocks blocks = kernel.blocks({4096, 4096, 64}, 1 << 16, Objective::balanced);
+  EXPECT_EQ(blocks["resident"], 1);
+  EXPECT_GE(blocks["Bc"], 32);
+}
+
 TEST(Balanced, NarrownessCountsEmptyLanes) {
   EXPECT_DOUBLE_EQ(narrowness({{"Br", 32}, {"Bc", 48}}), 1);
   EXPECT_DOUBLE_EQ(narrowness({{"Br", 16}, {"Bc", 1}}), (1 + 16) / 2.0);

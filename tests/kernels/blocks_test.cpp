@@ -187,6 +187,31 @@ TEST(Plan, GroupsKeysWhereRowBlocksAreFew) {
   }
 }
 
+// For least time, a mask that gives all rows and keys equal work changes no block. Under a causal
+// mask, work is uneven, and blocks have at most 96 of 1024 rows or keys.
+TEST(Plan, CutsUnevenRowsFinely) {
+  constexpr Index n = 1024;
+  BlockPattern checkered{.rows = n, .cols = n};
+  for (Index i = 0; i < n; ++i) {
+    for (Index j = i % 2; j < n; j += 2) {
+      checkered.columns.push_back(j);
+    }
+    checkered.offsets.push_back(checkered.stored());
+  }
+  for (const char* const name :
+       {"attention/rows", "attention/columns", "backward/rows", "gradients/rows-keys"}) {
+    TestedKernel kernel = tested_kernel(name);
+    const auto blocks = [&](const Mask& mask) {
+      kernel.mask = mask;
+      return kernel.blocks({n, n, 64}, 1 << 17, Objective::time);
+    };
+    EXPECT_EQ(blocks(Mask::pattern(checkered)), blocks({})) << name;
+    for (const auto& [block, size] : blocks(Mask::causal(n, n))) {
+      EXPECT_LE(size, 96) << name << " " << block;
+    }
+  }
+}
+
 // Kept or resident words are read once. The result has the same bits, except where the order of
 // keys changes.
 TEST(Plan, ThatKeepsColumnsOfA1GivesTheSameBits) {
