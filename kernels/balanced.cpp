@@ -1,6 +1,7 @@
 #include "kernels/balanced.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -93,6 +94,9 @@ bool stays(std::string_view block) {
 }
 
 constexpr Index kVector = 16;
+// The time that a block takes besides its products, in keys: the resident rows pass from the cache
+// to the registers once for each block.
+constexpr Index kPassing = 8;
 
 // Drops the lanes of a last vector if they are less than an eighth of the size.
 Index in_vectors(Index size) {
@@ -137,13 +141,37 @@ class Way {
     });
   }
 
-  // Returns the blocks farthest along the path that move at most `most` words. First, one phase
-  // after the other advances as far as its share of the additional words allows. Then each phase
-  // advances as far as the remaining words allow.
+  // Returns the blocks farthest along the path that move at most `most` words. The first phase
+  // takes a share of the additional words, and the others advance as far as the remaining words
+  // allow. Of several shares, the one with the least narrow tiles is kept.
   [[nodiscard]] Blocks farthest(double most) const {
+    if (phases_.size() < 2) {
+      return farthest(most, 1);
+    }
+    Blocks best = farthest(most, kShares.front());
+    for (const double share : kShares) {
+      if (Blocks blocks = farthest(most, share); narrowness(blocks) < narrowness(best)) {
+        best = std::move(blocks);
+      }
+    }
+    return best;
+  }
+
+ private:
+  struct Step {
+    std::string_view name;
+    Index few, fast;
+  };
+
+  static constexpr double kNotBegun = -1;
+  static constexpr std::array kShares = {0.25, 0.5, 0.75};
+
+  // Returns the blocks farthest along the path if the first phase takes this share.
+  [[nodiscard]] Blocks farthest(double most, double share) const {
     std::vector<double> places(phases_.size(), kNotBegun);
     Blocks best = fewest_;
-    double limit = most;
+    const double now = counted_.words(best);
+    double limit = now + share * (most - now);
     const auto go = [&](double& place, double to) {
       const double from = std::exchange(place, to);
       Blocks blocks = at(places);
@@ -166,23 +194,13 @@ class Way {
         (go(place, middle) ? reached : beyond) = middle;
       }
     };
-    for (std::size_t phase = 0; phase < places.size(); ++phase) {
-      const double now = counted_.words(best);
-      limit = now + (most - now) / static_cast<double>(places.size() - phase);
-      go_far(places[phase]);
+    if (!places.empty()) {
+      go_far(places.front());
     }
     limit = most;
     std::ranges::for_each(places, go_far);
     return best;
   }
-
- private:
-  struct Step {
-    std::string_view name;
-    Index few, fast;
-  };
-
-  static constexpr double kNotBegun = -1;
 
   [[nodiscard]] bool is_wider(const Blocks& blocks, const Blocks& than) const {
     return std::ranges::any_of(steps_, [&](const Step& step) {
@@ -261,7 +279,8 @@ double narrowness(const Blocks& blocks) {
   double sum = 0, sizes = 0;
   for (const auto& [name, size] : blocks) {
     if (is_of_scores(name)) {
-      sum += static_cast<double>(ceil_div(size, kVector) * kVector) / static_cast<double>(size);
+      sum += static_cast<double>(ceil_div(size, kVector) * kVector + kPassing) /
+             static_cast<double>(size);
       sizes += 1;
     }
   }
