@@ -195,6 +195,7 @@ KeySums sums_of_keys(const Problem& problem, bool of_parts = false) {
   KeySums sums = key_sums(problem);
   sums.dQ = false;
   sums.of_parts = of_parts;
+  sums.in_strips = true;
   return sums;
 }
 
@@ -415,7 +416,8 @@ void pass_group(Machine& machine, const Problem& part, const KeyBlocks& by, cons
                  .dV = dV ? &*dV : nullptr,
                  .dQ = nullptr,
                  .scale = x.scale,
-                 .scales_dK = x.scales_dK},
+                 .scales_dK = x.scales_dK,
+                 .in_strips = true},
                 blocks);
 }
 
@@ -436,7 +438,8 @@ void key_part(Machine& machine, const Plan& plan, const Operands& io, Start star
       .dV = sums.dV && !sums.one_of_keys ? &io.out(merges ? kPartOfdV.name : kdV.name) : nullptr,
       .dQ = nullptr,
       .scale = problem.scale(),
-      .scales_dK = !merges};
+      .scales_dK = !merges,
+      .in_strips = true};
   if (!grouped.in_groups) {
     key_gradients(machine, problem, grouped.by, x, units);
     return;

@@ -421,8 +421,11 @@ class Parser {
   static Index number(const Line& line, std::string_view word) {
     Index value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size()) {
-      line.fail("'" + std::string(word) + "' is no number of 63 bits");
+    if (end != word.data() + word.size()) {
+      line.fail("'" + std::string(word) + "' is no whole number: write all of its digits");
+    }
+    if (error != std::errc()) {
+      line.fail("'" + std::string(word) + "' is above 2^63 - 1");
     }
     return value;
   }

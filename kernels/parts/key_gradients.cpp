@@ -95,36 +95,44 @@ std::vector<LevelSums::Step> steps(const Problem& problem, KeySums sums) {
   return steps;
 }
 
-// The peak has the keys, the index of the queries that meet them, all tiles of I and the strips. If
-// dQ is made, it has the keys, the index, Q_I, and the larger of two:
+// The peak has the keys, the index of the queries that meet them, and Q_I. Add the larger of two:
 // - dO_I, or L_I or v_I, and two tiles of scores
 // - dQ_I and one tile of scores
+//
+// With strips, the peak has all tiles of I and the strips.
 Words peak(const Problem& problem, const KeyBlocks& by, KeySums sums, Index r, Index c) {
   const Words d = problem.shape.d;
   const Words stays = c * key_words(problem, sums) + problem.mask.index().live();
-  if (!sums.dQ) {
+  if (sums.in_strips) {
     Problem unmasked = problem;
     unmasked.mask = Mask();
     return stays + r * query_words(problem, sums) + strips(exchanged(unmasked, by), c, r, sums);
   }
   const Words beside = std::max<Words>(problem.shape.dv, problem.row_words());
-  return stays + r * d +
-         std::max(r * beside + 2 * Words(r) * c, r * d * problem.sum_words + Words(r) * c);
+  const Words with_dQ = sums.dQ ? r * d * problem.sum_words + Words(r) * c : Words(0);
+  return stays + r * d + std::max(r * beside + Words(sums.needs_p() ? 2 : 1) * r * c, with_dQ);
 }
 
 // Adds f^T dO_I to the sums of the keys C, which are some of the keys J. Returns p_IC, made from
-// f_IC. Without a softmax, `f` holds the scores on entry. p is made from them, and then they become
-// f.
+// f_IC, if it is needed. Without a softmax, `f` holds the scores on entry. p is made from them, and
+// then they become f.
 Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range I,
                     const LivePairs& live, Range C, Tile& f, const Tile& v_t, Tile& to_dV) {
   const Problem& problem = live.problem();
-  Tile p = machine.initialize("p", f.rows(), f.cols(), Holds::scores);  // p_IC (r, c)
+  Tile p;
+  if (sums.needs_p()) {
+    p = machine.initialize("p", f.rows(), f.cols(), Holds::scores);  // p_IC (r, c)
+  }
   {
     const Tile do_i = machine.read(x.dO.row_block(I));  // dO_I (r, d)
-    multiply_add(do_i, v_t.part({0, v_t.rows()}, C), p);
+    if (sums.needs_p()) {
+      multiply_add(do_i, v_t.part({0, v_t.rows()}, C), p);
+    }
     if (!problem.normalised()) {
-      activation_gradient(problem.activation, f, p, p);
-      live.set_dead(p, 0);
+      if (sums.needs_p()) {
+        activation_gradient(problem.activation, f, p, p);
+        live.set_dead(p, 0);
+      }
       if (sums.dV) {
         activate(problem.activation, f, f);
         live.set_dead(f, 0);
@@ -134,7 +142,7 @@ Tile score_gradient(Machine& machine, const KeyGradients& x, KeySums sums, Range
       multiply_add(transposed(f), do_i, to_dV.part(C));
     }
   }
-  if (problem.normalised()) {
+  if (sums.needs_p() && problem.normalised()) {
     const Tile v_i = machine.read(x.v->row_block(I));  // v_I (r)
     softmax_gradient(f, p, v_i, p);
     live.set_dead(p, 0);
@@ -192,7 +200,7 @@ struct StayingKeys {
   Tile k_t, v_t, dk, dv;
 };
 
-// Streams the queries that meet the keys, and adds to dQ.
+// Streams the queries that meet the keys.
 void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
                   const KeyGradients& x, KeySums sums, const Units& units, StayingKeys& keys) {
   const bool shared = sums.one_of_keys;
@@ -217,10 +225,12 @@ void pass_queries(Machine& machine, const Problem& problem, const KeyBlocks& by,
     if (sums.dK) {
       multiply_add(transposed(p), q_i, dk.part(C));
     }
-    if (x.scale && shared) {
-      scale(p, *x.scale);
+    if (sums.dQ) {
+      if (x.scale && shared) {
+        scale(p, *x.scale);
+      }
+      add_to_dQ(machine, x, queries, k_t, C, std::move(p));
     }
-    add_to_dQ(machine, x, queries, k_t, C, std::move(p));
   }
 }
 
@@ -297,6 +307,8 @@ class PassStrips {
     return {keys_.J, keys_.k_t, shared ? keys_.k_t : keys_.v_t, keys_.dk,
             shared ? keys_.dk : keys_.dv};
   }
+  // In inner levels, c multiplies scores and p, which are there already. Q_I is not.
+  [[nodiscard]] bool scales_scores() const { return sums_.one_of_keys && !by_.inner.empty(); }
   Tile strip(std::string_view name) {
     return machine_.initialize(name, queries_, by_.strip_rows(keys_.J.size()).value(),
                                Holds::scores);
@@ -316,7 +328,7 @@ class PassStrips {
     };
     step([&] {
       multiply(q, columns(of.k_t), f, by_.passing_rows());
-      if (sums_.one_of_keys) {
+      if (scales_scores()) {
         scale(f, *x_.scale);
       }
       make_factor(problem_, f, queries.L, Q);
@@ -328,7 +340,7 @@ class PassStrips {
         make_p(problem_, f, p, queries.v, Q, p);
       });
       live.set_dead(transposed(p), 0);
-      if (sums_.one_of_keys) {
+      if (scales_scores()) {
         scale(p, *x_.scale);
       }
       step([&] { multiply_add(transposed(p), q, of.dk.part(K), by_.passing_columns()); });
@@ -365,7 +377,12 @@ void pass_strips(Machine& machine, const RowPlan& by, const KeyGradients& x, Key
     const auto read = [&](const SlowMatrix* matrix) {
       return matrix == nullptr ? Tile() : machine.read(matrix->row_block(I));
     };
-    strips.pass({I, read(&x.Q), read(&x.dO), read(x.L), read(sums.needs_p() ? x.v : nullptr)});
+    PassingQueries queries{I, read(&x.Q), read(&x.dO), read(x.L),
+                           read(sums.needs_p() ? x.v : nullptr)};
+    if (x.scale && sums.one_of_keys && by.inner.empty()) {
+      scale(queries.q, *x.scale);
+    }
+    strips.pass(queries);
   }
 }
 
@@ -400,7 +417,8 @@ void key_gradients(Machine& machine, const Problem& problem, const KeyBlocks& by
   const KeySums sums{.dQ = x.dQ != nullptr,
                      .dK = x.dK != nullptr,
                      .dV = (shared ? x.dK : x.dV) != nullptr,
-                     .one_of_keys = shared};
+                     .one_of_keys = shared,
+                     .in_strips = x.in_strips};
   for (Index unit = which.begin; unit < which.end; ++unit) {
     StayingKeys keys{.J = units[unit], .k_t = {}, .v_t = {}, .dk = {}, .dv = {}};
     auto& [J, k_t, v_t, dk, dv] = keys;
@@ -418,10 +436,10 @@ void key_gradients(Machine& machine, const Problem& problem, const KeyBlocks& by
       dv = machine.initialize("dV", J.size(), x.dV->cols());  // dV_J (c, d)
     }
     Tile index = units.read_index(machine, J);
-    if (sums.dQ) {
-      pass_queries(machine, problem, by, x, sums, units, keys);
-    } else {
+    if (sums.in_strips) {
       pass_strips(machine, near, x, sums, units, keys);
+    } else {
+      pass_queries(machine, problem, by, x, sums, units, keys);
     }
     index.reset();
     if (sums.dK) {

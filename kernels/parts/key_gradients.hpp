@@ -10,8 +10,8 @@
 //
 // Under a mask only queries that meet a key of the block stream.
 //
-// While queries stream, p K may be added to dQ. Each block of keys then writes dQ, and each but the
-// first reads it. Tiles of scores then have all keys of the block:
+// Without strips, tiles of scores have all keys of the block. Then p K may be added to dQ, too.
+// Each block of keys writes dQ, and each but the first reads it:
 //
 //   reads   (T - 1) n d more;   writes  T n d more;   peak  4 c d + 2 r d + 2 r c
 //
@@ -66,11 +66,12 @@ struct KeyGradients {
   // False if dK is one of several sums, over some queries each, that are added up before the
   // scaling.
   bool scales_dK = true;
+  bool in_strips = false;  // as in KeySums
 };
 
 struct KeyBlocks {
   Index rows, keys;
-  Levels inner = {};  // from the innermost level out; only if dQ is not made
+  Levels inner = {};  // from the innermost level out; only with strips
 };
 
 // The sums that are made. dQ is summed in slow memory. If values are keys, dK + dV is one sum, and
@@ -79,6 +80,8 @@ struct KeySums {
   bool dQ, dK, dV;
   bool one_of_keys = false;
   bool of_parts = false;  // over some queries each, added up later
+  // Queries pass one strip of the keys after another; only if dQ is not made.
+  bool in_strips = false;
   [[nodiscard]] bool needs_p() const { return dQ || dK; }
   [[nodiscard]] bool any() const { return dQ || dK || dV; }
 };

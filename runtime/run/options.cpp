@@ -247,7 +247,7 @@ void fill_blocks(const Filling& to) {
       throw UsageError(fmt::format("{} '{}': a block size is missing", given.from, given.text));
     }
     std::istringstream list(given.text);
-    for (std::string text; std::getline(list, text, ',');) {
+    for (std::string text; std::getline(list >> std::ws, text, ',');) {
       if (text == "printed") {
         request.printed_blocks = true;
         continue;

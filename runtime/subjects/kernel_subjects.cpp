@@ -499,20 +499,22 @@ const Subject* nest_subject(const std::string& name, const std::filesystem::path
                             MemoryBudget* memory, Sparsities* sparsities,
                             const std::function<void()>& stop) {
   static std::mutex mutex;
-  static std::map<std::string, Subject> subjects;  // by the name from the working directory
+  // By the name from the working directory, and by the name that reports have.
+  static std::map<std::pair<std::string, std::string>, Subject> subjects;
   if (!names_nest(name)) {
     return nullptr;
   }
   const std::string from_here = nest_in(directory, name);
+  const std::pair key(from_here, named_nest(name));
   const std::scoped_lock lock(mutex);
-  const auto found = subjects.find(from_here);
+  const auto found = subjects.find(key);
   if (found != subjects.end()) {
     return &found->second;  // the file is read once
   }
   const KernelName kernel{&find_kernel(load_nest_named(from_here))};
   Subject made = subject_of(kernel, memory, sparsities, stop);
-  made.name = named_nest(name);
-  return &subjects.emplace(from_here, std::move(made)).first->second;
+  made.name = key.second;
+  return &subjects.emplace(key, std::move(made)).first->second;
 }
 
 std::vector<Subject> kernel_subjects(MemoryBudget* memory, Sparsities* sparsities,
