@@ -13,9 +13,8 @@ namespace redblue {
 Blocks fastest_within(const Kernel& kernel, const Problem& problem, const Memory& memory,
                       double share);
 
-// Returns about how much longer products take with tiles of scores of these sizes than with large
-// tiles: narrow tiles leave vector lanes empty, and pass the other tiles more often. 1 without
-// tiles of scores.
+// Returns how much longer products take if they leave vector lanes empty. 1 if tiles of scores
+// consist of whole vectors.
 double narrowness(const Blocks& blocks);
 
 // Returns these blocks with each size a multiple of memory.multiple, or the whole extent. It rounds

@@ -108,11 +108,10 @@ TEST(Balanced, StreamsMoreKeysThanStay) {
   EXPECT_GE(blocks["Bc"], 32);
 }
 
-// A size costs whole vectors of 16, and 8 more for a block.
 TEST(Balanced, NarrownessCountsEmptyLanes) {
-  EXPECT_DOUBLE_EQ(narrowness({{"Br", 32}, {"Bc", 64}}), (1.25 + 1.125) / 2);
-  EXPECT_DOUBLE_EQ(narrowness({{"Br", 16}, {"Bc", 1}}), (1.5 + 24) / 2);
-  EXPECT_DOUBLE_EQ(narrowness({{"dQ.Br", 24}, {"dQ.Bc", 16}}), (40 / 24.0 + 1.5) / 2);
+  EXPECT_DOUBLE_EQ(narrowness({{"Br", 32}, {"Bc", 48}}), 1);
+  EXPECT_DOUBLE_EQ(narrowness({{"Br", 16}, {"Bc", 1}}), (1 + 16) / 2.0);
+  EXPECT_DOUBLE_EQ(narrowness({{"dQ.Br", 24}, {"dQ.Bc", 16}}), (4 / 3.0 + 1) / 2);
   EXPECT_DOUBLE_EQ(narrowness({{"B", 7}}), 1);
 }
 
