@@ -37,12 +37,12 @@ const std::map<std::string, Names>& known() {
       {"gradients/flash-shared", {"Q"}},
       {"gradients/resident-queries", {"Q"}},
       {"gradients/resident-queries-shared", {"Q"}},
-      // The scores are computed in both passes. One pass applies c to the queries, the other to the
-      // keys or the scores, so s has other factors.
+      // The scores are computed in both passes. If one pass applies c to the keys, its s has other
+      // factors.
       {"gradients/rows-keys", {"q"}},
       {"gradients/rows-keys-onepass", {"q"}},
-      {"gradients/rows-keys-shared", {"q"}},
-      {"gradients/rows-keys-onepass-shared", {"q"}},
+      {"gradients/rows-keys-shared", {"Q", "p", "q"}},
+      {"gradients/rows-keys-onepass-shared", {"Q", "e", "p", "q"}},
       {"layer/rows-keys", {"q"}}};
   return all;
 }
