@@ -19,7 +19,7 @@
 namespace redblue {
 namespace {
 
-// Blocks all signals but those of faults while it lives. Threads that start meanwhile never take a
+// Blocks all signals except faults while it lives. Threads that start meanwhile never take a
 // signal that is meant for a thread of the caller.
 class NoSignals {
  public:
@@ -47,7 +47,7 @@ class WorkerThreads {
   // Never deleted, because threads wait on it until the end.
   static WorkerThreads& of_process() {
     static auto* const all = new WorkerThreads;
-    // A child of fork() has none of these threads.
+    // Only the calling thread lives on in a child of fork().
     static const int handled =
         ::pthread_atfork([] { all->mutex_.lock(); }, [] { all->mutex_.unlock(); },
                          [] {
