@@ -1,6 +1,7 @@
 #include "memsim/meter.hpp"
 
 #include <memory>
+#include <string>
 
 namespace redblue {
 
@@ -35,11 +36,14 @@ void Meter::raise_peaks() noexcept {
 std::string Meter::refusal(std::string_view name, Index words, Index M,
                            const std::string& contents) const {
   const std::string phase = now().path();
+  const auto counted = [](Index count) {
+    return std::to_string(count) + (count == 1 ? " word" : " words");
+  };
+  const Index missing = words - (M - live_);
   return "fast memory overflow in " + (phase.empty() ? "no phase" : "phase " + phase) + ": " +
-         std::string(name) + " asks for " + std::to_string(words) + " words, but " +
-         std::to_string(live_) + " of M = " + std::to_string(M) + " are live (" +
-         (contents.empty() ? "none" : contents) + "): " + std::to_string(words - (M - live_)) +
-         " words are missing";
+         std::string(name) + " asks for " + counted(words) + ", but " + std::to_string(live_) +
+         " of M = " + std::to_string(M) + " are live (" + (contents.empty() ? "none" : contents) +
+         "): " + counted(missing) + (missing == 1 ? " is missing" : " are missing");
 }
 
 }  // namespace redblue

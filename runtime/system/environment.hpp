@@ -27,6 +27,7 @@ class Environment {
 class WithEnvironment {
  public:
   explicit WithEnvironment(const Environment& environment);
+  explicit WithEnvironment(const Environment&& dying) = delete;
   WithEnvironment(const WithEnvironment&) = delete;
   WithEnvironment& operator=(const WithEnvironment&) = delete;
   ~WithEnvironment();

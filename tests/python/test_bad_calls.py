@@ -40,7 +40,17 @@ BAD = [
      "there is no none/sweep.json: redblue.sweep(SUITE, out='none') makes it, or goes on with it"),
     ('redblue.Machine(10).check("none.nest")',
      redblue.InputError,
-     "cannot read none.nest: No such file or directory"),
+     "cannot read none.nest: No such file or directory; expected a redblue.Nest, the file of one, or a name such as "
+     "'nest:flash-attention-2-forward'. redblue.plan(loops=KERNEL, format='nest') with n, d and M returns the text for a "
+     "redblue.Nest of a kernel of redblue"),
+    ('redblue.Machine(10).check("attention/rows", n=8, d=8)',
+     redblue.InputError,
+     "cannot read attention/rows: No such file or directory; expected a redblue.Nest, the file of one, or a name such as "
+     "'nest:flash-attention-2-forward'. redblue.plan(loops=KERNEL, format='nest') with n, d and M returns the text for a "
+     "redblue.Nest of a kernel of redblue"),
+    ('redblue.Nest("kernel x", "-x")',
+     redblue.UsageError,
+     "name is '-x'; expected letters, digits, spaces and any of _-./ after the first"),
     ('redblue.count("backward/smal", n=8, d=8, M=64)',
      redblue.UsageError,
      "no kernel is called 'backward/smal': did you mean backward/small or backward/flash or backward/rows? "
@@ -268,7 +278,7 @@ BAD = [
      "n has 2 lengths, and m has 3; expected as many, or one"),
     ('redblue.cost(n=[], d=8)',
      redblue.UsageError,
-     "n has no lengths"),
+     "n has no lengths; expected one or more"),
     ('redblue.cost(n=8, d=0)',
      redblue.UsageError,
      'd: "0" is zero; expected a positive whole number such as 1000, 4K or 2M (powers of two)'),
@@ -316,7 +326,7 @@ BAD = [
      "scale is 0; expected a positive finite number"),
     ('redblue.compare(1, 2)',
      TypeError,
-     "compare takes two results of count or run"),
+     "a is 1; compare takes two results of count or run"),
     ('redblue.pebble.solve("nothing", M=2)',
      redblue.UsageError,
      "'nothing': expected product, forward, backward, attention, gradients, a core or a file"),

@@ -235,6 +235,52 @@ def test_a_child_may_call():
     """) == "True"
 
 
+def test_a_child_computes_on_threads():
+    """A process that forks after redblue.attention on threads, too, and the bits are the same. With threads that only the
+    parent has, a child would wait forever."""
+    assert in_fresh_interpreter("""
+        import os, signal
+        import numpy, redblue
+        A = numpy.random.default_rng(1).standard_normal((64, 16), numpy.float32)
+        def bits():
+            return [array.tobytes() for array in (*redblue.attention(A, A, A, threads=3), *redblue.gradients(A, A, A, A, threads=2),
+                                                  redblue.run("attention/rows", Q=A, K=A, V=A, M="2K", threads=2).O)]
+        here = bits()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            os._exit(0 if bits() == here else 1)
+        print(os.waitpid(child, 0)[1])
+    """) == "0"
+
+
+def test_a_short_call_that_waits_is_interrupted():
+    """A call with simd= runs alone. A short call that waits for its end listens to Ctrl-C meanwhile."""
+    took = float(in_fresh_interpreter("""
+        import os, signal, threading, time
+        import numpy, redblue
+        A = numpy.ones((16, 8), numpy.float32)
+        redblue.attention(A, A, A)
+        def alone():
+            redblue.run("attention/rows", n=60000, d=64, M="16K", simd="SSE4")
+        threading.Thread(target=alone, daemon=True).start()
+        time.sleep(1)
+        def interrupt():
+            time.sleep(1)
+            global sent
+            sent = time.monotonic()
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        try:
+            redblue.attention(A, A, A)
+            raise SystemExit("it did not wait")
+        except KeyboardInterrupt:
+            print(time.monotonic() - sent, flush=True)
+        os._exit(0)
+    """))
+    assert took < 1
+
+
 def test_calls_a_second():
     """Counting costs little: hundreds of calls a second."""
     redblue.count("backward/small", n=1000, d=48, M=1024)

@@ -400,7 +400,7 @@ def test_over_budget():
         a = machine.read(A[0:4])
         before = machine.report()
         refused(redblue.FastMemoryTooSmall, "fast memory overflow in phase core: b asks for 9 words, but 12 of M = 20 are live "
-                "(A 12): 1 words are missing", lambda: machine.new("b", 3, 3))
+                "(A 12): 1 word is missing", lambda: machine.new("b", 3, 3))
         assert machine.report() == before and machine.live == 12 and (a == array).all()
         b = machine.new("b", 2, 4)  # exactly M words
         assert machine.live == 20
@@ -748,7 +748,7 @@ def test_check_refuses():
     refused(redblue.UsageError, "each query and each key has a live pair",
             lambda: machine.check(COPY, n=8, m=4, d=3, Br=2, mask="causal"))
     refused(redblue.UsageError, "n", lambda: machine.check(COPY, n="8KB", d=3, Br=2))
-    refused(redblue.UsageError, "of redblue.Nest: the nest has no size nonsense: it has n, d, Br",
+    refused(redblue.UsageError, "copy: the nest has no size nonsense: it has n, d, Br",
             lambda: machine.check(COPY, n=8, d=3, Br=2, nonsense=7))
     refused(redblue.UsageError, "the nest has no size br: it has n, d, Br", lambda: machine.check(COPY, n=8, d=3, br=2))
     refused(redblue.UsageError, "M is a size of the machine", lambda: machine.check(COPY, n=8, d=3, Br=2, M=50))

@@ -348,6 +348,27 @@ def test_source_distribution(tmp_path):
     assert not any(folder.name in name for name in within)
 
 
+def test_names_of_nests():
+    """A nest has the name that it is given, or that of its text. Another text or a kernel of redblue keeps its own."""
+    def text(name, extra=""):
+        return f"kernel {name}\nmatrix A[n,d] -> B[n,d]\nfor I in n by Br\n  read A[I,d]\n{extra}  write A[I,d] as B"
+
+    def counted(nest):
+        return redblue.count(nest, n=8, d=2, M=99)
+
+    one, again, other = redblue.Nest(text("moved")), redblue.Nest(text("moved")), redblue.Nest(text("moved", "  read A[I,d]\n"))
+    assert (one.name, again.name, other.name) == ("moved", "moved", "moved 2")
+    assert [counted(nest).total.reads for nest in (one, again, other)] == [16, 16, 32]
+    assert counted(other).kernel == "moved 2" and repr(counted(other)).startswith("moved 2 n=8")
+    assert redblue.Nest(text("moved"), "two words").name == "two words" == str(redblue.Nest(text("moved"), name="two words"))
+    for name, shown in (("attention/rows", "nest attention/rows"), ("attention/auto", "nest attention/auto"), ("a.nest", "a.nest 2")):
+        nest = redblue.Nest(text(name))
+        assert nest.name == shown == counted(nest).kernel and counted(nest).total.io == 32
+    assert redblue.count("attention/rows", n=8, d=2, M=99).phases[0].path != "nest"
+    assert redblue.plan(problem="attention", n=64, d=8, M="1K", nest=redblue.Nest(
+        redblue.plan(loops="attention/rows", n=64, d=8, M="1K", format="nest"), "mine"))["nests"][0]["kernel"] == "mine"
+
+
 def test_every_file_of_the_package_is_installed():
     """CMake lists each Python file of the package."""
     listed = re.search(r"set\(files ([^)]*)\)", (ROOT / "tools" / "python" / "CMakeLists.txt").read_text())[1].split()

@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <map>
@@ -35,19 +38,20 @@
 #include "kernels/arithmetic/simd.hpp"
 #include "kernels/kernel.hpp"
 #include "kernels/nests/nest_kernel.hpp"
+#include "kernels/nests/text_nest.hpp"
 #include "memsim/errors.hpp"
-#include "runtime/observe/topology.hpp"
-#include "runtime/patterns/pattern_files.hpp"
 #include "runtime/report/problem_cost.hpp"
 #include "runtime/run/arrays.hpp"
 #include "runtime/run/attention.hpp"
 #include "runtime/run/mask_spec.hpp"
+#include "runtime/run/nest_file.hpp"
 #include "runtime/run/options.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/system/build_info.hpp"
 #include "runtime/system/environment.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/sizes.hpp"
+#include "runtime/theory/planner.hpp"
 #include "runtime/theory/work.hpp"
 #include "tools/cli/caller.hpp"
 #include "tools/cli/frame.hpp"
@@ -272,6 +276,42 @@ py::array to_array(Arrays::Taken taken) {
   return FloatArray(taken.shape, words->data(), owner);
 }
 
+// Returns the first mark from `at` on that is set, or that is not, else `end`. Looks at eight marks
+// at once.
+Index next_mark(const unsigned char* marks, bool set, Index at, Index end) {
+  constexpr Index kAtOnce = sizeof(std::uint64_t);
+  constexpr std::uint64_t kLowest = 0x0101010101010101, kHighest = kLowest << 7;
+  for (; at + kAtOnce <= end; at += kAtOnce) {
+    std::uint64_t some = 0;
+    std::memcpy(&some, marks + at, sizeof some);
+    // If a byte is 0, the lowest bit of `zeros` is in the first such byte.
+    const std::uint64_t zeros = (some - kLowest) & ~some & kHighest;
+    if (const std::uint64_t found = set ? some : zeros; found != 0) {
+      return at + std::countr_zero(found) / 8;
+    }
+  }
+  while (at < end && (marks[at] != 0) != set) {
+    ++at;
+  }
+  return at;
+}
+
+// Returns the mask of the pairs that are marked, row by row.
+Mask mask_of_marks(Index queries, Index keys, const unsigned char* marks) {
+  std::vector<MaskRun> runs;
+  std::vector<MaskSegment> live;
+  for (Index query = 0; query < queries; ++query, marks += keys) {
+    live.clear();
+    for (Index begin = next_mark(marks, true, 0, keys); begin < keys;) {
+      const Index end = next_mark(marks, false, begin, keys);
+      live.push_back({{begin}, {end}});
+      begin = next_mark(marks, true, end, keys);
+    }
+    runs.push_back({{query, query + 1}, live});
+  }
+  return {queries, keys, std::move(runs), MaskIndex::pattern()};
+}
+
 // Returns the mask: a text, a matrix of bool, or the offsets of documents.
 std::variant<Mask, std::string> mask_of(const py::object& mask) {
   if (mask.is_none()) {
@@ -287,9 +327,9 @@ std::variant<Mask, std::string> mask_of(const py::object& mask) {
     return Mask::documents(ends, ends).called("documents");
   }
   const auto pairs = mask.cast<py::array_t<bool, py::array::c_style>>();
-  const std::vector<bool> marks(pairs.data(), pairs.data() + pairs.size());
-  const BlockPattern pattern = marked({.rows = pairs.shape(0), .cols = pairs.shape(1)}, marks);
-  return Mask::pattern(pattern).called("pattern");
+  return mask_of_marks(pairs.shape(0), pairs.shape(1),
+                       reinterpret_cast<const unsigned char*>(pairs.data()))
+      .called("pattern");
 }
 
 struct Called {
@@ -467,17 +507,6 @@ Objective objective_of(const std::string& text) {
   throw UsageError("objective '" + text + "': expected words, balanced or time");
 }
 
-// Returns the words of a part of a cache. The machine is read in the first call, and again when
-// hwloc's variables change. Requires: Python's lock.
-Index words_of(const CachePart& part, Index threads) {
-  const Environment present = Environment::present();
-  const WithEnvironment with(present);
-  const auto words =
-      fast_memory(machine_topology(), part, static_cast<std::size_t>(std::max<Index>(threads, 1)));
-  return words && words->words > 0 ? words->words
-                                   : cache_words(part.level, part.share, threads);  // says why
-}
-
 AttentionOptions options_of(const py::object& M, Index threads, const std::string& kernel,
                             const std::string& objective) {
   AttentionOptions options{
@@ -485,7 +514,7 @@ AttentionOptions options_of(const py::object& M, Index threads, const std::strin
   if (!M.is_none()) {
     const FastMemory size = parse_fast_memory(M.cast<std::string>(), "M");
     if (const auto* part = std::get_if<CachePart>(&size)) {
-      options.M = words_of(*part, threads);
+      options.M = words_of_cache(*part, threads);
     } else if (const auto* words = std::get_if<Index>(&size)) {
       options.M = *words;
     }
@@ -514,7 +543,8 @@ std::function<void()> choosing(const AttentionOptions& options, std::function<vo
   };
 }
 
-// Runs the call in this thread if it is short, else aside, where Ctrl-C ends it.
+// Runs the call in this thread if it is short and need not wait for a call that must be alone. Else
+// runs it aside, where Ctrl-C ends it.
 void compute(const AttentionProblem& problem, AttentionOptions& options,
              const std::function<void()>& work) {
   constexpr double kShort = 1e8;  // multiply-adds of a product: some milliseconds
@@ -523,12 +553,12 @@ void compute(const AttentionProblem& problem, AttentionOptions& options,
                             static_cast<double>(std::max(shape.d, shape.dv)) *
                             static_cast<double>(problem.heads) <
                         kShort;
-  std::atomic<bool> stop = false;
-  if (is_short) {
+  if (std::shared_lock turn(calls, std::defer_lock); is_short && turn.try_lock()) {
     const py::gil_scoped_release released;
-    in_turn(false, stop, work);
+    work();
     return;
   }
+  std::atomic<bool> stop = false;
   options.stop = [&] {
     if (stop) {
       throw std::runtime_error("ended by a signal");
@@ -659,11 +689,25 @@ py::object cost_of(const std::vector<std::pair<std::string, std::string>>& given
   return found;
 }
 
-// Loads a nest, and returns the name of its kernel. Throws: NestError.
-std::string load(const std::string& text) {
-  // Each text has a name of its own, so that none replaces another one.
-  const auto number = std::hash<std::string>()(text);
-  return std::string(load_nest("nest of text " + std::to_string(number), text, "nest").name);
+// Loads a nest, and returns the name of its kernel: the given one, or the one of its header. Adds a
+// word or a number to the name of a kernel of redblue, and of another text. Throws: NestError.
+// Requires: Python's lock.
+std::string load(const std::string& text, std::string name) {
+  static std::map<std::string, std::string> texts;  // by name
+  if (name.empty()) {
+    name = parse_nest(text, "nest").name;
+  }
+  const bool is_option = name.starts_with('-');
+  if (is_option || find_auto(name) != nullptr ||
+      (!texts.contains(name) && parse_kernel_name(name))) {
+    name = "nest " + name;
+  }
+  const std::string first = name;
+  for (int number = 2; names_nest(name) || texts.try_emplace(name, text).first->second != text;
+       ++number) {
+    name = fmt::format("{} {}", first, number);
+  }
+  return std::string(load_nest(name, text, "nest").name);
 }
 
 }  // namespace

@@ -32,11 +32,13 @@
 #include "runtime/run/attention.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/nest_file.hpp"
+#include "runtime/system/environment.hpp"
 #include "runtime/text/description.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/sizes.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/gate/own_nest.hpp"
+#include "tools/options/machine.hpp"
 #include "tools/python/errors.hpp"
 
 namespace py = pybind11;
@@ -357,7 +359,7 @@ Shared machine_of(const std::string& M) {
   return saying([&] {
     const FastMemory size = parse_fast_memory(M, "M");
     if (const auto* part = std::get_if<CachePart>(&size)) {
-      return std::make_shared<OwnMachine>(cache_words(part->level, part->share));
+      return std::make_shared<OwnMachine>(words_of_cache(*part, 1));
     }
     if (const auto* words = std::get_if<Index>(&size)) {
       return std::make_shared<OwnMachine>(*words);
@@ -479,6 +481,15 @@ std::pair<std::string, std::string> nest_text(const std::string& name) {
 }
 
 }  // namespace
+
+Index words_of_cache(const CachePart& part, Index threads) {
+  const Environment present = Environment::present();
+  const WithEnvironment with(present);
+  const auto words =
+      fast_memory(machine_topology(), part, static_cast<std::size_t>(std::max<Index>(threads, 1)));
+  return words && words->words > 0 ? words->words
+                                   : cache_words(part.level, part.share, threads);  // says why
+}
 
 void add_machine(py::module_& module) {
   py::class_<Slow, std::shared_ptr<Slow>>(module, "SlowMatrix")

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <deque>
 #include <limits>
@@ -22,6 +23,9 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "kernels/masked.hpp"
 #include "memsim/errors.hpp"
@@ -95,6 +99,58 @@ TEST(Workers, SayWhyTheyAreNotPinned) {
   }
   // The default of run(): the topology is unknown.
   EXPECT_EQ(in_parallel(2, Topology(), [](Index) {}), "the cores are not known");
+}
+
+std::set<std::thread::id> threads_of(Index workers) {
+  std::vector<std::thread::id> threads(static_cast<std::size_t>(workers));
+  static_cast<void>(in_parallel(workers, Topology(), [&](Index worker) {
+    threads.at(static_cast<std::size_t>(worker)) = std::this_thread::get_id();
+  }));
+  return {threads.begin(), threads.end()};
+}
+
+// A thread of one team works for later ones, whoever calls.
+TEST(Workers, StayForLaterTeams) {
+  std::set<std::thread::id> first = threads_of(4);
+  first.erase(std::this_thread::get_id());
+  for (const Index workers : {2, 3, 4}) {
+    std::thread([&] {
+      std::set<std::thread::id> later = threads_of(workers);
+      later.erase(std::this_thread::get_id());
+      EXPECT_EQ(later.size(), static_cast<std::size_t>(workers - 1));
+      EXPECT_TRUE(std::ranges::includes(first, later));
+    }).join();
+  }
+}
+
+TEST(Workers, OfAChildAreItsOwn) {
+  static_cast<void>(threads_of(3));
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(60);  // a child that waits for threads of its parent never ends
+    ::_exit(threads_of(3).size() == 3 ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+// They take no signal that is meant for a thread of the caller, and have its cores, although an
+// earlier team was pinned.
+TEST(Workers, LeaveSignalsAndHaveTheCallersCores) {
+  static_cast<void>(in_parallel(2, read_topology(), [](Index) {}));
+  cpu_set_t ours;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof ours, &ours), 0);
+  static_cast<void>(in_parallel(2, Topology(), [&](Index worker) {
+    cpu_set_t theirs;
+    EXPECT_EQ(::sched_getaffinity(0, sizeof theirs, &theirs), 0);
+    EXPECT_TRUE(CPU_EQUAL(&ours, &theirs)) << worker;
+    sigset_t blocked;
+    EXPECT_EQ(::pthread_sigmask(SIG_SETMASK, nullptr, &blocked), 0);
+    EXPECT_EQ(::sigismember(&blocked, SIGUSR1), worker == 0 ? 0 : 1);
+    EXPECT_EQ(::sigismember(&blocked, SIGSEGV), 0);
+  }));
 }
 
 template <class Error, class Throw>

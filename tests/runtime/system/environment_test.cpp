@@ -7,12 +7,17 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 
 #include "runtime/system/subprocess.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace redblue {
 namespace {
+
+static_assert(std::is_constructible_v<WithEnvironment, const Environment&>);
+static_assert(!std::is_constructible_v<WithEnvironment, Environment>);  // a temporary dies too soon
+static_assert(!std::is_constructible_v<WithEnvironment, const Environment>);
 
 // Sets a variable of the process, and restores its earlier value on destruction.
 class Changed {

@@ -272,8 +272,9 @@ def compare(a, b):
     >>> redblue.compare(a, a).same
     True
     """
-    if not all(isinstance(each, Result) and "phases" in each.to_dict() for each in (a, b)):
-        raise TypeError("compare takes two results of count or run")
+    for name, each in dict(a=a, b=b).items():
+        if not isinstance(each, Result) or "phases" not in each.to_dict():
+            raise TypeError(f"{name} is {_kind(each)}; compare takes two results of count or run")
     counts = [_counts(each.to_dict()) for each in (a, b)]
     rows = []
     for name in dict.fromkeys([*counts[0], *counts[1]]):
@@ -295,7 +296,9 @@ def _is_rows(value):
 
 
 class Nest:
-    '''Loops of a schedule as text (docs/nests.md). A nest goes wherever a kernel's name goes.
+    '''Loops of a schedule as text (docs/nests.md). A nest goes wherever a kernel's name goes. Tables show `name`: the
+    given one, else the one of the text's line `kernel`. If a kernel of redblue or another text has it, a word or a
+    number is added.
 
     >>> nest = redblue.Nest("""
     ... kernel stream
@@ -309,24 +312,27 @@ class Nest:
     ...     new s[I,J]
     ...   write O[I,d]
     ... """)
-    >>> redblue.count(nest, n=1000, d=64, M="16K", blocks={"Br": 64, "Bc": 32}).total.io
-    2176000
+    >>> counted = redblue.count(nest, n=1000, d=64, M="16K", blocks={"Br": 64, "Bc": 32})
+    >>> counted.kernel, counted.total.io
+    ('stream', 2176000)
     '''
 
-    def __init__(self, text):
+    def __init__(self, text, name=None):
         if not isinstance(text, str):
             raise TypeError(f"a nest is a text, not {_kind(text)}")
+        if name is not None and not (isinstance(name, str) and re.fullmatch(r"\w[\w ./-]*", name)):
+            raise UsageError(f"name is {_kind(name)}; expected letters, digits, spaces and any of _-./ after the first")
         self.text = text
         try:
-            self._kernel = _redblue.load_nest(text)
+            self.name = _redblue.load_nest(text, name or "")
         except ValueError as error:
             raise InputError(str(error)) from None
 
     def __str__(self):
-        return self._kernel
+        return self.name
 
     def __repr__(self):
-        return f"Nest({self.text!r})"
+        return f"Nest({self.text!r}, {self.name!r})"
 
     def _repr_html_(self):
         return html.text(self.text.strip("\n"))

@@ -53,7 +53,8 @@ def compare(a: Result, b: Result) -> Comparison: ...
 
 class Nest:
     text: str
-    def __init__(self, text: str) -> None: ...
+    name: str
+    def __init__(self, text: str, name: str | None = None) -> None: ...
 
 class Mask:
     spec: str

@@ -113,7 +113,7 @@ def _lengths(name, value):
     else:
         lengths = [_text(name, value)]
     if not lengths:
-        raise UsageError(f"{name} has no lengths")
+        raise UsageError(f"{name} has no lengths; expected one or more")
     return lengths
 
 

@@ -114,7 +114,7 @@ class Machine:
         >>> machine.check(nest, n=5, d=4, Br=2)
         """
         if isinstance(nest, Nest):
-            text, file = nest.text, "of redblue.Nest"
+            text, file = nest.text, nest.name
         elif isinstance(nest, str) and nest.startswith("nest:"):
             text, file = _redblue.nest_text(nest)
         elif isinstance(nest, (str, os.PathLike)):
@@ -122,7 +122,10 @@ class Machine:
                 with open(nest, encoding="utf-8") as opened:
                     text, file = opened.read(), os.fsdecode(nest)
             except (OSError, UnicodeError) as error:
-                raise InputError(f"cannot read {os.fsdecode(nest)}: {getattr(error, 'strerror', error)}") from None
+                why = getattr(error, "strerror", None) or error
+                raise InputError(f"cannot read {os.fsdecode(nest)}: {why}; expected a redblue.Nest, the file of one, or a name "
+                                 "such as 'nest:flash-attention-2-forward'. redblue.plan(loops=KERNEL, format='nest') with n, d "
+                                 "and M returns the text for a redblue.Nest of a kernel of redblue") from None
         else:
             raise UsageError(f"nest is {_kind(nest)}; expected a redblue.Nest, or the name of a file")
         if mask is not None and not isinstance(mask, (str, Mask)):
