@@ -237,10 +237,11 @@ const kernels_of = (plan) => [plan.plan, ...plan.runners_up];
 const tiles_of = (as) => (as ?? []).filter((row) => row.kernel && row.words);
 
 function show_headline({plan}) {
-  const best = plan.plan;
+  const best = plan.plan, own = best.lower_bound;
   find("#headline").replaceChildren(make("b", {}, best.kernel), " moves ",
     make("b", {}, `${redblue.number(best.words)} words`), ` (${bytes(best.words * state.word)}) through ${bytes(state.M * state.word)} of fast memory. `,
     "A proven bound says that no algorithm with standard matrix products moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)),
+    ...(own && own.words !== plan.lower_bound.words ? [`. The bound for its class of algorithms (${own.term}) is `, make("b", {}, redblue.number(own.words))] : []),
     ": this is ", make("b", {}, best.ratio ? `${best.ratio.toFixed(2)} times the bound` : "not compared"), ". ",
     in_words(best.blocks) ? `Its tiles: ${in_words(best.blocks, 4)}.` : "");
 }
@@ -267,7 +268,8 @@ function show_facts({plan, twice, ungrouped, curve, bounds, counted, tiles, chos
   }
   if (ungrouped) {
     const saved = ungrouped.plan.words - words;
-    say("grouped", `What do ${state.kv_heads} key/value heads save?`, `${redblue.number(saved)} words (${bytes(saved * state.word)}), or ${percent(saved / ungrouped.plan.words)} of the words that the best kernel moves with ${state.heads} key/value heads.`);
+    say("grouped", `What do ${state.kv_heads} key/value heads save?`, saved <= 0 ? `Nothing: with ${state.heads} key/value heads, the best kernel moves ${redblue.number(words + saved)} words.` :
+      `${redblue.number(saved)} words (${bytes(saved * state.word)}), or ${percent(saved / ungrouped.plan.words)} of the words that the best kernel moves with ${state.heads} key/value heads.`);
   }
   if (curve && compulsory) {
     const best = curve.points.map((point) => [point.M, Math.min(...point.choices.map((choice) => choice.words))]);
@@ -312,9 +314,13 @@ function show_table({plan, tiles, curve, least_M = {}, chosen}) {
   };
   const rows = kernels_of(plan).map((one) => row(one.kernel, one.kernel, one.words, one.ratio, one.blocks, least_M[one.kernel] ? redblue.number(least_M[one.kernel]) : "–",
     one.forward ? ` after ${one.forward.kernel ?? one.forward}` : "", false));
-  rows.push(make("tr", {class: "bound"}, make("th", {scope: "row"}, make("span", {class: "swatch bound"}), `proven bound (${plan.lower_bound.term})`),
-    make("td", {}, redblue.number(plan.lower_bound.words)), make("td", {}, "1.00"), make("td", {}, ""), make("td", {}, ""),
-    make("td", {class: "time"}, device ? duration(plan.lower_bound.words * state.word / device.bandwidth) : "–")));
+  const used = kernels_of(plan).map((one) => one.lower_bound).filter(Boolean);
+  for (const bound of new Map([plan.lower_bound, ...used].map((bound) => [bound.words, bound])).values()) {
+    rows.push(make("tr", {class: "bound"}, make("th", {scope: "row"}, make("span", {class: "swatch bound"}),
+        bound.words === plan.lower_bound.words ? `proven bound (${bound.term})` : `for their class (${bound.term})`),
+      make("td", {}, redblue.number(bound.words)), make("td", {}, used.some(({words}) => words === bound.words) ? "1.00" : ""), make("td", {}, ""), make("td", {}, ""),
+      make("td", {class: "time"}, device ? duration(bound.words * state.word / device.bandwidth) : "–")));
+  }
   if (tiles?.length) {
     rows.push(make("tr", {class: "heading"}, make("th", {colspan: 6, scope: "rowgroup"}, "Tiles that other projects ship")));
     for (const one of [...tiles].sort((a, b) => a.ratio - b.ratio)) {
