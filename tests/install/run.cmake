@@ -22,6 +22,23 @@ endif()
 
 if(WITH_TOOLS)
   run(${prefix}/bin/redblue --version)
+
+  # The explorer's page is installed if it was built. The command finds it there.
+  set(page ${prefix}/share/redblue/explorer)
+  if(EXISTS ${BUILD_DIR}/../explorer)
+    run(diff -r ${BUILD_DIR}/../explorer ${page})
+    file(REMOVE_RECURSE ${page})
+  endif()
+  foreach(code 1 124)  # without a page, and ended by timeout
+    execute_process(COMMAND timeout 2 ${prefix}/bin/redblue explore --no-open
+      OUTPUT_VARIABLE address ERROR_VARIABLE said RESULT_VARIABLE ended)
+    set(expected_1 "^;redblue: the explorer's page is not there: run tools/setup --explorer[^\n]*\n$")
+    set(expected_124 "^http://127.0.0.1:[0-9]+/\n;")
+    if(NOT ended EQUAL code OR NOT "${address};${said}" MATCHES "${expected_${code}}")
+      message(FATAL_ERROR "explore: exit ${ended}: ${address}${said}")
+    endif()
+    file(WRITE ${page}/index.html "page")
+  endforeach()
 endif()
 
 # Another machine has these libraries in other places, so the files that find redblue name them without a path.

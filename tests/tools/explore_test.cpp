@@ -1,6 +1,8 @@
 // Tests `redblue explore`. A browser on this machine gets the files of the folder, byte by byte,
-// and no other file. A connection that asks nothing does not keep the others waiting.
+// and no other file. A connection that asks nothing, or reads nothing, does not keep the others
+// waiting.
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -51,11 +53,16 @@ class Explore : public Cli {
     EXPECT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
     return socket;
   }
-  // Returns the whole response to a request such as "GET /".
-  [[nodiscard]] std::string response(const std::string& request) const {
+  // Returns a connection that has sent a request such as "GET /".
+  [[nodiscard]] int asked(const std::string& request) const {
     const int socket = connected();
     const std::string text = request + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
     EXPECT_EQ(::send(socket, text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    return socket;
+  }
+  // Returns the whole response.
+  [[nodiscard]] std::string response(const std::string& request) const {
+    const int socket = asked(request);
     std::string all;
     char part[512];
     for (ssize_t got = 1; got > 0;) {
@@ -100,6 +107,16 @@ TEST_F(Explore, IdleConnectionsDoNotKeepOthersWaiting) {
     ASSERT_GE(connected(), 0);  // open until the test ends
   }
   EXPECT_TRUE(response("GET /").starts_with("HTTP/1.1 200"));
+}
+
+TEST_F(Explore, SlowReadersDoNotKeepOthersWaiting) {
+  directory_.write("page/large", std::string(64 << 20, 'x'));  // more than sockets buffer
+  const int slow = asked("GET /large");
+  char byte = 0;
+  EXPECT_EQ(::recv(slow, &byte, 1, 0), 1);  // the server is sending
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(response("GET /").starts_with("HTTP/1.1 200"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));  // gives up after 5
 }
 
 TEST_F(Explore, NamesAPortThatIsTaken) {

@@ -1,7 +1,8 @@
 # Installs the redblue command and the libraries, with files for find_package and pkg-config. The
 # libraries are memsim, store, ranks, kernels and, with the command, runtime; or memsim alone. The
 # installation can be moved, because it does not contain its prefix. Components correspond to
-# packages (packages.cmake): command, mpi, libraries (if shared), and development for the rest.
+# packages (packages.cmake): command, mpi, libraries (if shared), and development for the rest. No
+# package has the component explorer.
 
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/redblue)
@@ -36,6 +37,9 @@ install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
 if(REDBLUE_BUILD_TOOLS)
   install(TARGETS redblue COMPONENT command)
   install(DIRECTORY runtime/run/nests DESTINATION ${CMAKE_INSTALL_DATADIR}/redblue COMPONENT command)
+  # The page, if tools/explorer/build has built it.
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/../explorer DESTINATION ${CMAKE_INSTALL_DATADIR}/redblue
+    COMPONENT explorer OPTIONAL)
   if(REDBLUE_WITH_MPI)
     install(TARGETS redblue_mpi COMPONENT mpi)
   endif()

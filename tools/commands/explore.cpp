@@ -46,7 +46,7 @@ bool has_page(const fs::path& folder) {
   return fs::is_regular_file(folder / "index.html", error);
 }
 
-// Returns the folder of the page: as given, or beside the build of this command.
+// Returns the folder of the page: as given, or where it was built or installed with this command.
 fs::path folder_of(const TextOption& option) {
   if (const auto given = option.get()) {
     if (!has_page(given->text)) {
@@ -57,12 +57,14 @@ fs::path folder_of(const TextOption& option) {
   }
   std::error_code error;
   const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
-  if (const fs::path folder = (own / "../explorer").lexically_normal(); has_page(folder)) {
-    return folder;
+  for (const char* const place : {"../explorer", "../share/redblue/explorer"}) {
+    if (const fs::path folder = (own / place).lexically_normal(); has_page(folder)) {
+      return folder;
+    }
   }
   throw InputError(
-      "the explorer is not built: run tools/setup --explorer and tools/explorer/build in redblue's "
-      "sources, or give --folder");
+      "the explorer's page is not there: run tools/setup --explorer and tools/explorer/build in "
+      "redblue's sources, install again if this command is installed, or give --folder");
 }
 
 // Starts a browser and does not wait for it. Returns whether there is a program that starts one.
@@ -84,7 +86,8 @@ Action add_explore(CLI::App& app) {
   struct Options {
     explicit Options(CLI::App& command)
         : port(command, "--port", "port of 127.0.0.1 (default: any free port)", "PORT"),
-          folder(command, "--folder", "folder of the page (default: build/explorer)", "FOLDER"),
+          folder(command, "--folder", "folder of the page (default: as built or installed)",
+                 "FOLDER"),
           no_open(command, "--no-open", "print the address and start no browser") {}
     TextOption port, folder;
     Switch no_open;

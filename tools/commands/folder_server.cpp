@@ -4,13 +4,12 @@
 #include <fstream>
 #include <iterator>
 #include <string_view>
+#include <thread>
 #include <utility>
-#include <vector>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,8 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kLongestRequest = 16384;
-constexpr std::size_t kMostClients = 64;
-constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};  // for a client that does not read
+constexpr timeval kPatience{.tv_sec = 5, .tv_usec = 0};  // for a client that does nothing
 
 std::string_view type_of(const fs::path& file) {
   const std::string extension = file.extension();
@@ -87,24 +85,18 @@ void send_all(int client, std::string_view text) {
   }
 }
 
-struct Client {
-  int socket;
+// Answers one request.
+void attend(int client, const fs::path& folder) {
   std::string request;
-};
-
-// Reads what has arrived, and answers once the request is complete. Returns false at the end.
-bool attend(Client& client, const fs::path& folder) {
   char part[4096];
-  const ssize_t got = retry([&] { return ::recv(client.socket, part, sizeof part, 0); });
-  if (got <= 0) {
-    return false;
+  while (request.find("\r\n\r\n") == std::string::npos && request.size() < kLongestRequest) {
+    const ssize_t got = retry([&] { return ::recv(client, part, sizeof part, 0); });
+    if (got <= 0) {
+      return;  // the client left, or asks nothing
+    }
+    request.append(part, static_cast<std::size_t>(got));
   }
-  client.request.append(part, static_cast<std::size_t>(got));
-  if (client.request.find("\r\n\r\n") == std::string::npos) {
-    return client.request.size() < kLongestRequest;
-  }
-  send_all(client.socket, answer(folder, client.request));
-  return false;
+  send_all(client, answer(folder, request));
 }
 
 }  // namespace
@@ -144,36 +136,17 @@ std::string FolderServer::address() const {
 }
 
 void FolderServer::serve() {
-  // A browser opens connections before it needs them, so none may keep the others waiting.
-  std::vector<Client> clients;
+  // A thread for each connection, because a browser opens some before it needs them, and a slow
+  // reader would keep the others waiting.
   while (true) {
-    std::vector<pollfd> polled = {{.fd = listening_, .events = POLLIN, .revents = 0}};
-    for (const Client& client : clients) {
-      polled.push_back({.fd = client.socket, .events = POLLIN, .revents = 0});
+    Descriptor client(::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC));
+    if (client.get() < 0) {
+      continue;  // the client left, or too many are there
     }
-    if (retry([&] { return ::poll(polled.data(), polled.size(), -1); }) < 0) {
-      fail("waiting for a browser");
+    for (const int way : {SO_RCVTIMEO, SO_SNDTIMEO}) {
+      ::setsockopt(client.get(), SOL_SOCKET, way, &kPatience, sizeof kPatience);
     }
-    std::vector<Client> left;
-    for (std::size_t i = 0; i < clients.size(); ++i) {
-      if (polled[i + 1].revents == 0 || attend(clients[i], folder_)) {
-        left.push_back(std::move(clients[i]));
-      } else {
-        ::close(clients[i].socket);
-      }
-    }
-    clients = std::move(left);
-    if (polled.front().revents != 0) {
-      const int client = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
-      if (client >= 0) {
-        ::setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
-        clients.push_back({.socket = client, .request = ""});
-      }
-    }
-    if (clients.size() > kMostClients) {  // the oldest has had its time
-      ::close(clients.front().socket);
-      clients.erase(clients.begin());
-    }
+    std::thread([this, own = std::move(client)] { attend(own.get(), folder_); }).detach();
   }
 }
 

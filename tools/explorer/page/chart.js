@@ -1,13 +1,7 @@
 // The picture: words moved against M, both axes logarithmic.
 "use strict";
 redblue.draw = (() => {
-  const space = "http://www.w3.org/2000/svg";
-  function make(name, attributes = {}, ...children) {
-    const element = document.createElementNS(space, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.append(...children);
-    return element;
-  }
+  const make = redblue.make_in("http://www.w3.org/2000/svg");
   const superscript = (power) => String(power).replace(/./g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit] ?? "⁻");
 
   // Moves labels apart that are less than `gap` high apart. Keeps their order.
@@ -47,6 +41,11 @@ redblue.draw = (() => {
       make("clipPath", {id: "clip"},
         make("rect", {x: box.left, y: box.top, width: plot.width, height: plot.height}))));
 
+    const chooser = (name) => (event) => {
+      event.stopPropagation();
+      choose(name);
+    };
+
     // Axes.
     const axes = make("g", {class: "axes"});
     const steps = Math.ceil(Math.log2(most_M / least_M) / (plot.width / 52));
@@ -82,12 +81,7 @@ redblue.draw = (() => {
     const ordered = [...lines].sort((a, b) => (a.name === chosen) - (b.name === chosen));
     for (const line of ordered) {
       const one = make("path", {d: path(line.points), class: `line ${line.class}${line.name === chosen ? " chosen" : ""}`});
-      const wide = make("path", {d: path(line.points), class: "reach"});
-      wide.append(make("title", {}, line.name));
-      wide.addEventListener("click", (event) => {
-        event.stopPropagation();
-        choose(line.name);
-      });
+      const wide = make("path", {d: path(line.points), class: "reach", onclick: chooser(line.name)}, make("title", {}, line.name));
       body.append(one, wide);
     }
     if (!phone) {
@@ -113,12 +107,8 @@ redblue.draw = (() => {
     for (const {x: left, y: top} of marks) taken.push({left: left - 5, right: left + 5, top: top - 5, bottom: top + 5});
     for (const {tile, x: middle, y: top, size} of marks) {
       const one = make("path", {d: `M${middle} ${top - size}l${size} ${size}l${-size} ${size}l${-size} ${-size}Z`,
-        class: `mark${tile.name === chosen ? " chosen" : ""}`});
+        class: `mark${tile.name === chosen ? " chosen" : ""}`, onclick: chooser(tile.name)});
       one.append(make("title", {}, `${tile.name}: ${redblue.number(tile.words)} words in ${redblue.number(tile.M)}`));
-      one.addEventListener("click", (event) => {
-        event.stopPropagation();
-        choose(tile.name);
-      });
       svg.append(one);
       const long = tile.label.length * 6.4;
       for (const [across, down] of [[8, 4], [-8, 4], [8, -7], [8, 15], [-8, -7], [-8, 15], [8, 26], [-8, 26], [8, -18], [8, 37]]) {

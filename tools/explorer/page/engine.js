@@ -2,7 +2,6 @@
 // promise of {code, data, words}: exit code, standard output and lines of standard error of this
 // command. redblue.engine({arguments: [...]}) returns a promise of its JSON document.
 "use strict";
-var redblue = {};
 
 (() => {
   // Runs in the worker. Its text is all that it has.

@@ -2,14 +2,7 @@
 "use strict";
 (() => {
 const find = (selector) => document.querySelector(selector);
-function make(name, attributes = {}, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value !== false) element.setAttribute(key, value);
-  }
-  element.append(...children);
-  return element;
-}
+const {make} = redblue;
 
 // ---- Numbers ----
 
@@ -244,10 +237,11 @@ const kernels_of = (plan) => [plan.plan, ...plan.runners_up];
 const tiles_of = (as) => (as ?? []).filter((row) => row.kernel && row.words);
 
 function show_headline({plan}) {
-  const best = plan.plan;
+  const best = plan.plan, own = best.lower_bound;
   find("#headline").replaceChildren(make("b", {}, best.kernel), " moves ",
     make("b", {}, `${redblue.number(best.words)} words`), ` (${bytes(best.words * state.word)}) through ${bytes(state.M * state.word)} of fast memory. `,
-    "A proven bound says that no algorithm with standard products moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)),
+    "A proven bound says that no algorithm with standard matrix products moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)),
+    ...(own && own.words !== plan.lower_bound.words ? [`. The bound for its class of algorithms (${own.term}) is `, make("b", {}, redblue.number(own.words))] : []),
     ": this is ", make("b", {}, best.ratio ? `${best.ratio.toFixed(2)} times the bound` : "not compared"), ". ",
     in_words(best.blocks) ? `Its tiles: ${in_words(best.blocks, 4)}.` : "");
 }
@@ -258,24 +252,30 @@ function fact(key, ...children) {
   one.replaceChildren(...children);
   one.hidden = children.length === 0;
 }
-function show_facts({plan, twice, curve, bounds, counted, tiles, chosen, is_complete}) {
+function show_facts({plan, twice, ungrouped, curve, bounds, counted, tiles, chosen, is_complete}) {
   const words = plan.plan.words, facts = [];
   const say = (key, question, text) => facts.push([key, make("b", {}, question), ` ${text}`]);
   const compulsory = bounds?.bounds.find((bound) => bound.name === "compulsory")?.words;
   const flash = tiles?.find((row) => row.as === "flash-attention-2");
   if (flash) {
-    say("flash", "How good are FlashAttention-2's tiles?", `They (${in_words(flash.blocks)}) need ${spoken_M(flash.peak)} and move ${redblue.number(flash.words)} words: ${flash.ratio.toFixed(2)} times the bound there. The same loops with the best tiles in that memory would move ${flash.times_planned.toFixed(2)} times fewer.`);
+    const room = flash.too_many > 0 ? "more than the chosen M. In that memory, they" : `and in the chosen ${spoken_M(state.M)} they`;
+    say("flash", "How good are FlashAttention-2's tiles?", `They (${in_words(flash.blocks)}) need ${spoken_M(flash.peak)}, ${room} move ${redblue.number(flash.words)} words: ${flash.ratio.toFixed(2)} times the bound, and ${flash.times_planned.toFixed(2)} times what the same loops move there with the best tiles.`);
   }
   if (twice) {
     const saved = 1 - twice.plan.words / words;
     say("twice", "Would twice the fast memory help?", saved < .005 ? "No: the best kernel would move as many words." :
       `In ${spoken_M(2 * state.M)}, ${twice.plan.kernel} moves ${percent(saved)} fewer words.`);
   }
+  if (ungrouped) {
+    const saved = ungrouped.plan.words - words;
+    say("grouped", `What do ${state.kv_heads} key/value heads save?`, saved <= 0 ? `Nothing: with ${state.heads} key/value heads, the best kernel moves ${redblue.number(words + saved)} words.` :
+      `${redblue.number(saved)} words (${bytes(saved * state.word)}), or ${percent(saved / ungrouped.plan.words)} of the words that the best kernel moves with ${state.heads} key/value heads.`);
+  }
   if (curve && compulsory) {
     const best = curve.points.map((point) => [point.M, Math.min(...point.choices.map((choice) => choice.words))]);
-    const least = best.at(-1)[1], enough = best.find(([, moved]) => moved <= least * 1.005)[0];
+    const least = best.at(-1)[1], first = best.findIndex(([, moved]) => moved <= least * 1.005), enough = spoken_M(best[first][0]);
     say("enough", "How much fast memory is enough?", least <= compulsory * 1.05 ?
-      `About ${spoken_M(enough)}. Then the best kernel moves only the compulsory ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}): each input is read once and each result written once.` :
+      `${first === 0 ? `${enough}, or fewer` : `More than ${redblue.number(best[first - 1][0])} words, and at most ${enough}`}. Then the best kernel moves only the compulsory ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}): each input is read once and each result written once.` :
       `More than ${spoken_M(best.at(-1)[0])}. Inputs and results alone are ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}).`);
   }
   const device = device_of(state), flops = counted?.total?.flops;
@@ -298,13 +298,13 @@ function show_facts({plan, twice, curve, bounds, counted, tiles, chosen, is_comp
 function class_of(name, all) {
   return `c${all.indexOf(name) % 8}${all.indexOf(name) >= 8 ? " dashed" : ""}`;
 }
-function show_table({plan, tiles, curve, chosen}) {
+function show_table({plan, tiles, curve, least_M = {}, chosen}) {
   const device = device_of(state), all = curve ? names_in(curve) : [];
   const body = find("#kernels tbody");
   const focused = body.contains(document.activeElement) ? document.activeElement.title : null;
   const row = (kernel, label, words, ratio, blocks, needs, note, is_tile) => {
-    const button = make("button", {type: "button", class: "pick", "aria-pressed": String(kernel === chosen), title: kernel}, label);
-    button.addEventListener("click", () => change({kernel: kernel === plan.plan.kernel ? "auto" : kernel}));
+    const button = make("button", {type: "button", class: "pick", "aria-pressed": String(kernel === chosen), title: kernel,
+      onclick: () => change({kernel: kernel === plan.plan.kernel ? "auto" : kernel})}, label);
     const swatch = is_tile ? "swatch tile" : `swatch ${class_of(kernel, all)}`;
     return make("tr", {class: kernel === chosen ? "chosen" : ""},
       make("th", {scope: "row"}, make("span", {class: swatch, "aria-hidden": "true"}), button, ...(note ? [make("small", {}, note)] : [])),
@@ -312,11 +312,15 @@ function show_table({plan, tiles, curve, chosen}) {
       make("td", {class: "blocks", title: in_words(blocks)}, in_words(blocks, 4)), make("td", {}, needs),
       make("td", {class: "time"}, device ? duration(words * state.word / device.bandwidth) : "–"));
   };
-  const rows = kernels_of(plan).map((one) => row(one.kernel, one.kernel, one.words, one.ratio, one.blocks, "–",
+  const rows = kernels_of(plan).map((one) => row(one.kernel, one.kernel, one.words, one.ratio, one.blocks, least_M[one.kernel] ? redblue.number(least_M[one.kernel]) : "–",
     one.forward ? ` after ${one.forward.kernel ?? one.forward}` : "", false));
-  rows.push(make("tr", {class: "bound"}, make("th", {scope: "row"}, make("span", {class: "swatch bound"}), "proven bound"),
-    make("td", {}, redblue.number(plan.lower_bound.words)), make("td", {}, "1.00"), make("td", {}, ""), make("td", {}, ""),
-    make("td", {class: "time"}, device ? duration(plan.lower_bound.words * state.word / device.bandwidth) : "–")));
+  const used = kernels_of(plan).map((one) => one.lower_bound).filter(Boolean);
+  for (const bound of new Map([plan.lower_bound, ...used].map((bound) => [bound.words, bound])).values()) {
+    rows.push(make("tr", {class: "bound"}, make("th", {scope: "row"}, make("span", {class: "swatch bound"}),
+        bound.words === plan.lower_bound.words ? `proven bound (${bound.term})` : `for their class (${bound.term})`),
+      make("td", {}, redblue.number(bound.words)), make("td", {}, used.some(({words}) => words === bound.words) ? "1.00" : ""), make("td", {}, ""), make("td", {}, ""),
+      make("td", {class: "time"}, device ? duration(bound.words * state.word / device.bandwidth) : "–")));
+  }
   if (tiles?.length) {
     rows.push(make("tr", {class: "heading"}, make("th", {colspan: 6, scope: "rowgroup"}, "Tiles that other projects ship")));
     for (const one of [...tiles].sort((a, b) => a.ratio - b.ratio)) {
@@ -327,8 +331,13 @@ function show_table({plan, tiles, curve, chosen}) {
   body.replaceChildren(...rows);
   if (focused) [...body.querySelectorAll(".pick")].find((one) => one.title === focused)?.focus({preventScroll: true});
   find("#table-M").textContent = spoken_M(state.M);
-  find("#table-note").textContent = tiles?.some((one) => one.too_many > 0) ?
-    "* more than the chosen M. These tiles are compared with the bound at the M that they need." : "";
+  const small = Object.entries(least_M).filter(([name]) => !kernels_of(plan).some((one) => one.kernel === name));
+  find("#table-note").textContent = [
+    "Choose a kernel to see its time and its loop nest.",
+    small.length ? `These kernels need a larger M: ${small.map(([name, M]) => `${name} (${redblue.number(M)} words)`).join(", ")}.` : "",
+    tiles?.some((one) => one.too_many > 0) ? "* more than the chosen M. These tiles are compared with the bound at the M that they need." : "",
+    tiles?.some((one) => one.words < plan.lower_bound.words && one.too_many <= 0) ? "Tiles that move fewer words than the bound do not write L." : "",
+  ].filter(Boolean).join(" ");
 }
 
 function names_in(curve) {
@@ -464,6 +473,7 @@ async function update({keep_link = false} = {}) {
       now.curve = shown.curve;
       now.tiles = shown.tiles;
       now.bounds = shown.bounds;
+      now.least_M = shown.least_M;
     }
     show_headline(now);
     performance.mark("answer");
@@ -473,6 +483,7 @@ async function update({keep_link = false} = {}) {
     now.curve = await get(["curve", ...problem, "--from", String(from), "--to", String(to)]);
     show_chart(now);
     now.bounds = await get(["bounds", ...problem, "--M", String(some.M)]);
+    now.least_M = await least_M_of(some, names_in(now.curve), turn);
     now.tiles = takes.as.includes(some.problem) ? tiles_of((await get([...plan_words(some), ...as_all(some)])).as) : [];
     shown = {...now, problem: JSON.stringify(problem)};
     show_table(now);
@@ -485,6 +496,7 @@ async function update({keep_link = false} = {}) {
     }
     await show_kernel(now, tile, get, turn);
     now.twice = await get(plan_words(some, 2 * some.M));
+    if (heads_of(some).includes("--kv-heads")) now.ungrouped = await get(plan_words({...some, kv_heads: some.heads}));
     now.is_complete = true;
     show_facts(now);
   } catch (error) {
@@ -497,6 +509,18 @@ async function update({keep_link = false} = {}) {
       results.setAttribute("aria-busy", "false");
     }
   }
+}
+
+// Returns the least M in which each kernel runs. The command says it when it refuses a smaller one.
+async function least_M_of(some, kernels, turn) {
+  const all = {};
+  for (const kernel of kernels) {
+    const {words} = await redblue.ask([...count_words(some, kernel, 1), "--format", "json"]);
+    if (turn !== current) throw redblue.cancelled;
+    const found = /M of at least (\d+)/.exec(words.join(" "));
+    if (found) all[kernel] = +found[1];
+  }
+  return all;
 }
 
 async function show_kernel(now, tile, get, turn) {
@@ -525,7 +549,7 @@ async function show_kernel(now, tile, get, turn) {
 
 let is_teaching = false;
 function show_view() {
-  const learn = state.view === "learn" && !find("#tabs").hidden;
+  const learn = state.view === "learn";
   find("#explore").hidden = learn;
   find("#learn").hidden = !learn;
   for (const tab of find("#tabs").children) {
@@ -539,7 +563,6 @@ function show_view() {
   }
 }
 function prepare_tabs() {
-  find("#tabs").hidden = !window.teaching;
   for (const tab of find("#tabs").children) {
     tab.addEventListener("click", () => change({view: tab.id.slice(4)}));
     tab.addEventListener("keydown", (event) => {

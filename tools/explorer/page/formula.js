@@ -2,12 +2,7 @@
 "use strict";
 redblue.rendered = (latex) => {
   const tokens = latex.match(/\\left\\lceil|\\right\\rceil|\\left\(|\\right\)|\\[a-zA-Z]+|\\[,;! ]|\d+|[^\s]/g) ?? [];
-  const space = "http://www.w3.org/1998/Math/MathML";
-  const make = (name, ...children) => {
-    const element = document.createElementNS(space, name);
-    element.append(...children);
-    return element;
-  };
+  const make = redblue.make_in("http://www.w3.org/1998/Math/MathML");
   let at = 0;
   function group() {  // what stands in braces, or one token
     if (tokens[at] !== "{") return atom();
@@ -26,31 +21,25 @@ redblue.rendered = (latex) => {
       --at;
       return group();
     }
-    if (/^\\[tdc]?frac$/.test(token)) return make("mfrac", group(), group());
-    if (token === "\\sqrt") return make("msqrt", group());
-    if (/^\\(mathrm|mathit|text|operatorname)$/.test(token)) return make("mtext", group().textContent);
-    if (/^\\[,;! ]$/.test(token)) {
-      const gap = make("mspace");
-      gap.setAttribute("width", "0.17em");
-      return gap;
-    }
-    if (/^\d+$/.test(token)) return make("mn", token);
-    if (token in operators) return make("mo", operators[token]);
-    if (token.startsWith("\\")) return make("mi", token.slice(1));
-    return make(/[a-zA-Z]/.test(token) ? "mi" : "mo", token);
+    if (/^\\[tdc]?frac$/.test(token)) return make("mfrac", {}, group(), group());
+    if (token === "\\sqrt") return make("msqrt", {}, group());
+    if (/^\\(mathrm|mathit|text|operatorname)$/.test(token)) return make("mtext", {}, group().textContent);
+    if (/^\\[,;! ]$/.test(token)) return make("mspace", {width: "0.17em"});
+    if (/^\d+$/.test(token)) return make("mn", {}, token);
+    if (token in operators) return make("mo", {}, operators[token]);
+    if (token.startsWith("\\")) return make("mi", {}, token.slice(1));
+    return make(/[a-zA-Z]/.test(token) ? "mi" : "mo", {}, token);
   }
   function row(end) {
     const all = make("mrow");
     while (at < tokens.length && tokens[at] !== end) {
       let one = group();
       while (tokens[at] === "_" || tokens[at] === "^") {
-        one = make(tokens[at++] === "_" ? "msub" : "msup", one, group());
+        one = make(tokens[at++] === "_" ? "msub" : "msup", {}, one, group());
       }
       all.append(one);
     }
     return all;
   }
-  const math = make("math", row());
-  math.setAttribute("displaystyle", "true");
-  return math;
+  return make("math", {displaystyle: "true"}, row());
 };

@@ -338,16 +338,7 @@ function best_blocks(schedule, M) {
 
 // ---- Elements of a page ----
 
-function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false) element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
+const {make} = redblue;
 const button = (text, label, onclick, more = {}) =>
   make("button", {type: "button", "aria-label": label !== text && label, onclick, ...more}, text);
 let last_id = 0;
