@@ -660,7 +660,7 @@ void check_one_source(const Request& request, const Problem& problem) {
                               : fmt::format("in {}", request.who());
   if (problem.stacked > 1) {
     throw UsageError(fmt::format("{} {}: {}, queries and keys are one", request.said("kv_heads"),
-                                 problem.kv_heads, why));
+                                 *request.kv_heads, why));
   }
   if (problem.shape.m != problem.shape.n) {
     throw UsageError(fmt::format("{} {} is not {} {}: {}, queries and keys are one",
@@ -763,6 +763,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   }
   set_widths(request, asked.problem);
   asked.problem = asked.problem.with_stacked(extents.stacked());
+  check_one_source(request, asked.problem);
   if (kernel.kernel->of_all_heads) {
     asked.problem.kv_heads = asked.kv_heads();
     asked.heads = asked.problem.stacked;

@@ -159,8 +159,7 @@ bool solves_in_one_level(const KernelName& name, const Task& task, const Goal& g
          (!goal.admits || goal.admits(kernel)) && kernel.takes_sparse != problem.sparsity.dense() &&
          name.sharing <= problem.sharing &&
          (!goal.shared_only || name.sharing == problem.sharing) && kernel.takes(problem.mask) &&
-         kernel.takes(problem.activation) &&
-         kernel.can_return(with_sharing(problem, name.sharing));
+         kernel.takes(problem.activation) && kernel.can_return(with_sharing(problem, name.sharing));
 }
 
 bool solves(const KernelName& name, const Task& task, const Goal& goal) {

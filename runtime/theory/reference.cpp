@@ -334,7 +334,8 @@ class Evaluation {
 
   const AttentionInput& in_;
   Index n_, m_, d_, dv_, keys_;  // keys_: m_ and the keys of zeros added
-  bool weighted_, softmax_, given_, layer_, backward_, one_source_, makes_keys_, exact_scale_ = true;
+  bool weighted_, softmax_, given_, layer_, backward_, one_source_, makes_keys_,
+      exact_scale_ = true;
   Factor S_, K_, V_, G_, A1_, dO_;                   // G = dO Y^T, or dO
   Row others2_, value_others2_, y_error_, h_error_;  // by keys
   Panels scores_, values_T_, keys_by_d_, values_by_d_, probes_, p_probes_;

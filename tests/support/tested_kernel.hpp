@@ -45,8 +45,12 @@ struct TestedKernel {
 
   operator const Kernel&() const { return *kernel; }  // NOLINT: what is asked of any of them
 
+  // Returns the problem of this shape. If queries are keys, it has n of them.
   [[nodiscard]] Problem problem(const Shape& shape) const {
     Problem problem(shape, sharing);
+    if (sharing == Sharing::self) {
+      problem.shape.m = shape.n;
+    }
     problem.mask = mask;
     problem.wanted = wanted;
     problem.sum_words = sum_words;

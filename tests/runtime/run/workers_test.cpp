@@ -680,15 +680,26 @@ std::vector<std::string> split_kernels() {
 }
 
 TEST(Workers, TheseKernelsSplit) {
-  EXPECT_EQ(
-      split_kernels(),
-      (std::vector<std::string>{
-          "forward/rows", "attention/rows", "backward/rows", "backward/rows-onepass",
-          "backward/score-rows", "gradients/rows-keys", "gradients/rows-keys-onepass",
-          "gradients/score-rows", "layer/rows-keys", "layer/score-rows", "linear/products",
-          "linear-gradient/products", "forward/rows-shared", "attention/rows-shared",
-          "backward/rows-shared", "backward/rows-onepass-shared", "gradients/rows-keys-shared",
-          "gradients/rows-keys-onepass-shared", "gradients/score-rows-shared"}));
+  EXPECT_EQ(split_kernels(), (std::vector<std::string>{"forward/rows",
+                                                       "attention/rows",
+                                                       "backward/rows",
+                                                       "backward/rows-onepass",
+                                                       "backward/score-rows",
+                                                       "gradients/rows-keys",
+                                                       "gradients/rows-keys-onepass",
+                                                       "gradients/score-rows",
+                                                       "gradients/sources",
+                                                       "layer/rows-keys",
+                                                       "layer/score-rows",
+                                                       "linear/products",
+                                                       "linear-gradient/products",
+                                                       "forward/rows-shared",
+                                                       "attention/rows-shared",
+                                                       "backward/rows-shared",
+                                                       "backward/rows-onepass-shared",
+                                                       "gradients/rows-keys-shared",
+                                                       "gradients/rows-keys-onepass-shared",
+                                                       "gradients/score-rows-shared"}));
 }
 
 std::vector<std::string> teams() {
