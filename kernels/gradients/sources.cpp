@@ -1,9 +1,8 @@
 // Computes the gradient of a source that is Q, K and V at once: the one sum dQ + dK + dV. A block
-// of sources stays with Q, dO and its sum. All other sources pass with Q, dO, L and v. Each pair
-// that meets makes both p_ij and p_ji, so the sum of a resident source gets its terms as query, as
-// key and as value. No sum is ever read again, and a source keeps 3 d words, where
-// gradients/rows-keys keeps rows of 3 d words in its first pass and of 2 d words in its second.
-// Each p is made twice, once for each of its two sources, with 5 products of n^2 d instead of 7.
+// of sources stays with Q, dO and its sum, 3 d words for each. All other sources pass with Q, dO, L
+// and v. Each pair that meets makes both p_ij and p_ji. So the sum of a resident source gets its
+// terms as query, as key and as value, and is never read again. Each p is made twice, once for each
+// of its two sources. There are 5 products of n^2 d; gradients/rows-keys has 7.
 //
 //   for I in sources:                       // Br rows stay: Q_I, dO_I, L_I, v_I and the sum dQ_I
 //     for J in sources:                     // Bc rows pass; those of I are copied from it
@@ -17,12 +16,13 @@
 //
 // Words in units of n^2, with x = d / sqrt(M) and n >> d: 6 x^2, because Br is about M / (3 d).
 //
-// Under a mask a block meets the sources that meet it as queries or as keys. If only one of p_ij
-// and p_ji is live, the other is left out. But its source passes whole, so under a causal mask
-// gradients/rows-keys moves fewer words. Strips of scores have a row for each passing source.
+// Under a mask a block meets the sources that it meets as queries or as keys. A dead p_ij or p_ji
+// is not made, but both sources pass whole. So under a causal mask gradients/rows-keys moves fewer
+// words. Strips of scores have a row for each passing source.
+//
+// There are no inner levels: the copies of resident rows would move words of a level.
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
