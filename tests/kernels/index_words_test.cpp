@@ -277,8 +277,7 @@ template <class Check>
 void for_plans(TestedKernel& kernel, RandomMasks& random, const Check& check) {
   int plans = 0, data = 0;
   for (int k = 0; k < 80 && !testing::Test::HasFailure(); ++k) {
-    const Index n = random.any(1, 60), m = random.any(1, 40);
-    const Shape shape{n, kernel.sharing == Sharing::self ? n : m, random.any(1, 6)};
+    const Shape shape = kernel.shape({random.any(1, 60), random.any(1, 40), random.any(1, 6)});
     const TabledMask tabled = random.expression(shape.n, shape.m);
     if (all_meet(tabled)) {
       continue;
@@ -517,7 +516,8 @@ TEST(IndexWords, ValuesDoNotDependOnHowAMaskIsKept) {
   RandomMasks random(25);
   for (const auto& [name, of_kernel] : passes()) {
     for (int k = 0; k < 20; ++k) {
-      const Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 6)};
+      TestedKernel kernel = tested_kernel(name);
+      const Shape shape = kernel.shape({random.any(1, 40), random.any(1, 40), random.any(1, 6)});
       const Mask mask = random.expression(shape.n, shape.m).mask;
       BlockPattern pairs{shape.n, shape.m, 1, 1, {0}, {}};
       for (Index i = 0; i < shape.n; ++i) {
@@ -525,7 +525,6 @@ TEST(IndexWords, ValuesDoNotDependOnHowAMaskIsKept) {
         pairs.columns.insert(pairs.columns.end(), keys.begin(), keys.end());
         pairs.offsets.push_back(std::ssize(pairs.columns));
       }
-      TestedKernel kernel = tested_kernel(name);
       const auto values = [&](const Mask& as, const Blocks& blocks) {
         kernel.mask = as;
         std::vector<Words> words;

@@ -158,7 +158,7 @@ TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
   Index dead = 0;
   for (int k = 0; k < kCases && !HasFailure(); ++k) {
     Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 9)};
-    shape = named(GetParam()).problem(shape).shape;
+    shape = named(GetParam()).shape(shape);
     if (named(GetParam()).takes_dv() && random.any(0, 2) == 0) {
       shape.dv = random.any(1, 9);
     }
@@ -201,8 +201,7 @@ TEST_P(MaskedKernel, AllPairsAreNoMask) {
   RandomMasks random(8);
   for (int k = 0; k < 50; ++k) {
     const TestedKernel plain = named(GetParam());
-    const Shape shape =
-        plain.problem({random.any(1, 60), random.any(1, 60), random.any(1, 20)}).shape;
+    const Shape shape = plain.shape({random.any(1, 60), random.any(1, 60), random.any(1, 20)});
     const TestedKernel masked = with(GetParam(), Mask::all(shape.n, shape.m));
     Plan plan = plain.plan(shape, plain.least_M(shape) + random.any(0, 2000));
     if (plain.groups_keys() && k % 2 == 0) {

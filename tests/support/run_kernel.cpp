@@ -51,7 +51,7 @@ bool takes(const TestedKernel& kernel, std::string_view operand) {
 
 TestProblem make_problem(const TestedKernel& kernel, const Shape& shape, std::uint64_t seed,
                          double scale) {
-  TestProblem problem{kernel.problem(shape).shape, {}, kernel.mask, kernel.activation};
+  TestProblem problem{kernel.shape(shape), {}, kernel.mask, kernel.activation};
   for (const Signature& operand : kernel.given) {
     if (operand.name == "O" || operand.name == "L") {
       continue;
