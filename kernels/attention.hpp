@@ -46,12 +46,15 @@ inline constexpr Signature kdA2{"dA2", &Shape::m, &Shape::d};
 inline constexpr Signature kdA3{"dA3", &Shape::m, &Shape::d};
 
 // The names of a problem's matrices. `rows` is "S", or "Q" for c Q. If values are keys, `values` is
-// the name of the keys.
+// the name of the keys. If queries are keys, too, all have the name of the queries.
 struct InputNames {
   std::string_view queries, keys, values, rows;
 };
 constexpr InputNames input_names(const Problem& problem) {
   const bool shared = problem.sharing != Sharing::none;
+  if (problem.sharing == Sharing::self && problem.inputs == Inputs::plain) {
+    return {kQ.name, kQ.name, kQ.name, "Q"};
+  }
   return problem.inputs == Inputs::weighted
              ? InputNames{kA1.name, kA2.name, shared ? kA2.name : kA3.name, "S"}
              : InputNames{kQ.name, kK.name, shared ? kK.name : kV.name, "Q"};

@@ -65,7 +65,14 @@ void check_problem(const Kernel& kernel, const Problem& problem, Index M) {
               (inputs_of(kernel.pass) == Inputs::plain && problem.sharing == Sharing::none),
           "dv is d where there are weights or values are keys");
   require(M > 0, "M is at least 1");
-  if (problem.sharing != Sharing::none && !kernel.shares_keys) {
+  if (kernel.of_one_source || problem.sharing == Sharing::self) {
+    if (!kernel.of_one_source || problem.sharing != Sharing::self) {
+      throw ShapeMismatch(std::string(kernel.name) + (kernel.of_one_source
+                                                          ? " is of one source for all"
+                                                          : " reads queries and keys apart"));
+    }
+    require(n == m && problem.stacked == 1, "n == m and one head, if queries are keys");
+  } else if (problem.sharing != Sharing::none && !kernel.shares_keys) {
     throw ShapeMismatch(std::string(kernel.name) + " does not share keys");
   }
   const Mask& mask = problem.mask;
@@ -282,7 +289,8 @@ bool Kernel::can_return(const Problem& problem) const {
     return problem.wants(result.name) ||
            std::ranges::find(optional_results, result.name) != optional_results.end();
   });
-  return left_out_are_optional && (all.empty() || !returned(problem).empty());
+  return left_out_are_optional && (!of_one_source || problem.wanted.all()) &&
+         (all.empty() || !returned(problem).empty());
 }
 
 bool Kernel::needs_forward(Activation activation) const {
@@ -494,12 +502,17 @@ std::vector<Signature> given_of(const Plan& plan) {
 
 namespace {
 
+// Returns the sharing of the problems that a kernel is named for.
+Sharing own_sharing(const Kernel& kernel) {
+  return kernel.of_one_source ? Sharing::self : Sharing::none;
+}
+
 // Returns all kernels of a list, and then the kernels that share keys once more.
 std::vector<KernelName> names_in(const KernelList& list, std::string_view prefix) {
   std::vector<KernelName> names;
   for (std::size_t k = 0; k < list.size(); ++k) {
     if (list.name(k).starts_with(prefix)) {
-      names.push_back({&list[k], Sharing::none});
+      names.push_back({&list[k], own_sharing(list[k])});
     }
   }
   for (std::size_t k = 0, once = names.size(); k < once; ++k) {
@@ -535,7 +548,7 @@ std::vector<KernelName> all_kernel_names_of(Pass pass) {
 std::optional<KernelName> parse_kernel_name(std::string_view text) {
   for (const KernelList* of : {&kernels(), &sparse_kernels()}) {
     if (const Kernel* kernel = of->find(text)) {
-      return KernelName{kernel, Sharing::none};
+      return KernelName{kernel, own_sharing(*kernel)};
     }
   }
   if (const Kernel* loaded = find_loaded(text)) {

@@ -302,6 +302,9 @@ struct Kernel {
   // Whether the kernel takes problems in which values are keys (A3 is A2, V is K). It reads them
   // once.
   bool shares_keys = false;
+  // Whether the kernel takes problems of one source (Sharing::self) and no others. Its operands have
+  // the source under the name of the queries. Its result is the sum of all gradients of the source.
+  bool of_one_source = false;
   // Whether the kernel takes masks. It does not compute dead pairs or read dead queries and keys.
   bool takes_masks = false;
   // Whether the kernel takes activations other than softmax.
@@ -475,7 +478,7 @@ struct KernelName {
   }
   [[nodiscard]] std::string text() const { return spelled(kernel->name, sharing); }
   [[nodiscard]] std::string summary() const {
-    return (sharing == Sharing::none                      ? ""
+    return (sharing != Sharing::kv                        ? ""
             : inputs_of(kernel->pass) == Inputs::weighted ? "where A3 is A2: "
                                                           : "where V is K: ") +
            std::string(kernel->summary);

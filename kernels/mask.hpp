@@ -212,6 +212,13 @@ class Mask {
   // Returns the mask of only the live queries and live keys, renumbered from 0. Returns full() if
   // all of them meet.
   [[nodiscard]] Mask compact() const;
+  // For a square mask in which query i and key i are one source. live_sources(): the sources that
+  // are live as queries or as keys. compact_sources(): the mask of only these, renumbered from 0,
+  // or full(). meeting(): the pairs of this mask and of its transpose, and each source with itself,
+  // without an index.
+  [[nodiscard]] Ranges live_sources() const;
+  [[nodiscard]] Mask compact_sources() const;
+  [[nodiscard]] Mask meeting() const;
   // Returns the pairs of the given queries and keys, renumbered from 0.
   [[nodiscard]] Mask part(const Ranges& queries, const Ranges& keys) const;
   // Returns the same pairs with queries reordered for groups of `size`. Queries that meet the same
@@ -263,7 +270,7 @@ class Mask {
       std::once_flag once;
       std::shared_ptr<const Data> data;
     };
-    mutable View transposed, compact;
+    mutable View transposed, compact, sources, meeting;
     struct Bits {
       std::once_flag once;
       std::optional<MaskBits> bits;

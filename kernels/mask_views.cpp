@@ -145,6 +145,25 @@ Mask Mask::compact() const {
                                        }).called(spec_);
 }
 
+Ranges Mask::live_sources() const {
+  const Ranges all{{0, queries()}};
+  return without(all, without(without(all, live_queries()), live_keys()));
+}
+
+Mask Mask::compact_sources() const {
+  const Ranges live = live_sources();
+  return live == Ranges{{0, queries()}}
+             ? called(spec_)
+             : once(data_->sources, [&] { return numbered(live, live); }).called(spec_);
+}
+
+Mask Mask::meeting() const {
+  return once(data_->meeting, [this] {
+    const Mask pairs = *this | transposed() | window(queries(), keys(), 0, 0);
+    return Mask(queries(), keys(), pairs.runs()).called("");
+  });
+}
+
 bool Mask::none_dead() const {
   return live_queries() == Ranges{{0, queries()}} && live_keys() == Ranges{{0, keys()}};
 }

@@ -41,6 +41,7 @@ Problem kernel_problem(const Problem& problem, const Blocks& blocks) {
   require(!(blocks.contains(kClustered) && problem.mask.full()),
           "rows are clustered under a mask alone");
   require(!(blocks.contains(kStaying) && problem.mask.full()), "rows stay under a mask alone");
+  require(problem.sharing != Sharing::self || is_in_order(blocks), "a source keeps its place");
   Problem live = problem.live_part();
   if (const auto order = clustered(live, blocks)) {
     live.mask = order->mask.called(live.mask.spec());
@@ -312,7 +313,7 @@ Index aligned(const Mask& mask, Index most) {
 Blocks fewest_ordered(const Kernel& of, const Problem& live, const Memory& memory,
                       const Blocks& in_order) {
   const std::string_view rows = row_block_of(in_order);
-  if (live.mask.full() || rows.empty() || of.is_nest) {
+  if (live.mask.full() || rows.empty() || of.is_nest || of.of_one_source) {
     return in_order;
   }
   const bool clusters = live.mask.irregular() || live.stacked > 1;

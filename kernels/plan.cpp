@@ -101,7 +101,7 @@ double weighted_words(const Plan& plan, const Memory& memory) {
 }
 
 std::string spelled(std::string_view kernel, Sharing sharing) {
-  return std::string(kernel) + (sharing == Sharing::none ? "" : "-shared");
+  return std::string(kernel) + (sharing == Sharing::kv ? "-shared" : "");
 }
 
 std::string spelled(const Plan& plan) {

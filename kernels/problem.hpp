@@ -46,8 +46,8 @@ Index get(const Shape& shape) {
 }
 
 // The operands that are the same matrix. kv: A3 is A2, or V is K; each row is a key and a value.
-// self: also A1 is A2, or Q is K, and n = m. Bounds use `self`; a kernel still reads queries and
-// keys separately.
+// self: also A1 is A2, or Q is K, and n = m. Query i and key i are then one source. Of the kernels
+// only those of one source take it (Kernel::of_one_source); others read queries and keys apart.
 enum class Sharing : std::uint8_t { none, kv, self };
 
 // The formula of scores and values. weighted: scores (A1 X) A2^T, values A3 Y. plain: scores c Q
@@ -216,12 +216,17 @@ struct Problem {
     const Index pieces = ceil_div(shape.m, step);
     return mask.full() ? pieces : std::min(shape.m, pieces + mask.most_ranges());
   }
-  // The queries that meet a key, and the keys that a query meets.
+  // The queries that meet a key, and the keys that a query meets. With `self`, both are the sources
+  // that are live as queries or as keys.
   [[nodiscard]] Ranges live_queries() const {
-    return mask.full() ? Ranges{{0, shape.n}} : mask.live_queries();
+    return mask.full()                ? Ranges{{0, shape.n}}
+           : sharing == Sharing::self ? mask.live_sources()
+                                      : mask.live_queries();
   }
   [[nodiscard]] Ranges live_keys() const {
-    return mask.full() ? Ranges{{0, shape.m}} : mask.live_keys();
+    return mask.full()                ? Ranges{{0, shape.m}}
+           : sharing == Sharing::self ? mask.live_sources()
+                                      : mask.live_keys();
   }
   // Returns the problem of only the live queries and keys, renumbered from 0.
   [[nodiscard]] Problem live_part() const {
@@ -229,7 +234,7 @@ struct Problem {
     if (!mask.full()) {
       live.shape.n = size_of(live_queries());
       live.shape.m = size_of(live_keys());
-      live.mask = mask.compact();
+      live.mask = sharing == Sharing::self ? mask.compact_sources() : mask.compact();
     }
     return live;
   }

@@ -148,6 +148,7 @@ constexpr KernelList::Entry kDense[] = {
            "one pass of keys: Q, dO and dQ of the queries that the next keys meet stay",
            ResidentRows::queries));
      }},
+    {"gradients/sources", [] { return with_masks(gradients_sources()); }},
     {"layer/flash",
      [] {
        return with_masks(layer_of(

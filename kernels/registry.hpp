@@ -53,6 +53,7 @@ Kernel gradients_rows_keys(std::string_view name, std::string_view summary, Star
 Kernel gradients_score_rows();
 Kernel gradients_tiles();
 Kernel gradients_resident(std::string_view name, std::string_view summary, ResidentRows stays);
+Kernel gradients_sources();
 Kernel matmul_sparse_stay();
 Kernel matmul_sparse_pass();
 // For passes logsumexp, forward and backward.

@@ -48,6 +48,7 @@ void raise_maximum(const ConstView& s, const View& maximum, const View& rescale)
 void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum, const View& rescale);
 // f_ij = exp(s_ij - row_i); f may be s.
 void exponentiate(const ConstView& s, const ConstView& row, const View& f);
+void exponentiate(const Transposed<View>& s_t, const ConstView& row);  // in place
 // Same in place, and sum_i += sum_j f_ij; with q also dots_i += sum_j f_ij q_ij. Requires: no score
 // is more than 89 above row_i.
 void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum);

@@ -30,6 +30,13 @@ void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
   });
 }
 
+void exponentiate_transposed(const View& s_t, const ConstView& row) {
+  for_vectors(s_t, [&](Index p) HWY_ATTR {
+    return [s = lines(s_t, p), shift = words_of_column(row) + p * kPanel](Index j, int v)
+               HWY_ATTR { return exp(kLanes, hn::Sub(load(s[j], v), load(shift, v))); };
+  });
+}
+
 // Rows with a factor of 1 are skipped. After the maxima have settled, most factors are 1.
 void scale_rows(const View& a, const ConstView& factor) {
   const float* const factors = words_of_column(factor);
@@ -167,6 +174,7 @@ namespace redblue {
 namespace {
 
 HWY_EXPORT(exponentiate);
+HWY_EXPORT(exponentiate_transposed);
 HWY_EXPORT(scale_rows);
 HWY_EXPORT(scale);
 HWY_EXPORT(multiply_words);
@@ -188,6 +196,13 @@ void exponentiate(const ConstView& s, const ConstView& row, const View& f) {
   account(elementwise(2 * f.words()), f, [&] {
     tell_all({maps("exp_difference", f, kOverwritten, {s, of_rows(row)})});
   });
+}
+
+void exponentiate(const Transposed<View>& s_t, const ConstView& row) {
+  require(is_column_of(row, s_t.of.cols()), "f = exp(s - row): one word a row");
+  HWY_DYNAMIC_DISPATCH(exponentiate_transposed)(s_t.of, row);
+  account(elementwise(2 * s_t.of.words()), s_t.of,
+          [&] { tell_all({maps("exp_difference", s_t.of, kTaken, {of_columns(row)})}); });
 }
 
 void scale_rows(const View& a, const ConstView& factor) {

@@ -106,6 +106,10 @@ void MemoryHome::bring(Report& report, const Readers& readers) {
                       "L of " + file->path().string());
     }
   }
+  if (problem.sharing == Sharing::self) {  // the forward kernel reads keys apart
+    const Views all = given();
+    lent_.emplace(kK.name, all.find(kQ.name)->second);
+  }
 }
 
 void MemoryHome::run(Part& part, const RunHook& hook) {

@@ -651,6 +651,24 @@ Wanted requested_results(const Request& request, const KernelName& kernel) {
   return wanted;
 }
 
+void check_one_source(const Request& request, const Problem& problem) {
+  if (problem.sharing != Sharing::self) {
+    return;
+  }
+  const std::string why = request.sharing == Sharing::self
+                              ? fmt::format("with {} self", request.said("sharing"))
+                              : fmt::format("in {}", request.who());
+  if (problem.stacked > 1) {
+    throw UsageError(fmt::format("{} {}: {}, queries and keys are one", request.said("kv_heads"),
+                                 *request.kv_heads, why));
+  }
+  if (problem.shape.m != problem.shape.n) {
+    throw UsageError(fmt::format("{} {} is not {} {}: {}, queries and keys are one",
+                                 request.said("m"), problem.shape.m, request.said("n"),
+                                 problem.shape.n, why));
+  }
+}
+
 RequestedProblem requested_problem(const Request& request, const KernelName& kernel,
                                    const Readers& readers, const std::vector<FoundOperand>& found) {
   const std::vector<Signature> given = kernel.given();
@@ -745,6 +763,7 @@ RequestedProblem requested_problem(const Request& request, const KernelName& ker
   }
   set_widths(request, asked.problem);
   asked.problem = asked.problem.with_stacked(extents.stacked());
+  check_one_source(request, asked.problem);
   if (kernel.kernel->of_all_heads) {
     asked.problem.kv_heads = asked.kv_heads();
     asked.heads = asked.problem.stacked;

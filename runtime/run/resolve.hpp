@@ -39,6 +39,8 @@ KernelName requested_kernel(const Request& request);
 RequestedProblem requested_problem(const Request& request, const KernelName& kernel,
                                    const Readers& readers,
                                    const std::vector<FoundOperand>& found = {});
+// Checks the sizes of a problem in which queries are keys. Throws: UsageError.
+void check_one_source(const Request& request, const Problem& problem);
 // Returns the number of query heads for each key head; 1 if the request does not say. `who` names
 // the kernel or the problem in messages. Throws: UsageError.
 Index stacked_heads(const Request& request, Pass pass, std::string_view who);

@@ -148,6 +148,8 @@ void StoreHome::refuse_other_forward(const Readers& readers) const {
             other + ", too: O and L are of A1, A2, A3, X and Y, or of Q, K and V");
   refuse_if(O_is_here && asked_.sharing != Sharing::none && has(values),
             values + ": O and L there are of it, and not of shared keys");
+  refuse_if(O_is_here && asked_.sharing == Sharing::self && has(std::string(kK.name)),
+            "K: O and L there are of it, and not of one source");
   if (!returns_O) {
     refuse_if(find_operand(kernel.returns, "L") != nullptr && has("O"),
               "O: L would stay beside it, and be taken for its own");
@@ -345,7 +347,9 @@ void StoreHome::run(Part& part, const RunHook& hook) {
   Operands io;
   for (const Signature& operand : given_of(part.plan)) {
     const std::string name(operand.name);
-    io.give(matrices.emplace_back(store_.matrix(name, operands_.at(name)).holding(operand.holds)));
+    const bool is_queries = asked_.sharing == Sharing::self && name == kK.name;
+    File& file = operands_.at(is_queries ? std::string(kQ.name) : name);
+    io.give(matrices.emplace_back(store_.matrix(name, file).holding(operand.holds)));
   }
   for (const Signature& operand : kernel.returned(part.plan.problem)) {
     const std::string name(operand.name);

@@ -377,6 +377,13 @@ Subject subject_of(const KernelName& name, MemoryBudget* memory, Sparsities* spa
         dv_of(arguments).value_or(arguments["d"]) != arguments["d"]) {
       return "dv";
     }
+    if (kernel.of_one_source && arguments["m"] != arguments["n"]) {
+      return "m";
+    }
+    if (kernel.of_one_source &&
+        kv_heads_of(arguments).value_or(arguments["heads"]) != arguments["heads"]) {
+      return std::string(kKvHeads);
+    }
     if (arguments["threads"] > 1 && kv_heads_of(arguments).value_or(arguments["heads"]) == 1 &&
         !kernel.schedule.split) {
       return "threads";

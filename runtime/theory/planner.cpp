@@ -157,9 +157,9 @@ bool solves_in_one_level(const KernelName& name, const Task& task, const Goal& g
   const Problem& problem = task.problem;
   return kernel.pass == task.pass && (goal.only.empty() || name.text() == goal.only) &&
          (!goal.admits || goal.admits(kernel)) && kernel.takes_sparse != problem.sparsity.dense() &&
-         (name.sharing == Sharing::none || problem.sharing != Sharing::none) &&
+         name.sharing <= problem.sharing &&
          (!goal.shared_only || name.sharing == problem.sharing) && kernel.takes(problem.mask) &&
-         kernel.takes(problem.activation) && kernel.can_return(problem);
+         kernel.takes(problem.activation) && kernel.can_return(with_sharing(problem, name.sharing));
 }
 
 bool solves(const KernelName& name, const Task& task, const Goal& goal) {
@@ -271,6 +271,9 @@ Task forward_task(const Task& task) {
   before.pass = forward_of(task.pass);
   before.memory.prefetch = 1;
   before.problem = task.problem.wanting_all();
+  if (before.problem.sharing == Sharing::self) {  // kernels of O and L read queries apart
+    before.problem.sharing = Sharing::kv;
+  }
   return before;
 }
 

@@ -334,7 +334,8 @@ class Evaluation {
 
   const AttentionInput& in_;
   Index n_, m_, d_, dv_, keys_;  // keys_: m_ and the keys of zeros added
-  bool weighted_, softmax_, given_, layer_, backward_, makes_keys_, exact_scale_ = true;
+  bool weighted_, softmax_, given_, layer_, backward_, one_source_, makes_keys_,
+      exact_scale_ = true;
   Factor S_, K_, V_, G_, A1_, dO_;                   // G = dO Y^T, or dO
   Row others2_, value_others2_, y_error_, h_error_;  // by keys
   Panels scores_, values_T_, keys_by_d_, values_by_d_, probes_, p_probes_;
@@ -364,7 +365,8 @@ Evaluation::Evaluation(const AttentionInput& input)
       layer_(wants("dX") || wants("dA1") || wants("dA2") || wants("dA3") || wants("dY")),
       backward_(!input.dO.empty() &&
                 (layer_ || wants("g") || wants("dQ") || wants("dK") || wants("dV"))),
-      makes_keys_(layer_ || wants("dK") || wants("dV")) {
+      one_source_(in_.sharing == Sharing::self && !weighted_ && wants("dQ")),
+      makes_keys_(layer_ || one_source_ || wants("dK") || wants("dV")) {
   double largest = 1;
   for (const auto& words : {in_.A1, in_.A2, in_.A3, in_.X, in_.Y, in_.dO}) {
     for (const float word : words) {
@@ -947,7 +949,7 @@ void Evaluation::finish_keys(const Sums& sums, const Sums& peaks) {
             allowed(dV_variance[j][k], dV, terms2 / most_equal_rows_, static_cast<double>(n_)));
       }
     }
-    for (Index k = 0; k < d_ && (wants("dK") || wants("dA2")); ++k) {
+    for (Index k = 0; k < d_ && (one_source_ || wants("dK") || wants("dA2")); ++k) {
       const double size2 = squared(S_.sizes[static_cast<std::size_t>(k)]);
       double terms2 = size2 * sums.dK_terms[at];
       double variance = size2 * of_dK + rows * (peaks.dK.at(j, k) + terms2);
@@ -958,9 +960,18 @@ void Evaluation::finish_keys(const Sums& sums, const Sums& peaks) {
             dV_variance[j][k] + rows * (value * value + peaks.dK.at(j, k) + peaks.dV.at(j, k));
         terms2 += squared(dO().sizes[static_cast<std::size_t>(k)]) * sums.dV_terms[at];
       }
+      const auto terms = static_cast<double>(joins ? 2 * n_ : n_);
+      if (one_source_) {
+        Expected& dQ = results_.at("dQ");
+        const auto word = static_cast<std::size_t>(j * d_ + k);
+        dQ.value[word] += value;
+        variance += rows * squared(dQ.value[word]);
+        dQ.allowed[word] = std::hypot(dQ.allowed[word],
+                                      allowed(variance, value, terms2 / most_equal_rows_, terms));
+        continue;
+      }
       set(layer_ ? "dA2" : "dK", j * d_ + k, value,
-          allowed(variance, value, terms2 / most_equal_rows_,
-                  static_cast<double>(joins ? 2 * n_ : n_)));
+          allowed(variance, value, terms2 / most_equal_rows_, terms));
     }
   }
   if (layer_) {

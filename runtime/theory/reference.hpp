@@ -35,7 +35,8 @@ struct AttentionInput {
   float scale = 1;
   Mask mask = {};  // words of dead queries and keys must be finite, too
   Activation activation = Activation::softmax;
-  // If keys are values, dK (of plain inputs) and dA2 include the gradient of values.
+  // If keys are values, dK (of plain inputs) and dA2 include the gradient of values. If queries are
+  // keys, too, dQ of plain inputs is the sum of all three gradients.
   Sharing sharing = Sharing::none;
   std::vector<std::string_view> results = {};  // results to compute; L needs no A3 and no Y
   double g_terms = 0;  // sums that are added to a word of g, if more than n + m

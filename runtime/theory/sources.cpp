@@ -38,6 +38,8 @@ std::vector<Source> sources_of(const Task& task) {
   if (task.pass == Pass::product) {
     return {{"A", queries * d}, {"B", keys * d}};
   }
+  // Rows of dO belong to queries. With `self`, a source may be live as a key alone.
+  const Words of_dO = problem.mask.full() ? Words(n) : size_of(problem.mask.live_queries());
   const bool plain = inputs_of(task.pass) == Inputs::plain;
   const bool is_layer = task.pass == Pass::layer;
   const bool needs_q = needs_values(task);
@@ -58,7 +60,7 @@ std::vector<Source> sources_of(const Task& task) {
     sources.push_back({kY.name, square});
   }
   if (is_backward(task.pass) || task.pass == Pass::linear_gradient) {
-    sources.push_back({kdO.name, queries * problem.shape.dv});
+    sources.push_back({kdO.name, of_dO * problem.shape.dv});
   }
   return sources;
 }

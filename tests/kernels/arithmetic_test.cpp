@@ -698,7 +698,14 @@ TEST_F(ArithmeticOnParts, Exponentiates) {
                         [&] { exponentiate(s.in(), row.in(), s.out()); });
     expect_exponentials(s, straight);
 
-    // Transposed, in place, with the sums of the results and of their products with q. Each term
+    // Transposed, in place.
+    Operand alone = operand(frame, cols, rows, -20, 20);
+    const Values alone_before(alone);
+    expect_changes_only({&alone}, {&row}, {0, 2 * rows * cols},
+                        [&] { exponentiate(transposed(alone.out()), row.in()); });
+    expect_exponentials(alone, [&](Index j, Index i) { return alone_before(j, i) - row(i, 0); });
+
+    // The same with the sums of the results and of their products with q. Each term
     // has the error of its exponential, and is rounded at most once for each addition.
     const Operand q_t = operand(frame, cols, rows);
     for (const bool with_q : {false, true}) {
@@ -1074,6 +1081,11 @@ TEST_F(ArithmeticOnParts, NaNInIsNaNOut) {
        0,
        [](Operands& of) { exponentiate(of[0].in(), of[1].in(), of[0].out()); },
        elementwise(1, false)},
+      {"exp^T alone",
+       {whole, per_column},
+       0,
+       [](Operands& of) { exponentiate(transposed(of[0].out()), of[1].in()); },
+       elementwise(1, true)},
       {"exp^T",
        {whole, per_column, per_column},
        0,
@@ -1269,6 +1281,7 @@ TEST_F(Arithmetic, RefusesTilesThatDoNotConform) {
       {"maximum^T alone: a word a row", [&] { raise_maximum(transposed(t43), c4); }},
       {"maximum^T: a word a row", [&] { raise_maximum(transposed(t43), c4, c4); }},
       {"maximum^T: rescale", [&] { raise_maximum(transposed(t34), c4, c2); }},
+      {"exp^T alone: a word a row", [&] { exponentiate(transposed(t43), c4); }},
       {"exp^T: a word a row", [&] { exponentiate(transposed(t43), c4, c4); }},
       {"exp^T: not a column", [&] { exponentiate(transposed(t34), t44, c4); }},
       {"exp^T: sum", [&] { exponentiate(transposed(t34), c4, c2); }},

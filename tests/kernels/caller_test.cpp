@@ -125,9 +125,41 @@ TEST(Caller, CannotPlanForNothing) {
     EXPECT_THROW(static_cast<void>(kernel.plan({4, 4, 4}, 0)), ShapeMismatch) << kernel.name;
     EXPECT_THROW(static_cast<void>(kernel.plan({4, 4, 4}, -7)), ShapeMismatch) << kernel.name;
     for (const Shape& shape : {Shape{0, 4, 4}, Shape{4, 0, 4}, Shape{4, 4, 0}, Shape{-1, 4, 4}}) {
-      EXPECT_THROW(static_cast<void>(kernel.plan(shape, 1000)), ShapeMismatch) << kernel.name;
+      Problem problem = kernel.problem(shape);
+      problem.shape = shape;
+      EXPECT_THROW(static_cast<void>(kernel.kernel->plan(problem, 1000)), ShapeMismatch)
+          << kernel.name;
     }
   }
+}
+
+// A kernel of one source takes no other problems, and no other kernel takes its problems.
+TEST(Registry, KernelsOfOneSourceAreApart) {
+  for (const TestedKernel& kernel : tested_kernels()) {
+    for (const Sharing sharing : {Sharing::none, Sharing::kv, Sharing::self}) {
+      const bool takes =
+          kernel.kernel->of_one_source
+              ? sharing == Sharing::self
+              : sharing == Sharing::none || (sharing == Sharing::kv && kernel.kernel->shares_keys);
+      const Problem problem(4, 4, 4, sharing);
+      if (takes) {
+        EXPECT_NO_THROW(static_cast<void>(kernel.kernel->plan(problem, 10'000))) << kernel.name;
+      } else {
+        EXPECT_THROW(static_cast<void>(kernel.kernel->plan(problem, 10'000)), ShapeMismatch)
+            << kernel.name;
+      }
+    }
+  }
+  const Kernel& kernel = find_kernel("gradients/sources");
+  Problem problem(4, 5, 4, Sharing::self);
+  EXPECT_THROW(static_cast<void>(kernel.plan(problem, 10'000)), ShapeMismatch);
+  problem = Problem(4, 4, 4, Sharing::self);
+  problem.wanted.add("dQ");
+  EXPECT_FALSE(kernel.can_return(problem)) << "dQ alone is not the sum";
+  problem = Problem(4, 4, 4, Sharing::self).with_mask(Mask::causal(4, 4).called("causal"));
+  EXPECT_THROW(static_cast<void>(
+                   kernel.plan(problem, 10'000, Blocks{{"Br", 2}, {"Bc", 1}, {"clustered", 2}})),
+               ShapeMismatch);
 }
 
 TEST(Registry, FindsKernelsByTheirNames) {

@@ -188,6 +188,10 @@ MovedWords<N> moved_without_weights(std::string_view kernel, const Shape& shape,
     return {times * (d + w + 1) + n * w + (times - n) * (d + 1) + m * key,
             times * d + (times > n ? n : N{0}) + m * key};
   }
+  // v first. Then all n sources pass each block of resident sources, which are read once.
+  if (kernel == "gradients/sources") {
+    return {2 * n * w + over(n, "Br") * n * (2 * d + 2), n + n * d};
+  }
   const auto product = [&](const std::string& name, N rows, N cols, N depth) {
     const N r = over(rows, name + ".rows");
     const N c = over(cols, name + ".cols");
@@ -585,6 +589,10 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (kernel == "gradients/resident-queries") {  // c for Q each time
     const Index resident = std::min(blocks["resident"], n);
     return (resident + (n - resident) * over(m, "Bc")) * d + n * d + 2 * n * w + 4 * scores;
+  }
+  // v; c for each score and for the sum of both p; both f and both p, and the sum.
+  if (kernel == "gradients/sources") {
+    return 2 * n * w + 11 * n * n;
   }
   if (kernel == "gradients/tiles") {  // c for each score and each p
     return 2 * n * w + 6 * scores;

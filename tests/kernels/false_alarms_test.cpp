@@ -138,7 +138,11 @@ void add_forward_in_float32(const TestedKernel& kernel, TestProblem& problem, Ra
   TestedKernel forward =
       tested_kernel((plain ? kPlain : kWeighted)[random() % 3] + (shares ? "-shared" : ""));
   forward.mask = kernel.mask;
-  const Result made = run_kernel(forward, some_plan(forward, problem.shape, random), problem);
+  TestProblem given = problem;
+  if (kernel.sharing == Sharing::self) {
+    given.given["K"] = problem.given.at("Q");
+  }
+  const Result made = run_kernel(forward, some_plan(forward, problem.shape, random), given);
   problem.given["O"] = made.returned.at("O");
   problem.given["L"] = made.returned.at("L");
 }
@@ -151,8 +155,8 @@ struct Worst {
 // Runs one case. Returns the largest part of the bound that is used.
 Verified check_case(TestedKernel kernel, Random& random, std::string& kind, std::string& text) {
   const Index most = random() % 4 == 0 ? 300 : 40;
-  Shape shape{any(random, 1, most), any(random, 1, most),
-              any(random, 1, random() % 5 == 0 ? 70 : 12)};
+  Shape shape = kernel.shape(
+      {any(random, 1, most), any(random, 1, most), any(random, 1, random() % 5 == 0 ? 70 : 12)});
   if (kernel.takes_dv() && random() % 3 == 0) {
     shape.dv = any(random, 1, 12);
   }

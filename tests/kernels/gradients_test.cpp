@@ -33,7 +33,7 @@ double column_sum(const Buffer& words, Index cols, Index col) {
 TEST(Gradients, OfTheSameScoresAgree) {
   int tried = 0;
   for (const TestedKernel& kernel : tested_kernels()) {
-    if (kernel.kernel->pass != Pass::gradients) {
+    if (kernel.kernel->pass != Pass::gradients || kernel.sharing == Sharing::self) {
       continue;
     }
     for (const Shape& shape :
@@ -70,6 +70,34 @@ TEST(Gradients, OfTheSameScoresAgree) {
     }
   }
   EXPECT_GE(tried, 60);
+}
+
+// If Q, K and V are one source, its gradient is dQ + dK + dV of apart matrices with equal words.
+TEST(Gradients, OfOneSourceAreTheSumOfAll) {
+  const TestedKernel one = tested_kernel("gradients/sources");
+  const TestedKernel shared = tested_kernel("gradients/rows-keys-shared");
+  for (const Index n : {1, 2, 13, 64, 101}) {
+    for (const char* const mask : {"", "causal", "window"}) {
+      TestedKernel masked = one, apart = shared;
+      masked.mask = apart.mask = mask == std::string("causal")   ? Mask::causal(n, n)
+                                 : mask == std::string("window") ? Mask::window(n, n, 5, 2)
+                                                                 : Mask();
+      const Shape shape{n, n, 12};
+      const TestProblem problem = make_problem(masked, shape, 7);
+      TestProblem same = problem;
+      same.given["K"] = problem.given.at("Q");
+      for (const Index room : {0, 900, 100'000}) {
+        const Plan plan = masked.plan(shape, masked.least_M(shape) + room);
+        SCOPED_TRACE(to_string(plan));
+        const Buffer sum = run_kernel(masked, plan, problem).returned.at("dQ");
+        const Buffers all = run_kernel(apart, apart.plan(shape, 10'000), same).returned;
+        for (std::size_t k = 0; k < sum.size(); ++k) {
+          const float expected = all.at("dQ")[k] + all.at("dK")[k];
+          EXPECT_NEAR(sum[k], expected, 1e-4) << k;
+        }
+      }
+    }
+  }
 }
 
 // The scale of the softmax is a part of the problem. c Q with scale 1 has the scores of Q with

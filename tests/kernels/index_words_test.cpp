@@ -263,6 +263,7 @@ const std::map<std::string, std::vector<Passes>>& passes() {
       {"gradients/score-rows-shared", {{"core", "Br", false, 2}}},
       {"gradients/resident-shared", {{"core", "Br"}}},
       {"gradients/resident-queries-shared", {{"core", "Bc", true}}},
+      {"gradients/sources", {{"core", "Br"}, {"core", "Br", true}}},
       {"layer/flash", {{"core", "core.Bc", true}}},
       {"layer/rows-keys", {{"dQ", "dQ.Br"}, {"dKV", "dKV.Bc", true}}},
       {"layer/score-rows", {{"core", "Br", false, 3}}}};
@@ -276,7 +277,7 @@ template <class Check>
 void for_plans(TestedKernel& kernel, RandomMasks& random, const Check& check) {
   int plans = 0, data = 0;
   for (int k = 0; k < 80 && !testing::Test::HasFailure(); ++k) {
-    const Shape shape{random.any(1, 60), random.any(1, 40), random.any(1, 6)};
+    const Shape shape = kernel.shape({random.any(1, 60), random.any(1, 40), random.any(1, 6)});
     const TabledMask tabled = random.expression(shape.n, shape.m);
     if (all_meet(tabled)) {
       continue;
@@ -284,7 +285,7 @@ void for_plans(TestedKernel& kernel, RandomMasks& random, const Check& check) {
     kernel.mask = tabled.mask;
     const Plan plan = kernel.plan(shape, kernel.least_M(shape) + random.any(0, 500));
     if (is_in_order(plan.blocks)) {
-      check(shape, tabled, members(tabled.mask.live_queries()), plan);
+      check(shape, tabled, members(plan.problem.live_queries()), plan);
       ++plans;
       data += total(plan.phases).index_reads > Words(0) ? 1 : 0;
     }
@@ -307,11 +308,11 @@ TEST(IndexWords, OfKernelsAreThoseOfTheirPasses) {
                 for (const auto& [phase, block, of_keys, times] : entry.second) {
                   const Index size = plan.blocks[block];
                   const Index words =
-                      of_keys ? walked(tabled.transposed(), members(tabled.mask.live_keys()), size)
+                      of_keys ? walked(tabled.transposed(), members(plan.problem.live_keys()), size)
                               : walked(tabled, queries, size);
                   expected[phase] += Words(words) * times;
                   const Index rows =
-                      of_keys ? size_of(tabled.mask.live_keys()) : std::ssize(queries);
+                      of_keys ? size_of(plan.problem.live_keys()) : std::ssize(queries);
                   if (groupings.emplace(of_keys, std::min(size, rows)).second) {
                     written += words;
                   }
@@ -515,7 +516,8 @@ TEST(IndexWords, ValuesDoNotDependOnHowAMaskIsKept) {
   RandomMasks random(25);
   for (const auto& [name, of_kernel] : passes()) {
     for (int k = 0; k < 20; ++k) {
-      const Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 6)};
+      TestedKernel kernel = tested_kernel(name);
+      const Shape shape = kernel.shape({random.any(1, 40), random.any(1, 40), random.any(1, 6)});
       const Mask mask = random.expression(shape.n, shape.m).mask;
       BlockPattern pairs{shape.n, shape.m, 1, 1, {0}, {}};
       for (Index i = 0; i < shape.n; ++i) {
@@ -523,7 +525,6 @@ TEST(IndexWords, ValuesDoNotDependOnHowAMaskIsKept) {
         pairs.columns.insert(pairs.columns.end(), keys.begin(), keys.end());
         pairs.offsets.push_back(std::ssize(pairs.columns));
       }
-      TestedKernel kernel = tested_kernel(name);
       const auto values = [&](const Mask& as, const Blocks& blocks) {
         kernel.mask = as;
         std::vector<Words> words;

@@ -370,6 +370,7 @@ Case draw_case(Random& random, const TestedKernel& kernel) {
     if (kernel.takes_dv() && below(random, 3) == 0) {
       shape.dv = draw_extent(random);
     }
+    shape = kernel.shape(shape);
     if (shape.n * shape.m * shape.d > most_products) {
       continue;
     }

@@ -179,7 +179,7 @@ TEST_P(WideParts, MoveAndHoldWhatTheirFormulasSay) {
     }
     TestedKernel kernel(name);
     kernel.sum_words = kSumWords;
-    Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 12)};
+    Shape shape = kernel.shape({random.any(1, 40), random.any(1, 40), random.any(1, 12)});
     if (kernel.takes_dv() && random.any(0, 2) == 0) {
       shape.dv = random.any(1, 9);
     }

@@ -69,7 +69,7 @@ TEST_P(WideSums, WeighInFormulasWhatTheyDoInCounts) {
   RandomMasks random(29);
   for (int k = 0; k < kCases && !HasFailure(); ++k) {
     TestedKernel kernel = tested_kernel(GetParam());
-    Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 12)};
+    Shape shape = kernel.shape({random.any(1, 40), random.any(1, 40), random.any(1, 12)});
     if (kernel.takes_dv() && random.any(0, 2) == 0) {
       shape.dv = random.any(1, 9);
     }

@@ -17,7 +17,8 @@ namespace redblue {
 
 // Returns requests for a kernel of dense operands: with its least M and more. Masks and other
 // activations are included if the kernel takes them.
-inline std::vector<Request> requests_of(const TestedKernel& kernel, const Shape& shape) {
+inline std::vector<Request> requests_of(const TestedKernel& kernel, const Shape& of) {
+  const Shape shape = kernel.shape(of);
   const Index least = kernel.least_M(shape);
   std::vector<Request> all;
   const auto ask = [&](Index M) -> Request& {

@@ -24,7 +24,7 @@ std::span<const float> find(const Buffers& buffers, std::string_view name) {
 AttentionInput attention(const TestProblem& problem) {
   const Buffers& given = problem.given;
   const bool plain = given.contains("Q");
-  const char* const keys = plain ? "K" : "A2";
+  const char* const keys = !plain ? "A2" : given.contains("K") ? "K" : "Q";  // else one source
   const char* const own_values = plain ? "V" : "A3";
   Problem asked(problem.shape);
   asked.inputs = plain ? Inputs::plain : Inputs::weighted;
@@ -51,7 +51,7 @@ bool takes(const TestedKernel& kernel, std::string_view operand) {
 
 TestProblem make_problem(const TestedKernel& kernel, const Shape& shape, std::uint64_t seed,
                          double scale) {
-  TestProblem problem{shape, {}, kernel.mask, kernel.activation};
+  TestProblem problem{kernel.shape(shape), {}, kernel.mask, kernel.activation};
   for (const Signature& operand : kernel.given) {
     if (operand.name == "O" || operand.name == "L") {
       continue;

@@ -45,8 +45,14 @@ struct TestedKernel {
 
   operator const Kernel&() const { return *kernel; }  // NOLINT: what is asked of any of them
 
-  [[nodiscard]] Problem problem(const Shape& shape) const {
-    Problem problem(shape, sharing);
+  // Returns the shape, with n keys if queries are keys.
+  [[nodiscard]] Shape shape(Shape of) const {
+    of.m = sharing == Sharing::self ? of.n : of.m;
+    return of;
+  }
+  // Returns the problem of this shape.
+  [[nodiscard]] Problem problem(const Shape& of) const {
+    Problem problem(shape(of), sharing);
     problem.mask = mask;
     problem.wanted = wanted;
     problem.sum_words = sum_words;
@@ -106,11 +112,19 @@ struct TestedKernel {
 inline std::vector<TestedKernel> tested_kernels() {
   return {kernel_names().begin(), kernel_names().end()};
 }
-// For tests that are slow for each kernel. A build with a sanitizer tests every fifth kernel.
+// Returns the kernels that take any n and m. In the others, queries are keys.
+inline std::vector<TestedKernel> tested_kernels_of_any_shape() {
+  std::vector<TestedKernel> all = tested_kernels();
+  std::erase_if(all, [](const TestedKernel& kernel) { return kernel.sharing == Sharing::self; });
+  return all;
+}
+// The same for tests that are slow for each kernel. A build with a sanitizer tests every fifth
+// kernel.
 inline std::vector<TestedKernel> some_tested_kernels() {
+  const std::vector<TestedKernel> all = tested_kernels_of_any_shape();
   std::vector<TestedKernel> some;
-  for (std::size_t k = 0; k < kernel_names().size(); k += kSanitized ? 5 : 1) {
-    some.emplace_back(kernel_names()[k]);
+  for (std::size_t k = 0; k < all.size(); k += kSanitized ? 5 : 1) {
+    some.push_back(all[k]);
   }
   return some;
 }

@@ -182,7 +182,7 @@ TEST_F(Command, EveryKeyOfARun) {
 }
 
 TEST_F(Command, CountHasTheKeysAndTheNumbersOfARun) {
-  for (const TestedKernel& kernel : tested_kernels()) {
+  for (const TestedKernel& kernel : tested_kernels_of_any_shape()) {
     SCOPED_TRACE(kernel.name);
     const Json count = json("count " + ragged(kernel));
     expect_part(count, false);
@@ -289,8 +289,9 @@ TEST_F(PerfOfCount, AnswersAtOnce) {
 // The scale c is 1 / sqrt(d) by default. The kernel, its forward pass and the outputs in files all
 // use the same c.
 TEST_F(Command, TheSoftmaxScaleIsAPartOfTheProblem) {
-  const std::string size = " --n 21 --m 17 --d 16 --M 900 ";
   for (const TestedKernel& kernel : tested_kernels()) {
+    const std::string size =
+        fmt::format(" --n 21 --m {} --d 16 --M 900 ", kernel.shape({21, 17, 16}).m);
     if (inputs_of(kernel.kernel->pass) != Inputs::plain) {
       continue;
     }
@@ -710,8 +711,9 @@ TEST_F(Command, ListNamesEveryKernel) {
     const TestedKernel kernel = tested_kernels()[i];
     EXPECT_EQ(plain["kernels"][i]["name"], kernel.name);
     EXPECT_EQ(plain["kernels"][i]["kernel"], kernel.kernel->name);
-    EXPECT_EQ(plain["kernels"][i]["axes"]["sharing"],
-              kernel.sharing == Sharing::none ? "none" : "kv");
+    EXPECT_EQ(plain["kernels"][i]["axes"]["sharing"], kernel.sharing == Sharing::none ? "none"
+                                                      : kernel.sharing == Sharing::kv ? "kv"
+                                                                                      : "self");
     EXPECT_FALSE(plain["kernels"][i].contains("least_M"));
     EXPECT_EQ(sized["kernels"][i]["least_M"], kernel.least_M({37, 23, 11}));
     EXPECT_EQ(csv[i].at("kernel"), kernel.name);

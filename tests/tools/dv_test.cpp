@@ -19,7 +19,7 @@ class DvOption : public Cli {};
 // threads.
 TEST_F(DvOption, EveryKernelTakesIt) {
   for (const Kernel& kernel : kernels()) {
-    if (inputs_of(kernel.pass) == Inputs::weighted) {
+    if (inputs_of(kernel.pass) == Inputs::weighted || kernel.of_one_source) {
       continue;
     }
     SCOPED_TRACE(kernel.name);

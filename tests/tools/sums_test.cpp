@@ -25,8 +25,9 @@ TEST_F(WideSums, AreCountedAsFormulasSay) {
         continue;
       }
       SCOPED_TRACE(kernel.name + rest);
-      const Json run = json(fmt::format(
-          "run {} --n 45 --m 37 --d 6 --M 16KiB --word 2 --sums 4 --seed 3{}", kernel.name, rest));
+      const Json run =
+          json(fmt::format("run {} --n 45 --m {} --d 6 --M 16KiB --word 2 --sums 4 --seed 3{}",
+                           kernel.name, kernel.shape({45, 37, 6}).m, rest));
       EXPECT_EQ(run["sum_bytes"], 4);
       for (const char* count : {"reads", "writes", "peak"}) {
         EXPECT_EQ(run["total"][count], run["formula"][count]) << count;

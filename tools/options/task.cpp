@@ -42,22 +42,6 @@ void refuse_of_others(const Settings& settings, Task& task) {
   }
 }
 
-// With --sharing self, queries are keys: checks that the sizes agree.
-void check_self(const Problem& problem, const Request& request) {
-  if (problem.sharing != Sharing::self) {
-    return;
-  }
-  if (problem.stacked > 1) {
-    throw UsageError(fmt::format("--kv-heads {}: with --sharing self, queries and keys are one",
-                                 *request.kv_heads));
-  }
-  if (problem.shape.m != problem.shape.n) {
-    throw UsageError(
-        fmt::format("--m {} is not --n {}: with --sharing self, queries and keys are one",
-                    problem.shape.m, problem.shape.n));
-  }
-}
-
 // Returns the problem of a request that has its kernel. Refuses dense operand files, because they
 // do not affect the counts.
 RequestedProblem problem_in(const Request& request) {
@@ -71,10 +55,7 @@ RequestedProblem problem_in(const Request& request) {
   if (!sparse) {
     check_made(request, kernel.given(), request.who());
   }
-  RequestedProblem found =
-      requested_problem(request, kernel, sparse ? open_inputs(request, kernel) : Readers());
-  check_self(found.problem, request);
-  return found;
+  return requested_problem(request, kernel, sparse ? open_inputs(request, kernel) : Readers());
 }
 
 // Adds the nests in files. Throws: UsageError if one is of another problem.
@@ -89,7 +70,8 @@ void add_nests(const TextOption& files, Task& task) {
   }
 }
 
-// Plans and bounds also know problems with queries that are the keys. No kernel computes one.
+// Plans and bounds also know problems with queries that are the keys. A run names its kernel, which
+// says so.
 Option sharing_of_tasks() {
   Option sharing = option("sharing");
   sharing.type = "none|kv|self";
@@ -218,7 +200,7 @@ std::vector<Task> TaskOptions::tasks_of_widths(Index n, const TextOption& caches
                           parse_size(width.text, width.from)};
     tasks.push_back(task);
   }
-  check_self(task.problem, request);
+  check_one_source(request, task.problem);
   return tasks;
 }
 

@@ -24,7 +24,7 @@ namespace redblue {
 namespace {
 
 std::vector<TestedKernel> plain_kernels() {
-  std::vector<TestedKernel> all = tested_kernels();
+  std::vector<TestedKernel> all = tested_kernels_of_any_shape();
   std::erase_if(all, [](const TestedKernel& kernel) {
     return inputs_of(kernel.kernel->pass) == Inputs::weighted;
   });

@@ -391,7 +391,7 @@ TEST(Workers, ShareTheKeysOfOneQuery) {
 // The same under masks, with row blocks dealt by their live pairs. In some cases, some or all
 // queries meet no key, or rows are clustered.
 TEST_P(Teams, ComputeTheSameBitsUnderMasks) {
-  const Shape shape{61, 23, 9};
+  const Shape shape = kernel_.shape({61, 23, 9});
   const auto [n, m, d] = shape;
   const Mask pattern = RandomMasks(9).blocks(n, m, false).mask;
   for (const Mask& mask :
@@ -403,7 +403,8 @@ TEST_P(Teams, ComputeTheSameBitsUnderMasks) {
     TestedKernel kernel = kernel_;
     kernel.mask = mask;
     Plan plan = in_groups(kernel, kernel.plan(shape, kernel.least_M(shape) + 120));
-    if (mask == pattern && has_row_block(plan.blocks) && !plan.blocks.contains(kClustered)) {
+    if (mask == pattern && has_row_block(plan.blocks) && !plan.blocks.contains(kClustered) &&
+        !kernel.kernel->of_one_source) {
       plan.blocks.add(std::string(kClustered), 11);
       plan = kernel.plan(shape, 2 * plan.M, plan.blocks);
     }
@@ -526,9 +527,10 @@ void expect_to_go_on(const TestedKernel& kernel, const Plan& plan) {
 // Results that a step writes from the start may hold anything. The run ends with the bits and the
 // counts of an undisturbed run.
 TEST_P(Teams, GoOnAfterEachUnit) {
-  const Shape shape{40, 23, 17};
-  const Mask with_dead_rows = Mask::window(40, 23, 4, 3) & Mask::prefix(40, 23, 9);
-  for (const Mask& mask : {Mask(), Mask::causal(40, 23), with_dead_rows}) {
+  const Shape shape = kernel_.shape({40, 23, 17});
+  const Index n = shape.n, m = shape.m;
+  const Mask with_dead_rows = Mask::window(n, m, 4, 3) & Mask::prefix(n, m, 9);
+  for (const Mask& mask : {Mask(), Mask::causal(n, m), with_dead_rows}) {
     TestedKernel kernel = kernel_;
     kernel.mask = mask;
     if (!kernel.kernel->takes(mask)) {
@@ -736,15 +738,26 @@ std::vector<std::string> split_kernels() {
 }
 
 TEST(Workers, TheseKernelsSplit) {
-  EXPECT_EQ(
-      split_kernels(),
-      (std::vector<std::string>{
-          "forward/rows", "attention/rows", "backward/rows", "backward/rows-onepass",
-          "backward/score-rows", "gradients/rows-keys", "gradients/rows-keys-onepass",
-          "gradients/score-rows", "layer/rows-keys", "layer/score-rows", "linear/products",
-          "linear-gradient/products", "forward/rows-shared", "attention/rows-shared",
-          "backward/rows-shared", "backward/rows-onepass-shared", "gradients/rows-keys-shared",
-          "gradients/rows-keys-onepass-shared", "gradients/score-rows-shared"}));
+  EXPECT_EQ(split_kernels(), (std::vector<std::string>{"forward/rows",
+                                                       "attention/rows",
+                                                       "backward/rows",
+                                                       "backward/rows-onepass",
+                                                       "backward/score-rows",
+                                                       "gradients/rows-keys",
+                                                       "gradients/rows-keys-onepass",
+                                                       "gradients/score-rows",
+                                                       "gradients/sources",
+                                                       "layer/rows-keys",
+                                                       "layer/score-rows",
+                                                       "linear/products",
+                                                       "linear-gradient/products",
+                                                       "forward/rows-shared",
+                                                       "attention/rows-shared",
+                                                       "backward/rows-shared",
+                                                       "backward/rows-onepass-shared",
+                                                       "gradients/rows-keys-shared",
+                                                       "gradients/rows-keys-onepass-shared",
+                                                       "gradients/score-rows-shared"}));
 }
 
 std::vector<std::string> teams() {

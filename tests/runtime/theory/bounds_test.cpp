@@ -107,6 +107,8 @@ Schedule schedule_of(std::string_view kernel) {
       {"gradients/rows-keys", {.order = Order::two_step, .recomputes = true}},
       {"gradients/score-rows", {.order = Order::two_step, .recomputes = false}},
       {"gradients/rows-keys-onepass", {.order = Order::two_step, .recomputes = true}},
+      {"gradients/sources",
+       {.order = Order::two_step, .recomputes = true, .sharing = Sharing::self}},
       {"gradients/tiles", {.order = Order::two_step, .recomputes = false}},
       {"gradients/resident", {.order = Order::two_step, .recomputes = false}},
       {"gradients/resident-queries", {.order = Order::two_step, .recomputes = false}},

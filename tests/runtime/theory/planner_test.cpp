@@ -32,7 +32,8 @@ Index words_for(const TestedKernel& kernel, const Task& task, Index forward) {
   const bool makes_forward = takes(kernel, "O") && task.known == Known::nothing;
   const bool one_source =
       (takes(kernel, "A2") && !takes(kernel, "A3")) || (takes(kernel, "K") && !takes(kernel, "V"));
-  if (!solves || (one_source && task.problem.sharing == Sharing::none) ||
+  if (!solves || kernel.sharing == Sharing::self ||
+      (one_source && task.problem.sharing == Sharing::none) ||
       task.memory.M < kernel.least_M(task.problem.shape) || (makes_forward && forward == kNever)) {
     return kNever;
   }
