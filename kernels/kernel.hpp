@@ -302,8 +302,9 @@ struct Kernel {
   // Whether the kernel takes problems in which values are keys (A3 is A2, V is K). It reads them
   // once.
   bool shares_keys = false;
-  // Whether the kernel takes problems of one source (Sharing::self) and no others. Its operands have
-  // the source under the name of the queries. Its result is the sum of all gradients of the source.
+  // Whether the kernel takes problems of one source (Sharing::self) and no others. Its operands
+  // have the source under the name of the queries. Its result is the sum of all gradients of the
+  // source.
   bool of_one_source = false;
   // Whether the kernel takes masks. It does not compute dead pairs or read dead queries and keys.
   bool takes_masks = false;

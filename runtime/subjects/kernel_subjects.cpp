@@ -105,6 +105,14 @@ Request request_of(const std::string& kernel, const Arguments& arguments, Sparsi
   return request;
 }
 
+// Returns the size by which keys differ from queries, if the kernel's queries are its keys.
+std::string_view apart_in(const Kernel& kernel, const Arguments& arguments) {
+  return !kernel.of_one_source                                                       ? ""
+         : arguments["m"] != arguments["n"]                                          ? "m"
+         : kv_heads_of(arguments).value_or(arguments["heads"]) != arguments["heads"] ? kKvHeads
+                                                                                     : "";
+}
+
 // Returns the problem of one head of keys.
 Problem problem_of(const KernelName& name, const Request& request) {
   return requested_problem(request, name, open_inputs(request, name)).problem;
@@ -326,7 +334,10 @@ Subject subject(const std::string& name, const std::string& summary, const Takes
         throw std::invalid_argument(fmt::format("mask is empty: expected {}", kMaskSyntax));
       }
       const Request request = request_of(name, arguments, sparsities);
-      static_cast<void>(problem_of(requested_kernel(request), request));
+      const KernelName kernel = requested_kernel(request);
+      if (apart_in(*kernel.kernel, arguments).empty()) {  // else it is declined
+        static_cast<void>(problem_of(kernel, request));
+      }
     };
     if (masked || takes.sparse) {
       made.fingerprints = fingerprints;
@@ -377,12 +388,8 @@ Subject subject_of(const KernelName& name, MemoryBudget* memory, Sparsities* spa
         dv_of(arguments).value_or(arguments["d"]) != arguments["d"]) {
       return "dv";
     }
-    if (kernel.of_one_source && arguments["m"] != arguments["n"]) {
-      return "m";
-    }
-    if (kernel.of_one_source &&
-        kv_heads_of(arguments).value_or(arguments["heads"]) != arguments["heads"]) {
-      return std::string(kKvHeads);
+    if (const std::string_view size = apart_in(kernel, arguments); !size.empty()) {
+      return std::string(size);
     }
     if (arguments["threads"] > 1 && kv_heads_of(arguments).value_or(arguments["heads"]) == 1 &&
         !kernel.schedule.split) {

@@ -254,8 +254,8 @@ BAD = [
      redblue.UsageError,
      "threads=2: backward/small runs one head on one thread; forward/rows, attention/rows, backward/rows, "
      "backward/rows-onepass, backward/score-rows, gradients/rows-keys, gradients/rows-keys-onepass, "
-     "gradients/score-rows, layer/rows-keys, layer/score-rows, linear/products, linear-gradient/products split by "
-     "rows"),
+     "gradients/score-rows, gradients/sources, layer/rows-keys, layer/score-rows, linear/products, "
+     "linear-gradient/products split by rows"),
     ('redblue.Mask("causal|")',
      redblue.UsageError,
      "mask 'causal|': a mask is missing at position 8: expected full, causal, window:L,R, prefix:P, global:A-B, "
