@@ -102,7 +102,7 @@ class WorkerThreads {
   // Waits a little until `holds` does. To wake a sleeping thread takes about as long.
   template <class Holds>
   static void look_for(const Holds& holds) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(100);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
     while (!holds() && std::chrono::steady_clock::now() < end) {
     }
   }
