@@ -748,7 +748,7 @@ def test_check_refuses():
     refused(redblue.UsageError, "each query and each key has a live pair",
             lambda: machine.check(COPY, n=8, m=4, d=3, Br=2, mask="causal"))
     refused(redblue.UsageError, "n", lambda: machine.check(COPY, n="8KB", d=3, Br=2))
-    refused(redblue.UsageError, "copy: the nest has no size nonsense: it has n, d, Br",
+    refused(redblue.UsageError, f"{COPY.name}: the nest has no size nonsense: it has n, d, Br",
             lambda: machine.check(COPY, n=8, d=3, Br=2, nonsense=7))
     refused(redblue.UsageError, "the nest has no size br: it has n, d, Br", lambda: machine.check(COPY, n=8, d=3, br=2))
     refused(redblue.UsageError, "M is a size of the machine", lambda: machine.check(COPY, n=8, d=3, Br=2, M=50))
