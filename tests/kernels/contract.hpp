@@ -550,8 +550,10 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (shared) {
     kernel.remove_suffix(std::string_view("-shared").size());
   }
-  // c multiplies K and dK for each key that stays. If K is also V, c multiplies each s and p.
-  const Index scaled_with_keys = shared ? 2 * scores : 2 * m * d;
+  // c multiplies K and dK for each key that stays. If K is also V, c multiplies each Q that passes.
+  const auto scaled_with_keys = [&](std::string_view block) {
+    return shared ? n * d * blocks_of_groups(shape, blocks, block) : 2 * m * d;
+  };
   // Sums of values have the width of values.
   const Shape of_values{n, m, shape.dv};
   const Index w = shape.dv;
@@ -570,15 +572,15 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (kernel.starts_with("layer/")) {
     return elementwise_by_contract("gradients/" + std::string(kernel.substr(6)), shape, blocks);
   }
-  if (kernel == "gradients/flash") {  // each Q that passes and each p, if V is K
-    return (shared ? n * d * over(m, "core.Bc") + scores : scaled_with_keys) +
+  if (kernel == "gradients/flash") {  // also p, if V is K
+    return scaled_with_keys("core.Bc") + (shared ? scores : 0) +
            elementwise_by_contract("backward/flash", of_values, blocks);
   }
   // s and q twice. c for Q of each group and for dQ. The sums of groups.
   if (kernel == "gradients/rows-keys") {
     const Index G = key_groups<Index>(shape, blocks), H = query_groups<Index>(shape, blocks);
     const Index again = shared ? 0 : (H - 1) * m * d;  // K
-    return 2 * G * n * d + scaled_with_keys + again + (H - 1) * m * (shared ? d : d + w) +
+    return 2 * G * n * d + scaled_with_keys("dKV.Bc") + again + (H - 1) * m * (shared ? d : d + w) +
            2 * n * w + 8 * scores;
   }
   if (kernel == "gradients/resident") {  // c for Q and dQ; v; s and q once
@@ -645,8 +647,8 @@ inline Index elementwise_by_contract(std::string_view kernel, const Shape& shape
   if (kernel == "gradients/rows-keys-onepass") {  // and L; c for Q, dQ; then s and q again
     const Index G = key_groups<Index>(shape, blocks), H = query_groups<Index>(shape, blocks);
     const Index again = shared ? 0 : (H - 1) * m * d;  // K
-    return in_groups("dQ.Bc") + (G > 1 ? 0 : 2 * n) + 2 * G * n * d + scaled_with_keys + again +
-           (H - 1) * m * (shared ? d : d + w) + 4 * scores;
+    return in_groups("dQ.Bc") + (G > 1 ? 0 : 2 * n) + 2 * G * n * d + scaled_with_keys("dKV.Bc") +
+           again + (H - 1) * m * (shared ? d : d + w) + 4 * scores;
   }
   if (kernel == "backward/rows-onepass") {
     return in_groups("Bc") + d * d * (over(n, "Br") * key_groups<Index>(shape, blocks) - 1);
