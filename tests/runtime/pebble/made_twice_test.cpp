@@ -43,6 +43,8 @@ const std::map<std::string, Names>& known() {
       {"gradients/rows-keys-onepass", {"q"}},
       {"gradients/rows-keys-shared", {"Q", "p", "q"}},
       {"gradients/rows-keys-onepass-shared", {"Q", "e", "p", "q"}},
+      // Each pair of sources meets twice: once for either sum.
+      {"gradients/sources", {"f", "p", "s"}},
       {"layer/rows-keys", {"q"}}};
   return all;
 }
