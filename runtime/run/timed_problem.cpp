@@ -24,9 +24,14 @@ TimedProblem::TimedProblem(const KernelName& kernel, const Shape& shape)
   if (forward) {
     const Kernel& rows = find_kernel(std::string(to_string(forward_of(kernel_.pass))) + "/rows");
     constexpr Index kAmple = 65536;
-    const Index M = std::max(kAmple, rows.least_M(problem_));
+    Problem apart = problem_;
+    if (apart.sharing == Sharing::self) {  // the forward kernel reads queries and keys apart
+      apart.sharing = Sharing::kv;
+      given_[std::string(kK.name)] = given_.at(std::string(kQ.name));
+    }
+    const Index M = std::max(kAmple, rows.least_M(apart));
     Buffers made;
-    static_cast<void>(run(rows, rows.plan(problem_, M, Objective::time), made));
+    static_cast<void>(run(rows, rows.plan(apart, M, Objective::time), made));
     given_.merge(made);
   }
 }
@@ -42,8 +47,8 @@ double TimedProblem::of_peak(Index M) {
 }
 
 RunCounts TimedProblem::run(const Kernel& kernel, const Plan& plan, Buffers& results) {
-  results = result_buffers(kernel, problem_, 1);
-  const KernelMatrices bound(kernel, problem_, 1, views_of(given_), viewed_results(results));
+  results = result_buffers(kernel, plan.problem, 1);
+  const KernelMatrices bound(kernel, plan.problem, 1, views_of(given_), viewed_results(results));
   return run_on_team(kernel, plan, {}, bound.heads(), Topology()).counts;
 }
 

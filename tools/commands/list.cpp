@@ -31,9 +31,9 @@ std::string in_words(const std::vector<Signature>& operands) {
 }
 
 // Returns the least M; nothing for sparse kernels, because it depends on their entries. `redblue
-// count` shows it.
+// count` shows it. Nothing if queries are keys and there are more of the ones than of the others.
 std::optional<Index> least_M(const KernelName& name, const Shape& shape) {
-  return name.kernel->takes_sparse
+  return name.kernel->takes_sparse || (name.kernel->of_one_source && shape.n != shape.m)
              ? std::nullopt
              : std::optional(name.kernel->least_M(Problem(shape, name.sharing)));
 }
