@@ -146,6 +146,9 @@ TEST(Activations, ThatAreNotANumberStaySo) {
 TEST(Activations, OfReluAreNothingWhereNoScoreIsAbove0) {
   const Shape shape{9, 13, 4};
   for (const TestedKernel& kernel : tested_kernels_of(Activation::relu)) {
+    if (kernel.sharing == Sharing::self) {
+      continue;  // the score of a source with itself is a square
+    }
     SCOPED_TRACE(kernel.name);
     TestProblem problem = make_problem(kernel, shape, 1);
     const auto fill = [&](const char* name, float value) {

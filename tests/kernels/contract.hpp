@@ -473,7 +473,9 @@ MovedWords<N> moved_by_contract(std::string_view kernel, const Shape& shape, con
     const bool forward = kernel.starts_with("forward/");
     const N sources = kernel.ends_with("-shared") ? 1 : 2;
     const N keys = (m + (m - resident) * (over(n, "Br") - 1)) * d * sources;
-    return {(forward ? n * d : 2 * n * d) + 2 * d * d + keys, forward ? n * d + n : d * d};
+    const N again = blocks.contains("again") ? static_cast<N>(blocks["again"]) : 0;  // columns
+    return {(forward ? n * d : 2 * n * d) + n * again + 2 * d * d + keys,
+            forward ? n * d + n : d * d};
   }
   // If A3 is A2, A3 is not read: m d T words less.
   if (kernel.ends_with("-shared")) {
