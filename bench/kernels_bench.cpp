@@ -89,6 +89,9 @@ void add(const KernelName& kernel, const Size& size) {
 // that can be split.
 bool register_all() {
   for (const KernelName& kernel : kernel_names()) {
+    if (kernel.kernel->of_one_source) {
+      continue;  // sizes have more queries than keys, and a forward pass reads keys apart
+    }
     for (const Size& size : kSizes) {
       add(kernel, size);
     }
