@@ -30,8 +30,8 @@ std::string in_words(const std::vector<Signature>& operands) {
   return fmt::format("{}", fmt::join(names(operands), " "));
 }
 
-// Returns the least M; nothing for sparse kernels, because it depends on their entries. `redblue
-// count` shows it. Nothing if queries are keys and there are more of the ones than of the others.
+// Returns the least M. It is unknown for sparse kernels, because it depends on their entries
+// (`redblue count` shows it), and for kernels of one source if n is not m.
 std::optional<Index> least_M(const KernelName& name, const Shape& shape) {
   return name.kernel->takes_sparse || (name.kernel->of_one_source && shape.n != shape.m)
              ? std::nullopt
