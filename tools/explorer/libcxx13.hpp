@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <string>
@@ -242,6 +243,10 @@ constexpr To bit_cast(const From& from) {
 
 inline strong_ordering operator<=>(const string& a, const string& b) {
   return a.compare(b) <=> 0;
+}
+template <class T>
+constexpr auto operator<=>(const optional<T>& a, const optional<T>& b) -> decltype(*a <=> *b) {
+  return a && b ? *a <=> *b : a.has_value() <=> b.has_value();
 }
 
 class stop_token {};
