@@ -52,9 +52,9 @@ HWY_INLINE void store(Vector value, float* words, Index lanes) {
   if (lanes == kWidth) {
     hn::StoreU(value, kLanes, words);
   } else {
-    std::array<float, kWidth> all;
+    std::array<float, kWidth> all;  // g++ 12 does not see that lanes < kWidth
     hn::StoreU(value, kLanes, all.data());
-    std::copy_n(all.data(), lanes, words);
+    std::copy_n(all.data(), std::min(lanes, kWidth), words);
   }
 }
 

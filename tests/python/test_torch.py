@@ -180,6 +180,23 @@ def test_script_of_peak_memory():
     assert ours < 16 < 32 <= theirs
 
 
+def test_script_of_speed():
+    """Both sides compute the same: outputs and gradients differ by rounding alone, under each mask of the table."""
+    script = pathlib.Path(__file__).resolve().parents[2] / "tools" / "python" / "examples" / "speed.py"
+    names = runpy.run_path(str(script))
+    for mask in names["MASKS"]:
+        results = []
+        for of in names["sides"](300, mask):
+            q, k, v = tensors((2,), 300, 300, 16)
+            made = of(q, k, v)
+            made.square().sum().backward()
+            results.append([made, q.grad, k.grad, v.grad])
+        for one, other in zip(*results):
+            assert torch.allclose(one, other, rtol=1e-4, atol=1e-5)
+    said = subprocess.run([sys.executable, script, "--heads", "1", "--rounds", "2", "16"], capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"^\| 16 \| ([^ ]+) \| ([12]) \|", said, re.M) == [(mask, n) for mask in names["MASKS"] for n in "12"]
+
+
 def test_peak_memory_has_no_scores():
     """A forward and backward pass of n = 4096 holds less than the n^2 scores of one head."""
     n = 4096
