@@ -5,17 +5,17 @@
 // takes more addresses instead, and memory up to its span.
 //
 // Requires: the caller (Machine) keeps the total within the capacity.
-//
-// The process keeps up to 32 MiB of ended arenas for later ones.
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "memsim/holds.hpp"
+#include "memsim/mapping.hpp"
 #include "memsim/words.hpp"
 
 namespace redblue {
@@ -38,7 +38,6 @@ class Arena {
 
   // Throws: std::system_error if the address space cannot be reserved.
   explicit Arena(Index capacity, Tiles tiles = Tiles::slide);
-  ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -47,7 +46,7 @@ class Arena {
   [[nodiscard]] bool slides_for(Index words) const { return !hole_for(words).fits; }
   void release(Slot* slot) noexcept;
 
-  [[nodiscard]] float* address(const Slot& slot) const { return base_ + slot.offset; }
+  [[nodiscard]] float* address(const Slot& slot) const { return mapping_->words() + slot.offset; }
   // The living slots in ascending order of addresses.
   [[nodiscard]] const std::vector<Slot*>& living() const { return living_; }
   // The number of tiles placed so far. An address is valid only while this number stays the same.
@@ -67,10 +66,7 @@ class Arena {
   void slide_together();
 
   Index limit_ = 0;
-  float* base_ = nullptr;
-  void* mapping_ = nullptr;
-  std::size_t mapping_bytes_ = 0;
-  bool huge_ = false;  // huge pages were asked for
+  std::optional<Mapping> mapping_;
   Tiles tiles_;
   std::deque<Slot> slots_;  // stable addresses; spare_ points to the released slots
   std::vector<Slot*> spare_;

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <sys/mman.h>
+#include "memsim/mapping.hpp"
 
 namespace redblue {
 namespace {
@@ -191,25 +191,19 @@ float* BorrowedBacking::writable() const {
 RamBacking::RamBacking(Index rows, Index columns, Unwritten unwritten)
     : RamBacking(memory(rows, columns, unwritten), columns) {}
 
-void RamBacking::Freed::operator()(float* words) const {
-  std::free(words);
-}
-
 RamBacking::Memory RamBacking::memory(Index rows, Index columns, Unwritten unwritten) {
   require(rows > 0 && columns > 0, "a matrix has at least one row and one column");
   const auto words = static_cast<std::size_t>((Words(rows) * columns).value());
-  Memory memory(static_cast<float*>(std::calloc(words, sizeof(float))));
-  if (memory == nullptr) {
-    throw std::bad_alloc();
-  }
-  // A large matrix asks for huge pages: the first touch of a page costs as much as moving its
-  // words.
-  constexpr std::size_t kSmallPage = 4096;
-  constexpr std::size_t kLarge = std::size_t{4} << 20;
-  if (words * sizeof(float) >= kLarge) {
-    const std::size_t lead = -reinterpret_cast<std::uintptr_t>(memory.get()) % kSmallPage;
-    madvise(reinterpret_cast<char*>(memory.get()) + lead, words * sizeof(float) - lead,
-            MADV_HUGEPAGE);
+  constexpr std::size_t kMapped = std::size_t{64} << 10, kHuge = std::size_t{1} << 20;  // words
+  Memory memory;
+  if (words >= kMapped) {
+    const auto mapping = std::make_shared<Mapping>(words * sizeof(float), words >= kHuge);
+    memory = Memory(mapping, mapping->words());
+  } else {
+    memory.reset(static_cast<float*>(std::calloc(words, sizeof(float))), std::free);
+    if (memory == nullptr) {
+      throw std::bad_alloc();
+    }
   }
   if (unwritten == Unwritten::nan) {
     std::fill_n(memory.get(), words, std::numeric_limits<float>::quiet_NaN());

@@ -111,10 +111,7 @@ class RamBacking : public BorrowedBacking {
   RamBacking(Index rows, Index columns, Unwritten unwritten = Unwritten::nan);
 
  private:
-  struct Freed {
-    void operator()(float* words) const;
-  };
-  using Memory = std::unique_ptr<float[], Freed>;
+  using Memory = std::shared_ptr<float>;
   static Memory memory(Index rows, Index columns, Unwritten unwritten);
   RamBacking(Memory words, Index columns)
       : BorrowedBacking(words.get(), columns), words_(std::move(words)) {}
