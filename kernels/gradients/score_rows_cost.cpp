@@ -197,8 +197,10 @@ Blocks fastest(const Problem& problem, Index M) {
   if (r < n && r > kPanel) {
     r = r / kPanel * kPanel;
   }
-  const Index groups =
-      ceil_div(n, r) >= 4 * kGroups ? problem.mask.full() ? kGroups : kGroupsOfMask : 1;
+  const Index blocks = ceil_div(n, r);
+  const Index groups = blocks >= 4 * kGroups   ? problem.mask.full() ? kGroups : kGroupsOfMask
+                       : blocks >= 2 * kGroups ? 2
+                                               : 1;
   return blocks_of({problem, r, kKeys, k, groups}, M);
 }
 

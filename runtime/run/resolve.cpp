@@ -1396,10 +1396,11 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
   report.word_costs_from = request.word_costs_from;
   report.from_nothing = !(kernel.needs_forward(asked.problem.activation) && has_forward);
   if (plans.forward) {
-    // The forward part runs on one thread.
+    const Team team_of_forward =
+        team_for(find_kernel(plans.forward->kernel), request.threads, team.heads);
     report.forward = grid ? Part(std::move(*plans.forward), *grid, nullptr, asked.kv_heads(),
                                  request.on_ranks->sets)
-                          : Part(std::move(*plans.forward), {.workers = 1, .heads = team.heads});
+                          : Part(std::move(*plans.forward), team_of_forward);
   }
   static_cast<void>(report.kernel.io());  // throws if the count exceeds 63 bits
   return report;

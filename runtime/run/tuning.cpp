@@ -111,8 +111,7 @@ void Tuning::plan_in(const CachePart& part) {
   }
 }
 
-// Returns the place of the forward pass in this part of a cache, or nullopt if none fits. As in a
-// run, it uses one worker.
+// Returns the place of the forward pass in this part of a cache, or nullopt if none fits.
 std::optional<std::size_t> Tuning::forward_in(const CachePart& part) {
   Task task = task_;
   task.memory = fast_memory(topology_, part, static_cast<std::size_t>(threads_))->words;
@@ -127,10 +126,9 @@ std::optional<std::size_t> Tuning::forward_in(const CachePart& part) {
   if (known != forwards_.end()) {
     return static_cast<std::size_t>(known - forwards_.begin());
   }
-  forwards_.push_back({.part = part,
-                       .plan = std::move(choice.plan),
-                       .team = {.workers = 1, .heads = task_.heads},
-                       .predicted = *choice.seconds});
+  const Team team = team_for(find_kernel(choice.plan.kernel), threads_, task_.heads);
+  forwards_.push_back(
+      {.part = part, .plan = std::move(choice.plan), .team = team, .predicted = *choice.seconds});
   return forwards_.size() - 1;
 }
 

@@ -104,6 +104,10 @@ struct Worker {
 
 }  // namespace
 
+Team team_for(const Kernel& kernel, Index workers, Index heads) {
+  return {.workers = heads > 1 || kernel.schedule.split ? workers : 1, .heads = heads};
+}
+
 namespace {
 
 // An inner level. Empty: the machine's own level.

@@ -29,6 +29,9 @@ struct Team {
   Unwritten unwritten = Unwritten::any;  // initial content of intermediates
 };
 
+// Returns the team for a kernel: one worker if no other could have a part of the work.
+Team team_for(const Kernel& kernel, Index workers, Index heads);
+
 // The formulas of one worker, and of all workers together: sums of words and flops, and the largest
 // peak.
 std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, const Team& team,
