@@ -16,8 +16,8 @@ redblue.draw = (() => {
     return labels;
   }
 
-  // `lines`: {name, label, class, points: [[M, words]]}. `bound`: points. `tiles`: {name, label, M,
-  // words}. `sizes` are the values of M that a click may choose. Calls choose_M(M), choose(name).
+  // `lines`: {name, label, class, points: [[M, words]]}. `bound`: points. `tiles`: {name, title, label,
+  // M, words}. `sizes` are the values of M that a click may choose. Calls choose_M(M), choose(name).
   return function draw({container, lines, bound, tiles, M, chosen, sizes, summary, choose_M, choose}) {
     const width = Math.max(300, container.clientWidth), phone = width < 560;
     const height = phone ? 380 : 440;
@@ -108,7 +108,7 @@ redblue.draw = (() => {
     for (const {tile, x: middle, y: top, size} of marks) {
       const one = make("path", {d: `M${middle} ${top - size}l${size} ${size}l${-size} ${size}l${-size} ${-size}Z`,
         class: `mark${tile.name === chosen ? " chosen" : ""}`, onclick: chooser(tile.name)});
-      one.append(make("title", {}, `${tile.name}: ${redblue.number(tile.words)} words in ${redblue.number(tile.M)}`));
+      one.append(make("title", {}, `${tile.title}: ${redblue.number(tile.words)} words in ${redblue.number(tile.M)}`));
       svg.append(one);
       const long = tile.label.length * 6.4;
       for (const [across, down] of [[8, 4], [-8, 4], [8, -7], [8, 15], [-8, -7], [-8, 15], [8, 26], [-8, 26], [8, -18], [8, 37]]) {

@@ -58,7 +58,7 @@ let state = {...beginning};
 
 const takes = {
   heads: ["attention", "gradients"], mask: ["attention", "gradients", "forward", "backward", "layer"],
-  given: ["gradients", "backward", "layer"], as: ["attention", "gradients"],
+  given: ["gradients", "backward", "layer"],
 };
 
 function link_of(some) {
@@ -111,7 +111,9 @@ const multiple_of = (some) => some.multiple === 1 ? [] : ["--multiple", String(s
 function plan_words(some, M = some.M) {
   return ["plan", ...problem_of(some), "--M", String(M), ...multiple_of(some)];
 }
-const as_all = (some) => takes.as.includes(some.problem) ? ["--as", "all"] : [];
+// The nests of other projects: forward passes, and backward passes that start from O and L.
+const as_all = ({problem, given}) =>
+  problem === "attention" || (problem === "gradients" && given === "OL") ? ["--as", "all"] : [];
 // Only one head of keys has a nest, with the queries that share it.
 function loops_words(some, kernel, M) {
   const heads = takes.heads.includes(some.problem) ? some.heads / some.kv_heads : 1;
@@ -216,7 +218,7 @@ function complain(text) {
 }
 const in_words = (blocks, most = 99) => {
   const all = Object.entries(blocks ?? {}).map(([name, size]) => `${name} = ${redblue.number(size)}`);
-  return all.length <= most ? all.join(", ") : `${all.slice(0, 2).join(", ")} and ${all.length - 2} more`;
+  return all.length <= most ? all.join(", ") : `${all.slice(0, 2).join(", ")} and ${all.length - 2} more sizes`;
 };
 const spoken_M = (M) => `${redblue.number(M)} words (${bytes(M * state.word)})`;
 const percent = (share) => `${with_digits(100 * share)}%`;
@@ -229,6 +231,10 @@ const tile_names = {
   xformers: ["xFormers", "xFormers"],
 };
 const tile_name = (row) => tile_names[row.as] ?? [row.as, row.as];
+function label_of(kernel, tiles) {
+  const tile = tiles?.find((row) => row.kernel === kernel);
+  return tile ? tile_name(tile)[0] : kernel;
+}
 
 let current = 0;     // the number of the newest update
 let shown = {};      // what the views show: plan, curve, tiles
@@ -236,14 +242,16 @@ let shown = {};      // what the views show: plan, curve, tiles
 const kernels_of = (plan) => [plan.plan, ...plan.runners_up];
 const tiles_of = (as) => (as ?? []).filter((row) => row.kernel && row.words);
 
+const is_of_class = (one, plan) => Boolean(one.lower_bound && one.lower_bound.words !== plan.lower_bound.words);
+const over = (words, bound) => make("b", {}, `${(words / bound.words).toFixed(2)} times that`);
+
 function show_headline({plan}) {
-  const best = plan.plan, own = best.lower_bound;
+  const best = plan.plan;
   find("#headline").replaceChildren(make("b", {}, best.kernel), " moves ",
     make("b", {}, `${redblue.number(best.words)} words`), ` (${bytes(best.words * state.word)}) through ${bytes(state.M * state.word)} of fast memory. `,
-    "A proven bound says that no algorithm with standard matrix products moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)),
-    ...(own && own.words !== plan.lower_bound.words ? [`. The bound for its class of algorithms (${own.term}) is `, make("b", {}, redblue.number(own.words))] : []),
-    ": this is ", make("b", {}, best.ratio ? `${best.ratio.toFixed(2)} times the bound` : "not compared"), ". ",
-    in_words(best.blocks) ? `Its tiles: ${in_words(best.blocks, 4)}.` : "");
+    "A proven bound says that no algorithm with standard matrix products moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)), ": the kernel moves ", over(best.words, plan.lower_bound), ".",
+    ...(is_of_class(best, plan) ? [` The bound for its class of algorithms (${best.lower_bound.term}) is `, make("b", {}, redblue.number(best.lower_bound.words)), ": ", over(best.words, best.lower_bound), "."] : []),
+    in_words(best.blocks) ? ` Its tiles: ${in_words(best.blocks, 4)}.` : "");
 }
 
 // Facts stand in the order of the page, whichever is known first.
@@ -252,14 +260,14 @@ function fact(key, ...children) {
   one.replaceChildren(...children);
   one.hidden = children.length === 0;
 }
-function show_facts({plan, twice, ungrouped, curve, bounds, counted, tiles, chosen, is_complete}) {
+function show_facts({plan, twice, ungrouped, unmasked, enough, curve, bounds, counted, tiles, chosen, is_complete}) {
   const words = plan.plan.words, facts = [];
   const say = (key, question, text) => facts.push([key, make("b", {}, question), ` ${text}`]);
   const compulsory = bounds?.bounds.find((bound) => bound.name === "compulsory")?.words;
   const flash = tiles?.find((row) => row.as === "flash-attention-2");
   if (flash) {
-    const room = flash.too_many > 0 ? "more than the chosen M. In that memory, they" : `and in the chosen ${spoken_M(state.M)} they`;
-    say("flash", "How good are FlashAttention-2's tiles?", `They (${in_words(flash.blocks)}) need ${spoken_M(flash.peak)}, ${room} move ${redblue.number(flash.words)} words: ${flash.ratio.toFixed(2)} times the bound, and ${flash.times_planned.toFixed(2)} times what the same loops move there with the best tiles.`);
+    const too_many = flash.too_many > 0, M = spoken_M(too_many ? flash.peak : state.M);
+    say("flash", "How good are FlashAttention-2's tiles?", `They (${in_words(flash.blocks)}) need ${spoken_M(flash.peak)}${too_many ? ", more than the chosen M" : ""}. They move ${redblue.number(flash.words)} words. That is ${flash.ratio.toFixed(2)} times the bound for ${M}, and ${flash.times_planned.toFixed(2)} times what FlashAttention-2's loops move there with the best tiles.`);
   }
   if (twice) {
     const saved = 1 - twice.plan.words / words;
@@ -271,22 +279,25 @@ function show_facts({plan, twice, ungrouped, curve, bounds, counted, tiles, chos
     say("grouped", `What do ${state.kv_heads} key/value heads save?`, saved <= 0 ? `Nothing: with ${state.heads} key/value heads, the best kernel moves ${redblue.number(words + saved)} words.` :
       `${redblue.number(saved)} words (${bytes(saved * state.word)}), or ${percent(saved / ungrouped.plan.words)} of the words that the best kernel moves with ${state.heads} key/value heads.`);
   }
-  if (curve && compulsory) {
-    const best = curve.points.map((point) => [point.M, Math.min(...point.choices.map((choice) => choice.words))]);
-    const least = best.at(-1)[1], first = best.findIndex(([, moved]) => moved <= least * 1.005), enough = spoken_M(best[first][0]);
-    say("enough", "How much fast memory is enough?", least <= compulsory * 1.05 ?
-      `${first === 0 ? `${enough}, or fewer` : `More than ${redblue.number(best[first - 1][0])} words, and at most ${enough}`}. Then the best kernel moves only the compulsory ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}): each input is read once and each result written once.` :
-      `More than ${spoken_M(best.at(-1)[0])}. Inputs and results alone are ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}).`);
+  if (unmasked) {
+    const saved = unmasked.plan.words - words;
+    say("mask", "What does the mask save?", `${redblue.number(saved)} words (${bytes(saved * state.word)}), or ${percent(saved / unmasked.plan.words)} of the words that the best kernel moves for all pairs.`);
+  }
+  if (curve && compulsory && enough !== undefined) {
+    const least = fewest_at(curve.points.at(-1));
+    say("enough", "How much fast memory is enough?", enough && least <= compulsory * 1.05 ?
+      `About ${spoken_M(enough)}${enough === curve.points[0].M ? ", or fewer" : ""}. Then the best kernel moves only the compulsory ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}): each input is read once and each result written once.` :
+      `More than ${spoken_M(curve.points.at(-1).M)}. Inputs and results alone are ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}).`);
   }
   const device = device_of(state), flops = counted?.total?.flops;
   if (device && flops && compulsory) {
     const time = (moved) => moved * state.word / device.bandwidth;
     const all = time(counted.total.io), least = time(compulsory), computed = flops / device.flops[state.word];
-    const products = `the matrix products ${duration(computed)} at ${rate(device.flops[state.word], "FLOP")}`;
+    const label = label_of(chosen, tiles), products = `the matrix products ${duration(computed)} at ${rate(device.flops[state.word], "FLOP")}`;
     say("time", "Does the traffic matter?", (all <= computed ?
-      `Little. Even if all words of ${chosen} came from the memory of the whole ${device.name}, they would take ${duration(all)}, and ${products}.` :
+      `The arithmetic takes longer. Even if all words of ${label} came from the memory of the whole ${device.name}, they would take ${duration(all)}, and ${products}.` :
       least >= computed ? `Yes. The compulsory words alone take ${duration(least)} from the memory of the whole ${device.name}, and ${products}.` :
-      `It depends on caches in between. From the memory of the whole ${device.name}, the words of ${chosen} would take ${duration(all)}, the compulsory words alone ${duration(least)}, and ${products}.`) +
+      `It depends on caches in between. From the memory of the whole ${device.name}, the words of ${label} would take ${duration(all)}, the compulsory words alone ${duration(least)}, and ${products}.`) +
       ` Its memory moves ${rate(device.bandwidth, "B")}.`);
   }
   for (const [key, ...children] of facts) fact(key, ...children);
@@ -302,28 +313,28 @@ function show_table({plan, tiles, curve, least_M = {}, chosen}) {
   const device = device_of(state), all = curve ? names_in(curve) : [];
   const body = find("#kernels tbody");
   const focused = body.contains(document.activeElement) ? document.activeElement.title : null;
-  const row = (kernel, label, words, ratio, blocks, needs, note, is_tile) => {
+  const row = (kernel, label, words, ratio, blocks, needs, note, is_tile, of_class) => {
     const button = make("button", {type: "button", class: "pick", "aria-pressed": String(kernel === chosen), title: kernel,
       onclick: () => change({kernel: kernel === plan.plan.kernel ? "auto" : kernel})}, label);
     const swatch = is_tile ? "swatch tile" : `swatch ${class_of(kernel, all)}`;
     return make("tr", {class: kernel === chosen ? "chosen" : ""},
       make("th", {scope: "row"}, make("span", {class: swatch, "aria-hidden": "true"}), button, ...(note ? [make("small", {}, note)] : [])),
-      make("td", {}, redblue.number(words)), make("td", {}, ratio ? ratio.toFixed(2) : "–"),
+      make("td", {}, redblue.number(words)), make("td", {}, ratio ? `${ratio.toFixed(2)}${of_class ? " †" : ""}` : "–"),
       make("td", {class: "blocks", title: in_words(blocks)}, in_words(blocks, 4)), make("td", {}, needs),
       make("td", {class: "time"}, device ? duration(words * state.word / device.bandwidth) : "–"));
   };
   const rows = kernels_of(plan).map((one) => row(one.kernel, one.kernel, one.words, one.ratio, one.blocks, least_M[one.kernel] ? redblue.number(least_M[one.kernel]) : "–",
-    one.forward ? ` after ${one.forward.kernel ?? one.forward}` : "", false));
+    one.forward ? ` after ${one.forward.kernel ?? one.forward}` : "", false, is_of_class(one, plan)));
   const used = kernels_of(plan).map((one) => one.lower_bound).filter(Boolean);
   for (const bound of new Map([plan.lower_bound, ...used].map((bound) => [bound.words, bound])).values()) {
     rows.push(make("tr", {class: "bound"}, make("th", {scope: "row"}, make("span", {class: "swatch bound"}),
-        bound.words === plan.lower_bound.words ? `proven bound (${bound.term})` : `for their class (${bound.term})`),
+        bound.words === plan.lower_bound.words ? `proven bound (${bound.term})` : `† for a class (${bound.term})`),
       make("td", {}, redblue.number(bound.words)), make("td", {}, used.some(({words}) => words === bound.words) ? "1.00" : ""), make("td", {}, ""), make("td", {}, ""),
       make("td", {class: "time"}, device ? duration(bound.words * state.word / device.bandwidth) : "–")));
   }
   if (tiles?.length) {
     rows.push(make("tr", {class: "heading"}, make("th", {colspan: 6, scope: "rowgroup"}, "Tiles that other projects ship")));
-    for (const one of [...tiles].sort((a, b) => a.ratio - b.ratio)) {
+    for (const one of [...tiles].sort((a, b) => (a.too_many > 0) - (b.too_many > 0) || a.ratio - b.ratio)) {
       rows.push(row(one.kernel, tile_name(one)[0], one.words, one.ratio, one.blocks,
         `${redblue.number(one.peak)}${one.too_many > 0 ? " *" : ""}`, "", true));
     }
@@ -333,9 +344,11 @@ function show_table({plan, tiles, curve, least_M = {}, chosen}) {
   find("#table-M").textContent = spoken_M(state.M);
   const small = Object.entries(least_M).filter(([name]) => !kernels_of(plan).some((one) => one.kernel === name));
   find("#table-note").textContent = [
-    "Choose a kernel to see its time and its loop nest.",
+    "Choose a kernel to see its loop nest, and its time beside the arithmetic.",
     small.length ? `These kernels need a larger M: ${small.map(([name, M]) => `${name} (${redblue.number(M)} words)`).join(", ")}.` : "",
-    tiles?.some((one) => one.too_many > 0) ? "* more than the chosen M. These tiles are compared with the bound at the M that they need." : "",
+    state.problem === "gradients" && state.given !== "OL" ? "Tiles of other projects are shown if O and L are in slow memory." : "",
+    tiles?.some((one) => one.too_many > 0) ? "* more than the chosen M: compared with the bound at the M that it needs." : "",
+    kernels_of(plan).some((one) => is_of_class(one, plan)) ? "† compared with the bound for its class of algorithms." : "",
     tiles?.some((one) => one.words < plan.lower_bound.words && one.too_many <= 0) ? "Tiles that move fewer words than the bound do not write L." : "",
   ].filter(Boolean).join(" ");
 }
@@ -353,7 +366,7 @@ function show_chart({curve, plan, tiles, chosen}) {
   redblue.draw({
     container: find("#chart"), lines, chosen, sizes: steps.M, M: state.M,
     bound: curve.points.map((point) => [point.M, point.lower_bound.words]),
-    tiles: (tiles ?? []).map((row) => ({name: row.kernel, label: tile_name(row)[1], M: row.peak, words: row.words})),
+    tiles: (tiles ?? []).map((row) => ({name: row.kernel, title: tile_name(row)[0], label: tile_name(row)[1], M: row.peak, words: row.words})),
     summary: `Words moved against M for ${all.length} kernels and the proven bound. At M = ${state.M}: ${plan.plan.kernel} moves ${plan.plan.words} words, the bound is ${plan.lower_bound.words}. The table below has all numbers.`,
     choose_M: (M) => change({M}), choose: (kernel) => change({kernel}),
   });
@@ -398,7 +411,7 @@ function show_nest(nest, counted, M) {
     const parts = [...tiles.map((tile, i) => [tile.tile, tile.words, `t${i % 6}`]),
       ["passing through", Math.max(0, peak - resident), "passing"], ["free", Math.max(0, M - Math.max(peak, resident)), "free"]]
       .filter(([, words]) => words > 0);
-    return make("div", {class: "stack"}, make("p", {}, `In ${loop.text}${loop.phase ? ` (${loop.phase})` : ""}`),
+    return make("div", {class: "stack"}, make("p", {}, `During “${loop.text}”${loop.phase ? ` of the phase ${loop.phase}` : ""}`),
       make("div", {class: "bar", "aria-hidden": "true"}, ...parts.map(([name, words, kind]) => {
         const part = make("span", {class: kind, title: `${name}: ${redblue.number(words)} words`}, words / M > .09 ? name : "");
         part.style.flexGrow = words;
@@ -420,7 +433,7 @@ function show_formula(answer) {
   const line = (title, latex) => [make("p", {class: "hint"}, title), make("div", {class: "scroll"}, redblue.rendered(latex))];
   const sum = [total.reads.latex, total.writes.latex].filter((part) => part !== "0").join(" + ");
   box.replaceChildren(...line("words moved, reads + writes", sum),
-    ...line("words in fast memory, at most M", total.peak.latex),
+    ...line("words in fast memory, for tiles as large as these", total.peak.latex),
     ...(symbolic.leading ? line("leading term for large n and m", symbolic.leading.latex) : []),
     ...(symbolic.leading_in_M ? line("leading term, with the best tiles", symbolic.leading_in_M.latex) : []),
     ...(symbolic.leading_in_M_with ? line("where", symbolic.leading_in_M_with.latex) : []));
@@ -474,6 +487,7 @@ async function update({keep_link = false} = {}) {
       now.tiles = shown.tiles;
       now.bounds = shown.bounds;
       now.least_M = shown.least_M;
+      now.enough = shown.enough;
     }
     show_headline(now);
     performance.mark("answer");
@@ -484,7 +498,7 @@ async function update({keep_link = false} = {}) {
     show_chart(now);
     now.bounds = await get(["bounds", ...problem, "--M", String(some.M)]);
     now.least_M = await least_M_of(some, names_in(now.curve), turn);
-    now.tiles = takes.as.includes(some.problem) ? tiles_of((await get([...plan_words(some), ...as_all(some)])).as) : [];
+    now.tiles = as_all(some).length ? tiles_of((await get([...plan_words(some), ...as_all(some)])).as) : [];
     shown = {...now, problem: JSON.stringify(problem)};
     show_table(now);
     show_chart(now);
@@ -497,11 +511,15 @@ async function update({keep_link = false} = {}) {
     await show_kernel(now, tile, get, turn);
     now.twice = await get(plan_words(some, 2 * some.M));
     if (heads_of(some).includes("--kv-heads")) now.ungrouped = await get(plan_words({...some, kv_heads: some.heads}));
+    if (takes.mask.includes(some.problem) && some.mask !== "full") now.unmasked = await get(plan_words({...some, mask: "full"}));
+    shown.enough = now.enough ??= await enough_of(now, some, get);
     now.is_complete = true;
     show_facts(now);
+    results.classList.remove("old");
   } catch (error) {
     if (error === redblue.cancelled || turn !== current) return;
     complain(error.message);
+    results.classList.add("old");
   } finally {
     clearTimeout(slow);
     if (turn === current) {
@@ -509,6 +527,22 @@ async function update({keep_link = false} = {}) {
       results.setAttribute("aria-busy", "false");
     }
   }
+}
+
+const fewest_at = (point) => Math.min(...point.choices.map((choice) => choice.words));
+
+// Returns an M, at most 1% above the least one, in which the best kernel moves about as few words as
+// in the largest M of the curve. 0: only in the largest M.
+async function enough_of({curve}, some, get) {
+  const least = fewest_at(curve.points.at(-1)), is_enough = (words) => words <= least * 1.005;
+  const first = curve.points.findIndex((point) => is_enough(fewest_at(point)));
+  if (first === 0 || first === curve.points.length - 1) return first === 0 ? curve.points[0].M : 0;
+  let [low, high] = [curve.points[first - 1].M, curve.points[first].M];
+  while (high > low * 1.01 && high > low + 1) {
+    const middle = Math.round(Math.sqrt(low * high));
+    if (is_enough((await get(plan_words(some, middle))).plan.words)) high = middle; else low = middle;
+  }
+  return high;
 }
 
 // Returns the least M in which each kernel runs. The command says it when it refuses a smaller one.
@@ -525,7 +559,7 @@ async function least_M_of(some, kernels, turn) {
 
 async function show_kernel(now, tile, get, turn) {
   const some = state, {chosen} = now, M = tile ? Math.max(some.M, tile.peak) : some.M;
-  find("#nest-kernel").textContent = chosen;
+  find("#nest-kernel").textContent = label_of(chosen, now.tiles);
   nest_text = () => redblue.ask([...loops_words(some, chosen, M), "--format", "nest"]);
   now.counted = await get(count_words(some, chosen, M));
   show_facts(now);

@@ -396,7 +396,7 @@ function machine_view(container) {
     make("div", {class: "program"}, make("h3", {}, "The loop nest"), nest),
     make("div", {class: "machine"},
       make("h3", {}, "Slow memory"), slow,
-      make("p", {class: "keys"}, "Framed words are in fast memory too. Dashed words are not written yet."),
+      make("p", {class: "keys"}, "Framed words are in fast memory now. Slow memory does not have dashed words yet. st: for each query, the maximum and the sum of its exponentials (stats)."),
       make("h3", {}, "Fast memory"), full, fast));
   const controls = [M, Br, Bc].map((one) => one.element);
   container.append(
@@ -746,7 +746,7 @@ function game_view(container) {
   const game = make("div", {class: "game"},
     make("div", {class: "verdict"}, make("div", {class: "transport"}, undo, again, show_me), score, said),
     make("div", {class: "board"},
-      make("p", {class: "keys"}, pebble("blue"), " in slow memory ", pebble("red"), " in fast memory"),
+      make("p", {class: "keys"}, pebble("blue"), " in slow memory ", pebble("red"), " in fast memory. White words are no longer needed."),
       make("div", {class: "factors"},
         matrix("A", words.slice(0, 4)), matrix("B", words.slice(4, 8)), matrix("C", sums)),
       make("h3", {}, "Fast memory"), tray),
@@ -755,7 +755,7 @@ function game_view(container) {
     make("h2", {}, "Play against the optimum"),
     make("p", {}, "Compute C = A B for 2 × 2 matrices. You have S red pebbles, and each word in fast memory needs " +
       "one. A load and a store move one word each. Computing and deleting are free. Each word of C is the sum of two " +
-      "terms. At the end, all four words of C must be in slow memory. Move as few words as you can."),
+      "terms, and no term is computed twice. At the end, all four words of C must be in slow memory. Move as few words as you can."),
     make("p", {class: "keys"}, "Click a word to load it, and a term to compute it. Tab and the arrow keys go from " +
       "button to button. The keys L, S and D load, store and delete the word in focus. The key U undoes a move."),
     make("div", {class: "sliders"}, pebbles.element), game);
