@@ -18,6 +18,16 @@ std::string texts(const NestWriter::Tiles& tiles) {
 
 }  // namespace
 
+void NestLine::read(std::string_view matrix, Words words) {
+  reads += words;
+  moves.push_back({.matrix = std::string(matrix), .reads = words, .writes = 0});
+}
+
+void NestLine::write(std::string_view matrix, Words words) {
+  writes += words;
+  moves.push_back({.matrix = std::string(matrix), .reads = 0, .writes = words});
+}
+
 NestLoop::NestLoop(std::string_view its_variable, std::string_view what, Index of_all, Index most)
     : variable(its_variable),
       over(what),
@@ -144,10 +154,10 @@ void NestWriter::step(std::string text, const Tiles& reads, const Tiles& writes)
   }
   NestLine& line = add(NestLine::Kind::step, std::move(text));
   for (const NestTile& tile : reads) {
-    line.reads += tile.moved(around_);
+    line.read(tile.name(), tile.moved(around_));
   }
   for (const NestTile& tile : writes) {
-    line.writes += tile.moved(around_);
+    line.write(tile.name(), tile.moved(around_));
   }
 }
 

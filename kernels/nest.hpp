@@ -46,8 +46,16 @@ struct NestLine {
   Index trips = 0;
   Index block = 0;
   std::vector<Stay> stays;
-  // For a step: words moved in all passes of the loops around it.
+  // For a step: words moved in all passes of the loops around it, and the same for each matrix.
   Words reads, writes;
+  struct Move {
+    std::string matrix;
+    Words reads, writes;
+  };
+  std::vector<Move> moves;
+
+  void read(std::string_view matrix, Words words);
+  void write(std::string_view matrix, Words words);
 };
 using Nest = std::vector<NestLine>;
 
@@ -98,6 +106,7 @@ class NestTile {
   // Returns this tile with a given number of words moved in all passes together.
   [[nodiscard]] NestTile of_words(Words all) const;
 
+  [[nodiscard]] const std::string& name() const { return name_; }
   // Returns for example "S_IJ".
   [[nodiscard]] std::string text() const;
   // Returns whether the tile has no columns, such as softmax sums without a softmax.

@@ -74,9 +74,9 @@ class NestCounter::Walk {
     leave_out(nest_.statements, blocks);
   }
   [[nodiscard]] Index steps() const { return steps_; }
-  // The words that a statement moved and made in all passes.
+  // What a statement did in all passes.
   struct Moved {
-    Words reads, writes, passes;
+    Words passes;                // of a text or a drop
     Index trips = 0, block = 0;  // of a loop: the most passes at once, and the largest block
     std::vector<MovedTile> tiles = {};
   };
@@ -272,12 +272,10 @@ class NestCounter::Walk {
         moved.tiles[k].moved += all;
       }
       if (statement.kind == NestStatement::Kind::write) {
-        moved.writes += all;
         phase.writes += all;
         continue;
       }
       if (statement.kind == NestStatement::Kind::read || is_index) {
-        moved.reads += all;
         phase.reads += all;
       }
       if (alive_[tile.name] == Words(0)) {
@@ -964,6 +962,7 @@ class Lines {
     line.text = statement.text;
     for (; lines_.size() > told_ && lines_.back().phase == line.phase; lines_.pop_back()) {
       line.reads += lines_.back().reads;
+      line.moves.insert(line.moves.begin(), lines_.back().moves.begin(), lines_.back().moves.end());
     }
     lines_.push_back(std::move(line));
     told_ = lines_.size();
@@ -978,6 +977,12 @@ class Lines {
       const TextTile& tile = statement.tiles[k];
       const std::string name = text_of(nest_, tile);
       line.text += (k == 0 ? " " : ", ") + (writes ? text_of(nest_, statement.targets[k]) : name);
+      if (!makes && k < moved.size()) {
+        const std::size_t matrix =
+            statement.targets.empty() ? tile.name : statement.targets[k].name;
+        const std::string& its = nest_.tile_names[matrix];
+        writes ? line.write(its, moved[k].moved) : line.read(its, moved[k].moved);
+      }
       const auto known = std::ranges::find(stay, tile.name, &Living::tile);
       if (!writes && statement.kind != NestStatement::Kind::index && k < moved.size() &&
           moved[k].largest > Words(0)) {
@@ -989,7 +994,6 @@ class Lines {
       }
     }
     line.text += text_of(nest_, statement.conditions);
-    std::tie(line.reads, line.writes) = counter_.moved(statement);
     if (!(makes && has_texts_) &&
         std::ranges::any_of(moved, [](const MovedTile& its) { return its.largest > Words(0); })) {
       lines_.push_back(std::move(line));
@@ -1012,10 +1016,6 @@ std::pair<Index, Index> NestCounter::passes(const NestStatement& loop) const {
 }
 bool NestCounter::happened(const NestStatement& statement) const {
   return walk_->moved(statement).passes > Words(0);
-}
-std::pair<Words, Words> NestCounter::moved(const NestStatement& statement) const {
-  const auto& moved = walk_->moved(statement);
-  return {moved.reads, moved.writes};
 }
 std::vector<MovedTile> NestCounter::tiles(const NestStatement& statement) const {
   return walk_->moved(statement).tiles;

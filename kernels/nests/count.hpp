@@ -59,11 +59,10 @@ class NestCounter {
   // blocks.
   [[nodiscard]] Index steps() const;
   // The results of the last call for one statement: the most passes of a loop in one pass of the
-  // loops around it, and its largest block; whether a text or a drop happened; the words that a
-  // statement read and wrote, and the same for each of its tiles.
+  // loops around it, and its largest block; whether a text or a drop happened; the words that each
+  // of its tiles moved.
   [[nodiscard]] std::pair<Index, Index> passes(const NestStatement& loop) const;
   [[nodiscard]] bool happened(const NestStatement& statement) const;
-  [[nodiscard]] std::pair<Words, Words> moved(const NestStatement& statement) const;
   // Returns an empty list if the statement did not happen.
   [[nodiscard]] std::vector<MovedTile> tiles(const NestStatement& statement) const;
 

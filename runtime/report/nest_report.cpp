@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -86,6 +88,42 @@ Cells total_cells(const NestReport& report) {
           {in_table("phase"), "-"}};
 }
 
+// The words of each matrix, in the order in which they first move.
+std::vector<NestLine::Move> moves_of(const Nest& lines) {
+  std::vector<NestLine::Move> all;
+  for (const NestLine& line : lines) {
+    for (const auto& [matrix, reads, writes] : line.moves) {
+      const auto known = std::ranges::find(all, matrix, &NestLine::Move::matrix);
+      NestLine::Move& sum = known != all.end() ? *known : all.emplace_back(matrix);
+      sum.reads += reads;
+      sum.writes += writes;
+    }
+  }
+  return all;
+}
+
+// The row of a matrix. Passes are the words moved over the words of the matrix, which are known for
+// operands and results.
+Cells move_cells(const NestLine::Move& move, const Problem& problem, const Kernel& kernel) {
+  std::optional<Index> words;
+  for (const std::vector<Signature>& matrices : {kernel.given(problem), kernel.results(problem)}) {
+    const auto found = std::ranges::find(matrices, move.matrix, &Signature::name);
+    if (found != matrices.end()) {
+      words = found->rows_of(problem.shape) * found->cols_of(problem.shape);
+    }
+  }
+  const auto passes = [&](Words moved_words) {
+    const std::optional<double> over = quotient(moved_words.value(), words);
+    return decimals(moved_words == Words(0) ? std::nullopt : over, 2, "", "");
+  };
+  return {{"matrix", move.matrix},
+          {"words", words ? CellValue(*words) : CellValue(nullptr).shown("")},
+          {"reads", moved(move.reads)},
+          {{"passes", "read_passes"}, passes(move.reads)},
+          {"writes", moved(move.writes)},
+          {{"passes", "write_passes"}, passes(move.writes)}};
+}
+
 }  // namespace
 
 namespace {
@@ -135,6 +173,10 @@ Description describe(const NestReport& report) {
   rows.push_back(total_cells(report));
   of.text("\n");
   of.table("loops", std::move(rows));
+  of.text("\n");
+  of.table("matrices", rows_of(moves_of(report.lines), [&](const NestLine::Move& move) {
+             return not_in_csv(move_cells(move, problem, find_kernel(plan.kernel)));
+           }));
   return of;
 }
 

@@ -70,6 +70,13 @@ void check(const Plan& plan) {
   }
   Index deepest = 0;
   for (const NestLine& line : nest) {
+    Words reads, writes;
+    for (const NestLine::Move& move : line.moves) {
+      reads += move.reads;
+      writes += move.writes;
+    }
+    EXPECT_EQ(line.reads, reads) << "by matrix: " << line.text;
+    EXPECT_EQ(line.writes, writes) << "by matrix: " << line.text;
     EXPECT_LE(line.depth, deepest) << line.text << " is in no loop";
     deepest = line.depth + (line.kind == kLoop ? 1 : 0);
     EXPECT_FALSE(line.text.empty());

@@ -291,6 +291,14 @@ TEST_F(PlanCommand, LoopsOfAPlan) {
       const std::pair<Index, Index> words = {phase["formula"]["reads"], phase["formula"]["writes"]};
       EXPECT_EQ(moved.at(phase["path"]), words) << phase["path"];
     }
+    // So do the words of the matrices.
+    Index reads = 0, writes = 0;
+    for (const Json& matrix : report["matrices"]) {
+      reads += matrix["reads"].get<Index>();
+      writes += matrix["writes"].get<Index>();
+    }
+    EXPECT_EQ(count["formula"]["reads"], reads);
+    EXPECT_EQ(count["formula"]["writes"], writes);
     // The CSV has the same lines.
     const std::vector<CsvRow> rows =
         parse_csv(data(fmt::format("plan --loops {} {} --format csv", kernel, size)));
@@ -324,6 +332,36 @@ TEST_F(PlanCommand, LoopsOfAPlan) {
             data("plan --loops backward/tiles-shared " + size));
   const Json by_time = json("plan --objective time --loops backward/flash " + size);
   EXPECT_EQ(by_time["blocks"], json("count backward/flash --objective time " + size)["blocks"]);
+}
+
+// attention/rows keeps Br queries while all keys pass: it reads K and V in ceil(n / Br) passes, and
+// Q in one. backward/small writes f and reads it again, and f is neither an operand nor a result.
+TEST_F(PlanCommand, PassesOverMatrices) {
+  const Json rows = json("plan --loops attention/rows --n 1000 --m 300 --d 8 --M 4K");
+  const Index blocks = ceil_div(1000, rows["blocks"]["Br"].get<Index>());
+  EXPECT_GT(blocks, 1);
+  std::map<std::string, Json> of;
+  for (const Json& matrix : rows["matrices"]) {
+    of[matrix["matrix"]] = matrix;
+  }
+  const auto expect = [&](const char* name, Index words, Json read, Json written) {
+    ASSERT_TRUE(of.contains(name)) << name;
+    EXPECT_EQ(of[name]["words"], words) << name;
+    EXPECT_EQ(of[name]["read_passes"], read) << name;
+    EXPECT_EQ(of[name]["write_passes"], written) << name;
+  };
+  expect("Q", 8000, 1., nullptr);
+  expect("K", 2400, static_cast<double>(blocks), nullptr);
+  expect("V", 2400, static_cast<double>(blocks), nullptr);
+  expect("O", 8000, nullptr, 1.);
+  expect("L", 1000, nullptr, 1.);
+  EXPECT_EQ(of.size(), 5U);
+  const Json small = json("plan --loops backward/small --n 100 --d 8 --M 300");
+  const auto is_f = [](const Json& matrix) { return matrix["matrix"] == "f"; };
+  const auto f = std::ranges::find_if(small["matrices"], is_f);
+  ASSERT_NE(f, small["matrices"].end());
+  EXPECT_TRUE((*f)["words"].is_null() && (*f)["write_passes"].is_null());
+  EXPECT_GE((*f)["reads"].get<Index>(), 100 * 100);
 }
 
 // If O and L come from files, `auto` also considers kernels that take them.
