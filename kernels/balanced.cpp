@@ -210,7 +210,19 @@ class Way {
     }
     limit = most;
     std::ranges::for_each(places, go_far);
-    return best;
+    return best == fewest_ ? narrowed() : best;
+  }
+
+  // Returns the blocks of the fewest words, where sizes that shrink for less time do so as far as
+  // the words allow.
+  [[nodiscard]] Blocks narrowed() const {
+    Blocks blocks = fewest_;
+    for (const Step& step : steps_) {
+      if (step.few > step.fast) {
+        counted_.shrink(blocks, step.name, step.fast);
+      }
+    }
+    return blocks;
   }
 
   [[nodiscard]] bool is_wider(const Blocks& blocks, const Blocks& than) const {

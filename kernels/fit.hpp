@@ -78,19 +78,20 @@ inline Index square_side(Index M, Index share) {
 }
 
 // Returns the most rows of a block in plans of least time, for n rows: queries or keys, as
-// `units_of` says. Workers share blocks, so there are several even if one had room for all rows. If
-// rows have unequal work under a mask, blocks are small enough that no worker gets much more than
-// its share.
+// `units_of` says. Workers share the blocks of a head. A plan does not know their number, because
+// bits must not depend on it. So n rows make four blocks of n / 4 rows, or two of n / 2, as long as
+// a block keeps the registers busy for much longer than it takes to begin one. If rows have unequal
+// work under a mask, blocks are small enough that no worker gets much more than its share.
 inline Index most_dealt_out(const Problem& problem, Index n,
                             Units (*units_of)(const Problem&, Index)) {
   constexpr Index kBlocks = 24;
   constexpr Index kBusy = 96;
   constexpr double kEven = 1.25;  // times the mean
   const Index rows = std::min(n, std::max(ceil_div(n, kBlocks), kBusy));
-  const Index workers = n >= 8 * kBusy ? 4 : n >= 2 * kBusy ? 2 : 1;
-  const Index several = std::min(n, ceil_div(ceil_div(n, workers), kPanel) * kPanel);
+  const Index shares = n >= 8 * kBusy ? 4 : n >= 2 * kBusy ? 2 : 1;
+  const Index share = std::min(n, ceil_div(ceil_div(n, shares), kPanel) * kPanel);
   if (problem.mask.full()) {
-    return several;
+    return share;
   }
   const auto pairs_of_row = [](const Units::Sum& of) {
     return static_cast<double>(of.pairs.value()) / static_cast<double>(of.rows);
@@ -102,7 +103,7 @@ inline Index most_dealt_out(const Problem& problem, Index n,
       return rows;
     }
   }
-  return several;
+  return share;
 }
 
 // Returns at most `rows` rows for a block of n rows. If whole panels allow it, the number of blocks

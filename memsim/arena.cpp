@@ -34,21 +34,15 @@ Arena::Arena(Index capacity, Tiles tiles) : tiles_(tiles) {
           ? 1
           : static_cast<Index>(2 + std::bit_width(static_cast<std::uint64_t>(capacity)));
   const Words limit = (Words(capacity) + capacity / 8) * times + kSlack;
-  int error = ENOMEM;
-  if (limit <= Words(kMostWords)) {
-    limit_ = limit.value();
-    try {
-      // A vector may read past the last tile. An arena for an L1 gains no speed from huge pages,
-      // because an L1 is indexed by virtual addresses.
-      mapping_.emplace(static_cast<std::size_t>(limit_ + kCacheLine) * sizeof(float),
-                       capacity >= kManyWords);
-    } catch (const std::system_error& failure) {
-      error = failure.code().value();
-    }
-  }
-  if (!mapping_) {
+  try {
+    limit_ = limit <= Words(kMostWords) ? limit.value() : throw std::bad_alloc();
+    // A vector may read past the last tile. An arena for an L1 gains no speed from huge pages,
+    // because an L1 is indexed by virtual addresses.
+    mapping_.emplace(static_cast<std::size_t>(limit_ + kCacheLine) * sizeof(float),
+                     capacity >= kManyWords, Mapping::Room::when_touched);
+  } catch (const std::bad_alloc&) {
     throw std::system_error(
-        error, std::generic_category(),
+        ENOMEM, std::generic_category(),
         "no address space for a fast memory of M = " + std::to_string(capacity) + " words");
   }
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "memsim/mapping.hpp"
+#include "memsim/sanitized.hpp"
 
 namespace redblue {
 namespace {
@@ -194,10 +195,15 @@ RamBacking::RamBacking(Index rows, Index columns, Unwritten unwritten)
 RamBacking::Memory RamBacking::memory(Index rows, Index columns, Unwritten unwritten) {
   require(rows > 0 && columns > 0, "a matrix has at least one row and one column");
   const auto words = static_cast<std::size_t>((Words(rows) * columns).value());
+  if (words > std::numeric_limits<std::size_t>::max() / sizeof(float)) {
+    throw std::bad_alloc();
+  }
   constexpr std::size_t kMapped = std::size_t{64} << 10, kHuge = std::size_t{1} << 20;  // words
   Memory memory;
-  if (words >= kMapped) {
-    const auto mapping = std::make_shared<Mapping>(words * sizeof(float), words >= kHuge);
+  // A sanitizer watches what it allocates itself.
+  if (words >= kMapped && !kSanitized) {
+    const auto mapping =
+        std::make_shared<Mapping>(words * sizeof(float), words >= kHuge, Mapping::Room::is_sure);
     memory = Memory(mapping, mapping->words());
   } else {
     memory.reset(static_cast<float*>(std::calloc(words, sizeof(float))), std::free);

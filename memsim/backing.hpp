@@ -101,13 +101,15 @@ class BorrowedBacking : public Backing {
   Index columns_;
 };
 
-// The value of words before their first write. `nan` makes a read of them visible. `any` leaves the
-// pages untouched, so that creating the matrix takes no time.
+// The value of words before their first write. `nan` makes a read of them visible. `any` leaves
+// them as they are, perhaps with the words of an earlier matrix, so that creating the matrix takes
+// no time.
 enum class Unwritten { nan, any };
 
 // Words in main memory.
 class RamBacking : public BorrowedBacking {
  public:
+  // Throws: std::bad_alloc.
   RamBacking(Index rows, Index columns, Unwritten unwritten = Unwritten::nan);
 
  private:

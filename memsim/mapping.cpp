@@ -1,81 +1,96 @@
 #include "memsim/mapping.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <cstdint>
+#include <deque>
+#include <limits>
 #include <mutex>
-#include <system_error>
-#include <utility>
+#include <new>
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 namespace redblue {
 namespace {
 
+constexpr std::size_t kPage = 4096;                      // bytes
 constexpr std::size_t kHugePage = std::size_t{2} << 20;  // bytes
 
 class SpareMappings {
  public:
+  // Never deleted, because arenas may live until the end of the process.
+  static SpareMappings& of_process() {
+    static auto* const all = new SpareMappings;
+    // A thread that is not in a child of fork() may hold the mutex at the fork.
+    static const int handled = ::pthread_atfork(
+        [] { all->mutex_.lock(); }, [] { all->mutex_.unlock(); }, [] { all->mutex_.unlock(); });
+    static_cast<void>(handled);
+    return *all;
+  }
+
   // Returns a kept mapping of this size, or null. `huge`: it was given huge pages before its first
   // use.
   void* take(std::size_t bytes, bool huge) {
     const std::lock_guard lock(mutex_);
-    for (Spare& spare : spare_) {
-      if (spare.memory != nullptr && spare.bytes == bytes && spare.huge == huge) {
-        bytes_ -= bytes;
-        return std::exchange(spare.memory, nullptr);
-      }
+    const auto kept = std::ranges::find_if(
+        kept_, [&](const Spare& spare) { return spare.bytes == bytes && spare.huge == huge; });
+    if (kept == kept_.end()) {
+      return nullptr;
     }
-    return nullptr;
+    void* const memory = kept->memory;
+    kept_.erase(kept);
+    bytes_ -= bytes;
+    return memory;
   }
-  // Drops the mapping if there is no room for it.
-  void give(void* memory, std::size_t bytes, bool huge) noexcept {
-    {
-      const std::lock_guard lock(mutex_);
-      const auto room = std::ranges::find(spare_, nullptr, &Spare::memory);
-      if (room != spare_.end() && bytes_ + bytes <= kMost) {
-        *room = {memory, bytes, huge};
-        bytes_ += bytes;
-        return;
-      }
+  void give(void* memory, std::size_t bytes, bool huge) noexcept try {
+    const std::lock_guard lock(mutex_);
+    kept_.push_back({memory, bytes, huge});
+    bytes_ += bytes;
+    while (bytes_ > kMost) {
+      munmap(kept_.front().memory, kept_.front().bytes);
+      bytes_ -= kept_.front().bytes;
+      kept_.pop_front();
     }
+  } catch (const std::bad_alloc&) {  // no room for the list
     munmap(memory, bytes);
   }
 
  private:
   static constexpr std::size_t kMost = std::size_t{64} << 20;  // bytes
   struct Spare {
-    void* memory = nullptr;
-    std::size_t bytes = 0;
-    bool huge = false;
+    void* memory;
+    std::size_t bytes;
+    bool huge;
   };
 
   std::mutex mutex_;
-  std::array<Spare, 32> spare_;
+  std::deque<Spare> kept_;  // the oldest first
   std::size_t bytes_ = 0;
 };
 
-// Never deleted, because arenas may live until the end of the process.
-SpareMappings& spare_mappings() {
-  static auto* const all = new SpareMappings;
-  return *all;
+// Returns the bytes to map. A mapping of huge pages has one more, so that the first can be aligned.
+std::size_t mapped_bytes(std::size_t bytes, bool huge) {
+  if (bytes > std::numeric_limits<std::size_t>::max() / 2) {
+    throw std::bad_alloc();
+  }
+  const std::size_t page = huge ? kHugePage : kPage;
+  return (bytes + page - 1) / page * page + (huge ? page : 0);
 }
 
 }  // namespace
 
-Mapping::Mapping(std::size_t bytes, bool huge)
-    : bytes_(huge ? (bytes + kHugePage - 1) / kHugePage * kHugePage + kHugePage : bytes),
+Mapping::Mapping(std::size_t bytes, bool huge, Room room)
+    : bytes_(mapped_bytes(bytes, huge)),
       huge_(huge),
-      memory_(spare_mappings().take(bytes_, huge)) {
+      memory_(SpareMappings::of_process().take(bytes_, huge)) {
   const bool is_new = memory_ == nullptr;
-  // The system allocates a page at its first touch, so a generous size costs address space only.
   if (is_new) {
-    memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    memory_ =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | (room == Room::is_sure ? 0 : MAP_NORESERVE), -1, 0);
   }
   if (memory_ == MAP_FAILED) {
-    throw std::system_error(errno, std::generic_category(), "no memory to map");
+    throw std::bad_alloc();
   }
   const std::size_t lead =
       huge ? (kHugePage - reinterpret_cast<std::uintptr_t>(memory_) % kHugePage) % kHugePage : 0;
@@ -86,7 +101,7 @@ Mapping::Mapping(std::size_t bytes, bool huge)
 }
 
 Mapping::~Mapping() {
-  spare_mappings().give(memory_, bytes_, huge_);
+  SpareMappings::of_process().give(memory_, bytes_, huge_);
 }
 
 }  // namespace redblue

@@ -197,6 +197,7 @@ Blocks fastest(const Problem& problem, Index M) {
   if (r < n && r > kPanel) {
     r = r / kPanel * kPanel;
   }
+  // More than two groups of a few blocks would take longer to add up than they save.
   const Index blocks = ceil_div(n, r);
   const Index groups = blocks >= 4 * kGroups   ? problem.mask.full() ? kGroups : kGroupsOfMask
                        : blocks >= 2 * kGroups ? 2

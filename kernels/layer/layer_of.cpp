@@ -210,6 +210,9 @@ Nest loop_nest(const Problem& problem, const Blocks& blocks, const Kernel& gradi
     for (NestLine::Stay& stay : line.stays) {
       stay.name = with_own_names(stay.name);
     }
+    for (NestLine::Move& move : line.moves) {
+      move.matrix = with_own_names(move.matrix);
+    }
     lines.push_back(std::move(line));
   }
   lines.insert(lines.end(), after.lines().begin(), after.lines().end());

@@ -980,8 +980,11 @@ class Lines {
       if (!makes && k < moved.size()) {
         const std::size_t matrix =
             statement.targets.empty() ? tile.name : statement.targets[k].name;
-        const std::string& its = nest_.tile_names[matrix];
-        writes ? line.write(its, moved[k].moved) : line.read(its, moved[k].moved);
+        if (writes) {
+          line.write(nest_.tile_names[matrix], moved[k].moved);
+        } else {
+          line.read(nest_.tile_names[matrix], moved[k].moved);
+        }
       }
       const auto known = std::ranges::find(stay, tile.name, &Living::tile);
       if (!writes && statement.kind != NestStatement::Kind::index && k < moved.size() &&

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "memsim/sanitized.hpp"
 #include "runtime/system/read_text.hpp"
-#include "runtime/system/sanitized.hpp"
 #include "runtime/text/printable.hpp"
 
 #ifdef REDBLUE_WITH_VALGRIND

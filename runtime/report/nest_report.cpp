@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -88,11 +89,14 @@ Cells total_cells(const NestReport& report) {
           {in_table("phase"), "-"}};
 }
 
-// The words of each matrix, in the order in which they first move.
+// The words of each matrix that moves, in the order in which they first move.
 std::vector<NestLine::Move> moves_of(const Nest& lines) {
   std::vector<NestLine::Move> all;
   for (const NestLine& line : lines) {
     for (const auto& [matrix, reads, writes] : line.moves) {
+      if (reads + writes == Words(0)) {
+        continue;
+      }
       const auto known = std::ranges::find(all, matrix, &NestLine::Move::matrix);
       NestLine::Move& sum = known != all.end() ? *known : all.emplace_back(matrix);
       sum.reads += reads;
@@ -103,18 +107,19 @@ std::vector<NestLine::Move> moves_of(const Nest& lines) {
 }
 
 // The row of a matrix. Passes are the words moved over the words of the matrix, which are known for
-// operands and results.
-Cells move_cells(const NestLine::Move& move, const Problem& problem, const Kernel& kernel) {
+// dense operands and results.
+Cells move_cells(const NestLine::Move& move, const Plan& plan) {
+  const Problem& problem = plan.problem;
+  const Kernel& kernel = find_kernel(plan.kernel);
+  std::vector<Signature> matrices = kernel.given(problem);
+  std::ranges::copy(kernel.results(problem), std::back_inserter(matrices));
+  const Signature* const known = find_operand(matrices, move.matrix);
   std::optional<Index> words;
-  for (const std::vector<Signature>& matrices : {kernel.given(problem), kernel.results(problem)}) {
-    const auto found = std::ranges::find(matrices, move.matrix, &Signature::name);
-    if (found != matrices.end()) {
-      words = found->rows_of(problem.shape) * found->cols_of(problem.shape);
-    }
+  if (known != nullptr && problem.sparsity.dense()) {
+    words = (Words(known->rows_of(problem.shape)) * known->cols_of(problem.shape)).value();
   }
-  const auto passes = [&](Words moved_words) {
-    const std::optional<double> over = quotient(moved_words.value(), words);
-    return decimals(moved_words == Words(0) ? std::nullopt : over, 2, "", "");
+  const auto passes = [&](Words all) {
+    return decimals(all == Words(0) ? std::nullopt : quotient(all.value(), words), 2, "", "");
   };
   return {{"matrix", move.matrix},
           {"words", words ? CellValue(*words) : CellValue(nullptr).shown("")},
@@ -175,7 +180,7 @@ Description describe(const NestReport& report) {
   of.table("loops", std::move(rows));
   of.text("\n");
   of.table("matrices", rows_of(moves_of(report.lines), [&](const NestLine::Move& move) {
-             return not_in_csv(move_cells(move, problem, find_kernel(plan.kernel)));
+             return not_in_csv(move_cells(move, plan));
            }));
   return of;
 }

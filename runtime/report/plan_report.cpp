@@ -276,7 +276,9 @@ void add_part_times(Description& of, const PlanReport& report) {
   Work work{.moved = words_of_levels(report), .workers = workers};
   add_operations(work, best.plan, task.heads);
   if (best.forward) {
-    add_operations(work, *best.forward, task.heads, 1);
+    const Kernel& forward = find_kernel(best.forward->kernel);
+    add_operations(work, *best.forward, task.heads,
+                   team_for(forward, report.threads, task.heads).workers);
   }
   if (const auto times = part_times(work, report.device, report.calibration, task.memory)) {
     of.member("part_times", describe(*times));

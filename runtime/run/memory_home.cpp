@@ -154,23 +154,33 @@ void run_in_memory(Part& part, const Views& given, const ViewedResults& returned
   part.unpinned = std::move(ran.unpinned);
 }
 
-Words working_bytes(const Report& report) {
-  const Index workers = report.kernel.team.workers;
-  const Index heads = report.kernel.team.heads;
-  const Plan& plan = report.kernel.plan;
-  const Kernel& kernel = find_kernel(plan.kernel);
+namespace {
+
+// The words of a part beside its operands and results.
+struct Working {
+  Words arenas, intermediates;
+};
+Working working_words(const Part& part) {
+  const auto& [workers, heads, unwritten] = part.team;
+  const Kernel& kernel = find_kernel(part.plan.kernel);
   const Index with_a_head = std::min(workers, heads);
-  const Index machines = heads == 1 ? workers : with_a_head;
-  Words peak = total(plan.phases).peak * machines;
-  Words intermediates =
-      kernel.intermediates(plan) * with_a_head + partials_of(kernel, plan, report.kernel.team);
+  return {
+      total(part.plan.phases).peak * (heads == 1 ? workers : with_a_head),
+      kernel.intermediates(part.plan) * with_a_head + partials_of(kernel, part.plan, part.team)};
+}
+
+}  // namespace
+
+Words working_bytes(const Report& report) {
+  auto [arenas, intermediates] = working_words(report.kernel);
   if (report.forward) {
-    const Plan& forward = report.forward->plan;
-    peak = std::max(peak, total(forward.phases).peak);
-    intermediates = std::max(intermediates, find_kernel(forward.kernel).intermediates(forward));
+    const Working forward = working_words(*report.forward);
+    arenas = std::max(arenas, forward.arenas);
+    intermediates = std::max(intermediates, forward.intermediates);
   }
-  return 4 * (intermediates + peak) +
-         Words(KernelMatrices::bytes(kernel)) * heads;  // matters for small heads
+  return 4 * (intermediates + arenas) +
+         Words(KernelMatrices::bytes(find_kernel(report.kernel.plan.kernel))) *
+             report.kernel.team.heads;  // matters for small heads
 }
 
 }  // namespace redblue

@@ -128,7 +128,10 @@ std::optional<std::size_t> Tuning::forward_in(const CachePart& part) {
   }
   const Team team = team_for(find_kernel(choice.plan.kernel), threads_, task_.heads);
   forwards_.push_back(
-      {.part = part, .plan = std::move(choice.plan), .team = team, .predicted = *choice.seconds});
+      {.part = part,
+       .plan = std::move(choice.plan),
+       .team = team,
+       .predicted = *choice.seconds / (task_.heads == 1 ? static_cast<double>(team.workers) : 1)});
   return forwards_.size() - 1;
 }
 

@@ -102,14 +102,6 @@ struct Worker {
   RamWorkspace workspace;
 };
 
-}  // namespace
-
-Team team_for(const Kernel& kernel, Index workers, Index heads) {
-  return {.workers = heads > 1 || kernel.schedule.split ? workers : 1, .heads = heads};
-}
-
-namespace {
-
 // An inner level. Empty: the machine's own level.
 using MaybeLevel = std::optional<std::size_t>;
 
@@ -155,6 +147,10 @@ std::vector<PhaseCost> cost_of_team(const Kernel& kernel, const Plan& plan, cons
 }
 
 }  // namespace
+
+Team team_for(const Kernel& kernel, Index workers, Index heads) {
+  return {.workers = heads > 1 || kernel.schedule.split ? workers : 1, .heads = heads};
+}
 
 std::vector<PhaseCost> cost_of_worker(const Kernel& kernel, const Plan& plan, const Team& team,
                                       Index worker) {

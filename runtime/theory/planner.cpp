@@ -73,8 +73,13 @@ std::optional<double> seconds(const Choice& choice, const Task& task, const Goal
     const double usual = seconds(plan, *goal.rates);
     return goal.objective == Objective::balanced ? usual * narrowness(plan.blocks) : usual;
   };
-  const double own = of(choice.plan) / static_cast<double>(goal.workers);
-  return choice.forward ? of(*choice.forward) + own : own;
+  const auto workers = static_cast<double>(goal.workers);
+  const double own = of(choice.plan) / workers;
+  if (!choice.forward) {
+    return own;
+  }
+  const bool splits = find_kernel(choice.forward->kernel).schedule.split.has_value();
+  return of(*choice.forward) / (splits ? workers : 1) + own;
 }
 
 // Returns the words by which choices are compared.
@@ -136,7 +141,8 @@ void sort(std::vector<Choice>& choices) {
 
 Found choices_of_kind(const Task& task, const Goal& goal);
 
-// Returns the plan that makes O and L for the kernels that take them.
+// Returns the plan that makes O and L for the kernels that take them. It does not depend on the
+// number of workers, so the bits of O and L do not, either.
 std::optional<Plan> forward_of(const Task& task, const Goal& goal, bool& overflowed) {
   if (!is_backward(task.pass) || task.known != Known::nothing || !task.problem.normalised()) {
     return std::nullopt;

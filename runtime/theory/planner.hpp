@@ -48,7 +48,7 @@ Words flops(const Choice& choice);  // of both passes and one head
 struct Goal {
   Objective objective = Objective::words;
   const Rates* rates = nullptr;  // to estimate time; for other objectives than words
-  // The number of workers that share the kernel. The forward pass runs on one.
+  // The number of workers that share the kernel, and the forward pass if its kernel splits.
   Index workers = 1;
   // If the task shares keys: allow only kernels, also for the forward pass, that read them once.
   bool shared_only = false;

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/system/sanitized.hpp"
+#include "memsim/sanitized.hpp"
 #include "tests/support/tested_kernel.hpp"
 
 namespace redblue {

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/parts/rows.hpp"
-#include "runtime/system/sanitized.hpp"
+#include "memsim/sanitized.hpp"
 #include "tests/support/run_kernel.hpp"
 
 namespace redblue {

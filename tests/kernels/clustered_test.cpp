@@ -18,8 +18,8 @@
 
 #include "kernels/masked.hpp"
 #include "memsim/errors.hpp"
+#include "memsim/sanitized.hpp"
 #include "runtime/report/nest_report.hpp"
-#include "runtime/system/sanitized.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
 #include "tests/support/run_kernel.hpp"

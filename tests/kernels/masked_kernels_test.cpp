@@ -20,8 +20,8 @@
 #include <gtest/gtest.h>
 
 #include "memsim/errors.hpp"
+#include "memsim/sanitized.hpp"
 #include "runtime/report/nest_report.hpp"
-#include "runtime/system/sanitized.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
 #include "tests/support/run_kernel.hpp"

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "memsim/errors.hpp"
-#include "runtime/system/sanitized.hpp"
+#include "memsim/sanitized.hpp"
 #include "tests/kernels/contract.hpp"
 #include "tests/support/run_kernel.hpp"
 

@@ -24,7 +24,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "runtime/system/sanitized.hpp"
+#include "memsim/sanitized.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/run_kernel.hpp"
 

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/system/sanitized.hpp"
+#include "memsim/sanitized.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/run_kernel.hpp"
 #include "tests/support/use_simd.hpp"

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "memsim/errors.hpp"
-#include "runtime/system/sanitized.hpp"
+#include "memsim/sanitized.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
 #include "tests/support/run_kernel.hpp"

@@ -16,7 +16,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/system/sanitized.hpp"
+#include "memsim/sanitized.hpp"
 #include "tests/support/run_kernel.hpp"
 
 namespace redblue {

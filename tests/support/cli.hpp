@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/system/sanitized.hpp"
+#include "memsim/sanitized.hpp"
 #include "tests/support/json.hpp"
 #include "tests/support/process.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
-#include "runtime/system/sanitized.hpp"
+#include "memsim/sanitized.hpp"
 
 namespace redblue {
 

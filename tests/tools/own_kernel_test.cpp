@@ -20,9 +20,9 @@
 
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
+#include "memsim/sanitized.hpp"
 #include "memsim/slow_matrix.hpp"
 #include "memsim/tile.hpp"
-#include "runtime/system/sanitized.hpp"
 #include "tests/support/csv.hpp"
 #include "tests/support/json.hpp"
 #include "tests/support/process.hpp"

@@ -19,6 +19,7 @@
 
 #include "kernels/arithmetic/simd.hpp"
 #include "memsim/ranks/local_transport.hpp"
+#include "memsim/sanitized.hpp"
 #include "memsim/words.hpp"
 #include "runtime/observe/counters.hpp"
 #include "runtime/observe/exp_speed.hpp"
@@ -31,7 +32,6 @@
 #include "runtime/run/timed_problem.hpp"
 #include "runtime/system/journal.hpp"
 #include "runtime/system/memory.hpp"
-#include "runtime/system/sanitized.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/description.hpp"
 #include "runtime/text/json_field.hpp"

@@ -10,12 +10,12 @@
 
 #include <fmt/format.h>
 
+#include "memsim/sanitized.hpp"
 #include "runtime/observe/machine_file.hpp"
 #include "runtime/report/tune_report.hpp"
 #include "runtime/run/resolve.hpp"
 #include "runtime/system/input_error.hpp"
 #include "runtime/system/memory.hpp"
-#include "runtime/system/sanitized.hpp"
 #include "runtime/system/whole_file.hpp"
 #include "runtime/text/table.hpp"
 #include "tools/cli/command.hpp"

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "memsim/sanitized.hpp"
 #include "runtime/gate/baseline.hpp"
 #include "runtime/system/environment.hpp"
-#include "runtime/system/sanitized.hpp"
 #include "runtime/text/sizes.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"

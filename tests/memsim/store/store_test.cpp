@@ -37,7 +37,7 @@
 #include "memsim/backing.hpp"
 #include "memsim/host_access.hpp"
 #include "memsim/machine.hpp"
-#include "runtime/system/sanitized.hpp"
+#include "memsim/sanitized.hpp"
 #include "tests/support/faulty_queue.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/temporary_directory.hpp"

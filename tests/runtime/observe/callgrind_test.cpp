@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "memsim/sanitized.hpp"
 #include "runtime/system/read_text.hpp"
-#include "runtime/system/sanitized.hpp"
 
 namespace redblue {
 namespace {

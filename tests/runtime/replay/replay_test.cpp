@@ -12,9 +12,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "memsim/sanitized.hpp"
 #include "runtime/replay/stacks.hpp"
 #include "runtime/system/input_error.hpp"
-#include "runtime/system/sanitized.hpp"
 
 namespace redblue {
 namespace {

@@ -13,10 +13,10 @@
 #include <gtest/gtest.h>
 
 #include "memsim/errors.hpp"
+#include "memsim/sanitized.hpp"
 #include "runtime/report/run_report.hpp"
 #include "runtime/system/memory.hpp"
 #include "runtime/system/npy.hpp"
-#include "runtime/system/sanitized.hpp"
 #include "runtime/theory/planner.hpp"
 #include "tests/support/npy_bytes.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -19,9 +19,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "memsim/sanitized.hpp"
 #include "runtime/run/inputs.hpp"
 #include "runtime/system/npy.hpp"
-#include "runtime/system/sanitized.hpp"
 #include "runtime/theory/reference.hpp"
 #include "tests/programs/normal_exp.hpp"
 #include "tests/support/json.hpp"

@@ -19,8 +19,8 @@
 
 #include "kernels/kernel.hpp"
 #include "memsim/errors.hpp"
+#include "memsim/sanitized.hpp"
 #include "runtime/report/bounds_report.hpp"
-#include "runtime/system/sanitized.hpp"
 #include "runtime/theory/lemmas.hpp"
 #include "runtime/theory/planner.hpp"
 #include "tests/runtime/theory/product_pebbles.hpp"

@@ -243,14 +243,14 @@ const kernels_of = (plan) => [plan.plan, ...plan.runners_up];
 const tiles_of = (as) => (as ?? []).filter((row) => row.kernel && row.words);
 
 const is_of_class = (one, plan) => Boolean(one.lower_bound && one.lower_bound.words !== plan.lower_bound.words);
-const over = (words, bound) => make("b", {}, `${(words / bound.words).toFixed(2)} times that`);
+const times = (words, bound) => make("b", {}, bound.words ? `${(words / bound.words).toFixed(2)} times the bound` : "not compared");
 
 function show_headline({plan}) {
   const best = plan.plan;
   find("#headline").replaceChildren(make("b", {}, best.kernel), " moves ",
     make("b", {}, `${redblue.number(best.words)} words`), ` (${bytes(best.words * state.word)}) through ${bytes(state.M * state.word)} of fast memory. `,
-    "A proven bound says that no algorithm with standard matrix products moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)), ": the kernel moves ", over(best.words, plan.lower_bound), ".",
-    ...(is_of_class(best, plan) ? [` The bound for its class of algorithms (${best.lower_bound.term}) is `, make("b", {}, redblue.number(best.lower_bound.words)), ": ", over(best.words, best.lower_bound), "."] : []),
+    "A proven bound says that no algorithm with standard matrix products moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)), ": this is ", times(best.words, plan.lower_bound), ".",
+    ...(is_of_class(best, plan) ? [` The bound for its class of algorithms (${best.lower_bound.term}) is `, make("b", {}, redblue.number(best.lower_bound.words)), ": this is ", times(best.words, best.lower_bound), "."] : []),
     in_words(best.blocks) ? ` Its tiles: ${in_words(best.blocks, 4)}.` : "");
 }
 
@@ -281,11 +281,11 @@ function show_facts({plan, twice, ungrouped, unmasked, enough, curve, bounds, co
   }
   if (unmasked) {
     const saved = unmasked.plan.words - words;
-    say("mask", "What does the mask save?", `${redblue.number(saved)} words (${bytes(saved * state.word)}), or ${percent(saved / unmasked.plan.words)} of the words that the best kernel moves for all pairs.`);
+    say("mask", "What does the mask save?", saved <= 0 ? "Nothing." : `${redblue.number(saved)} words (${bytes(saved * state.word)}), or ${percent(saved / unmasked.plan.words)} of the words that the best kernel moves for all pairs.`);
   }
   if (curve && compulsory && enough !== undefined) {
     const least = fewest_at(curve.points.at(-1));
-    say("enough", "How much fast memory is enough?", enough && least <= compulsory * 1.05 ?
+    say("enough", "How much fast memory is enough?", least <= compulsory * 1.05 ?
       `About ${spoken_M(enough)}${enough === curve.points[0].M ? ", or fewer" : ""}. Then the best kernel moves only the compulsory ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}): each input is read once and each result written once.` :
       `More than ${spoken_M(curve.points.at(-1).M)}. Inputs and results alone are ${redblue.number(compulsory)} words (${bytes(compulsory * state.word)}).`);
   }
@@ -469,6 +469,7 @@ async function update({keep_link = false} = {}) {
   const results = find(".results");
   results.setAttribute("aria-busy", "true");
   const slow = setTimeout(() => { find("#progress").hidden = false; }, 200);
+  let planned = false;
   const get = async (words) => {
     const document = await redblue.engine(with_json(words));
     if (turn !== current) throw redblue.cancelled;
@@ -479,6 +480,7 @@ async function update({keep_link = false} = {}) {
     const from = Math.min(range_of_M[0], 2 ** Math.floor(Math.log2(some.M)));
     const to = Math.max(range_of_M[1], 2 ** Math.ceil(Math.log2(some.M)));
     const now = {plan: await get(plan_words(some))};
+    planned = true;
     find("#version").textContent = now.plan.context.redblue;
     now.chosen = some.kernel === "auto" ? now.plan.plan.kernel : some.kernel;
     const same = shown.problem === JSON.stringify(problem);
@@ -492,6 +494,7 @@ async function update({keep_link = false} = {}) {
     show_headline(now);
     performance.mark("answer");
     show_table(now);
+    results.classList.remove("old");
     if (now.curve) show_chart(now);
 
     now.curve = await get(["curve", ...problem, "--from", String(from), "--to", String(to)]);
@@ -515,11 +518,10 @@ async function update({keep_link = false} = {}) {
     shown.enough = now.enough ??= await enough_of(now, some, get);
     now.is_complete = true;
     show_facts(now);
-    results.classList.remove("old");
   } catch (error) {
     if (error === redblue.cancelled || turn !== current) return;
     complain(error.message);
-    results.classList.add("old");
+    if (!planned) results.classList.add("old");
   } finally {
     clearTimeout(slow);
     if (turn === current) {
@@ -532,15 +534,15 @@ async function update({keep_link = false} = {}) {
 const fewest_at = (point) => Math.min(...point.choices.map((choice) => choice.words));
 
 // Returns an M, at most 1% above the least one, in which the best kernel moves about as few words as
-// in the largest M of the curve. 0: only in the largest M.
+// in the largest M of the curve.
 async function enough_of({curve}, some, get) {
   const least = fewest_at(curve.points.at(-1)), is_enough = (words) => words <= least * 1.005;
   const first = curve.points.findIndex((point) => is_enough(fewest_at(point)));
-  if (first === 0 || first === curve.points.length - 1) return first === 0 ? curve.points[0].M : 0;
+  if (first === 0) return curve.points[0].M;
   let [low, high] = [curve.points[first - 1].M, curve.points[first].M];
   while (high > low * 1.01 && high > low + 1) {
     const middle = Math.round(Math.sqrt(low * high));
-    if (is_enough((await get(plan_words(some, middle))).plan.words)) high = middle; else low = middle;
+    if (is_enough((await get(plan_words({...some, multiple: 1}, middle))).plan.words)) high = middle; else low = middle;
   }
   return high;
 }
