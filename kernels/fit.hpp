@@ -78,10 +78,10 @@ inline Index square_side(Index M, Index share) {
 }
 
 // Returns the most rows of a block in plans of least time, for n rows: queries or keys, as
-// `units_of` says. Workers share the blocks of a head. A plan does not know their number, because
-// bits must not depend on it. So n rows make four blocks of n / 4 rows, or two of n / 2, as long as
-// a block keeps the registers busy for much longer than it takes to begin one. If rows have unequal
-// work under a mask, blocks are small enough that no worker gets much more than its share.
+// `units_of` says. Workers share the blocks of a head, so there are four blocks, or two of few
+// rows. Each is large enough to keep the registers busy. The number of workers does not count,
+// because bits must not depend on it. If rows have unequal work under a mask, blocks are small
+// enough that no worker gets much more than its share.
 inline Index most_dealt_out(const Problem& problem, Index n,
                             Units (*units_of)(const Problem&, Index)) {
   constexpr Index kBlocks = 24;

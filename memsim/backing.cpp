@@ -200,7 +200,7 @@ RamBacking::Memory RamBacking::memory(Index rows, Index columns, Unwritten unwri
   }
   constexpr std::size_t kMapped = std::size_t{64} << 10, kHuge = std::size_t{1} << 20;  // words
   Memory memory;
-  // A sanitizer watches what it allocates itself.
+  // A sanitizer checks only memory from its own allocator.
   if (words >= kMapped && !kSanitized) {
     const auto mapping =
         std::make_shared<Mapping>(words * sizeof(float), words >= kHuge, Mapping::Room::is_sure);

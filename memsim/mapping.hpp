@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "memsim/cxx20.hpp"
+
 namespace redblue {
 
 // May be made and ended by any thread.

@@ -2,6 +2,8 @@
 // Says whether this build has an address or thread sanitizer. Such a build is slow, and valgrind
 // cannot run it.
 
+#include "memsim/cxx20.hpp"
+
 namespace redblue {
 
 #if defined(__SANITIZE_ADDRESS__)  // g++

@@ -40,7 +40,7 @@ constexpr std::string_view kReadsTheEnvironment = "runtime/system/environment.cp
 
 const Storey& memsim() {
   static const Storey storey{.standard_only = true,
-                             .platform = {"<sys/mman.h>", "<unistd.h>"},
+                             .platform = {"<pthread.h>", "<sys/mman.h>", "<unistd.h>"},
                              .forbidden_headers = {"<iostream>", "<chrono>", "<thread>"},
                              .forbidden_words = kWriting,
                              .forbidden_snippets = {}};

@@ -58,12 +58,11 @@ class NestCounter {
   // Returns a measure of the time that all calls took: the number of classes and of positioned
   // blocks.
   [[nodiscard]] Index steps() const;
-  // The results of the last call for one statement: the most passes of a loop in one pass of the
-  // loops around it, and its largest block; whether a text or a drop happened; the words that each
-  // of its tiles moved.
+  // The results of the last call for one statement. passes() returns the most passes of a loop in
+  // one pass of the loops around it, and its largest block. happened() is for texts and drops.
   [[nodiscard]] std::pair<Index, Index> passes(const NestStatement& loop) const;
   [[nodiscard]] bool happened(const NestStatement& statement) const;
-  // Returns an empty list if the statement did not happen.
+  // Returns the words of each tile. The list is empty if the statement did not happen.
   [[nodiscard]] std::vector<MovedTile> tiles(const NestStatement& statement) const;
 
  private:

@@ -156,7 +156,7 @@ void run_in_memory(Part& part, const Views& given, const ViewedResults& returned
 
 namespace {
 
-// The words of a part beside its operands and results.
+// The words of a part, without its operands and results.
 struct Working {
   Words arenas, intermediates;
 };

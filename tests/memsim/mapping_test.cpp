@@ -37,8 +37,8 @@ TEST(Mapping, IsUsedAgainForTheSameSize) {
   EXPECT_NE(mapping(bytes)->words(), words);  // the first one is in use
 }
 
-// 64 MiB are kept. Mappings of 30, 31 and 32 MiB end in this order: the first one is dropped, whose
-// pages are then new, and so 0.
+// 64 MiB are kept. Mappings of 30, 31 and 32 MiB end in this order. So the first one is dropped,
+// and the next mapping of its size has new pages, which are 0.
 TEST(Mapping, TheOldestIsDropped) {
   for (const std::size_t size : {30, 31, 32}) {
     mapping(size * kMiB)->words()[size] = 1;

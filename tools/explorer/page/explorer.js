@@ -243,14 +243,14 @@ const kernels_of = (plan) => [plan.plan, ...plan.runners_up];
 const tiles_of = (as) => (as ?? []).filter((row) => row.kernel && row.words);
 
 const is_of_class = (one, plan) => Boolean(one.lower_bound && one.lower_bound.words !== plan.lower_bound.words);
-const times = (words, bound) => make("b", {}, bound.words ? `${(words / bound.words).toFixed(2)} times the bound` : "not compared");
+const beside = (words, bound) => bound.words ? [". The kernel moves ", make("b", {}, `${(words / bound.words).toFixed(2)} times`), " as many."] : ["."];
 
 function show_headline({plan}) {
   const best = plan.plan;
   find("#headline").replaceChildren(make("b", {}, best.kernel), " moves ",
     make("b", {}, `${redblue.number(best.words)} words`), ` (${bytes(best.words * state.word)}) through ${bytes(state.M * state.word)} of fast memory. `,
-    "A proven bound says that no algorithm with standard matrix products moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)), ": this is ", times(best.words, plan.lower_bound), ".",
-    ...(is_of_class(best, plan) ? [` The bound for its class of algorithms (${best.lower_bound.term}) is `, make("b", {}, redblue.number(best.lower_bound.words)), ": this is ", times(best.words, best.lower_bound), "."] : []),
+    "A proven bound says that no algorithm with standard matrix products moves fewer than ", make("b", {}, redblue.number(plan.lower_bound.words)), ...beside(best.words, plan.lower_bound),
+    ...(is_of_class(best, plan) ? [` The bound for its class of algorithms (${best.lower_bound.term}) is `, make("b", {}, redblue.number(best.lower_bound.words)), ...beside(best.words, best.lower_bound)] : []),
     in_words(best.blocks) ? ` Its tiles: ${in_words(best.blocks, 4)}.` : "");
 }
 
