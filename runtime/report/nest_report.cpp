@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -97,10 +96,12 @@ std::vector<NestLine::Move> moves_of(const Nest& lines) {
       if (reads + writes == Words(0)) {
         continue;
       }
-      const auto known = std::ranges::find(all, matrix, &NestLine::Move::matrix);
-      NestLine::Move& sum = known != all.end() ? *known : all.emplace_back(matrix);
-      sum.reads += reads;
-      sum.writes += writes;
+      auto known = std::ranges::find(all, matrix, &NestLine::Move::matrix);
+      if (known == all.end()) {
+        known = all.insert(known, NestLine::Move{matrix, 0, 0});
+      }
+      known->reads += reads;
+      known->writes += writes;
     }
   }
   return all;
@@ -112,7 +113,8 @@ Cells move_cells(const NestLine::Move& move, const Plan& plan) {
   const Problem& problem = plan.problem;
   const Kernel& kernel = find_kernel(plan.kernel);
   std::vector<Signature> matrices = kernel.given(problem);
-  std::ranges::copy(kernel.results(problem), std::back_inserter(matrices));
+  const std::vector<Signature> results = kernel.results(problem);
+  matrices.insert(matrices.end(), results.begin(), results.end());
   const Signature* const known = find_operand(matrices, move.matrix);
   std::optional<Index> words;
   if (known != nullptr && problem.sparsity.dense()) {
