@@ -278,7 +278,7 @@ void add_part_times(Description& of, const PlanReport& report) {
   if (best.forward) {
     const Kernel& forward = find_kernel(best.forward->kernel);
     add_operations(work, *best.forward, task.heads,
-                   team_for(forward, report.threads, task.heads).workers);
+                   task.heads == 1 ? team_for(forward, workers, 1).workers : workers);
   }
   if (const auto times = part_times(work, report.device, report.calibration, task.memory)) {
     of.member("part_times", describe(*times));
