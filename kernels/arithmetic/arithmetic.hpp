@@ -39,7 +39,8 @@ void multiply(const Transposed<ConstView>& a, const ConstView& b, const View& c)
 
 // The maximum of an empty set. It is finite because exp(-inf - -inf) would be NaN.
 inline constexpr float kNoMaximum = std::numeric_limits<float>::lowest();
-// maximum_i = max(maximum_i, max_j s_ij).
+// maximum_i = max(maximum_i, max_j s_ij). A NaN may be lost. Sums of exponentials of the row do not
+// lose it.
 void raise_maximum(const ConstView& s, const View& maximum);
 void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum);
 // Same, and rescale_i = exp(old maximum_i - new maximum_i). Multiply sums of exponentials relative
@@ -50,7 +51,8 @@ void raise_maximum(const Transposed<ConstView>& s_t, const View& maximum, const 
 void exponentiate(const ConstView& s, const ConstView& row, const View& f);
 void exponentiate(const Transposed<View>& s_t, const ConstView& row);  // in place
 // Same in place, and sum_i += sum_j f_ij; with q also dots_i += sum_j f_ij q_ij. Requires: no score
-// is more than 89 above row_i.
+// is more than 89 above row_i, except in a row with a NaN. There f may be any number, and the sum
+// is NaN.
 void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum);
 void exponentiate(const Transposed<View>& s_t, const ConstView& row, const View& sum,
                   const Transposed<ConstView>& q_t, const View& dots);

@@ -24,43 +24,28 @@ HWY_BEFORE_NAMESPACE();
 namespace redblue::HWY_NAMESPACE {
 namespace {
 
-// The largest value so far. On some processors Max may lose a NaN, so `nan` has all bits set if
-// there was one.
-struct Top {
-  Vector largest, nan;
-};
-HWY_INLINE Top nothing_yet() {
-  return {hn::Set(kLanes, -std::numeric_limits<float>::infinity()), hn::Zero(kLanes)};
-}
-HWY_INLINE Top higher(const Top& top, Vector x) {
-  return {hn::Max(top.largest, x), hn::Or(top.nan, hn::VecFromMask(kLanes, hn::IsNaN(x)))};
-}
-
+// May lose a NaN on some processors (see arithmetic.hpp).
 void raise_maximum(const ConstView& s, const View& maximum) {
   const Vector lowest = hn::Set(kLanes, -std::numeric_limits<float>::infinity());
   float* const known = words_of_column(maximum);
   for_rows(
-      s, nothing_yet(),
-      [&](const Top& top, Index i, Index p, int v, Index lanes)
-          HWY_ATTR { return higher(top, only(load(Unchecked(s).at(i, p), v), lanes, lowest)); },
-      [&](Index i, const Top& top) HWY_ATTR {
-        known[i] = hn::AllFalse(kLanes, hn::MaskFromVec(top.nan))
-                       ? std::max(known[i], hn::GetLane(hn::MaxOfLanes(kLanes, top.largest)))
-                       : std::numeric_limits<float>::quiet_NaN();
-      });
+      s, lowest,
+      [&](Vector top, Index i, Index p, int v, Index lanes)
+          HWY_ATTR { return hn::Max(top, only(load(Unchecked(s).at(i, p), v), lanes, lowest)); },
+      [&](Index i, Vector top)
+          HWY_ATTR { known[i] = std::max(known[i], hn::GetLane(hn::MaxOfLanes(kLanes, top))); });
 }
 
 void raise_maximum_transposed(const ConstView& s_t, const View& maximum) {
   for_columns(
-      s_t, nothing_yet(),
+      s_t, hn::Set(kLanes, -std::numeric_limits<float>::infinity()),
       [&](Index p) HWY_ATTR {
-        return [s = lines(s_t, p)](const Top& top, Index j, int v)
-                   HWY_ATTR { return higher(top, load(s[j], v)); };
+        return [s = lines(s_t, p)](Vector top, Index j, int v)
+                   HWY_ATTR { return hn::Max(top, load(s[j], v)); };
       },
-      [&](Index p, int v, Index lanes, const Top& top) HWY_ATTR {
+      [&](Index p, int v, Index lanes, Vector top) HWY_ATTR {
         float* const known = words_of_column(maximum) + p * kPanel;
-        const Top both = higher(top, load(known, v));
-        store(hn::Or(both.largest, both.nan), known, v, lanes);
+        store(hn::Max(load(known, v), top), known, v, lanes);
       });
 }
 

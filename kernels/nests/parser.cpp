@@ -4,8 +4,11 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "kernels/nearest.hpp"
 #include "kernels/nests/check.hpp"
 #include "kernels/nests/text_nest.hpp"
 
@@ -18,6 +21,15 @@ static_assert(kExtentNames.size() == kExtents);
 constexpr std::array<std::string_view, 17> kReserved = {
     "and",   "as",   "block", "by",  "each", "first", "from",   "in",   "if",
     "index", "last", "live",  "met", "of",   "sum",   "unless", "whole"};
+constexpr std::array<std::string_view, 11> kStatements = {
+    "for", "phase", "when", "otherwise", "read", "new", "write", "drop", "flops", "index", "do"};
+// What other languages call some of them.
+constexpr std::array<std::array<std::string_view, 2>, 6> kOtherWords = {{{"if", "when"},
+                                                                         {"else", "otherwise"},
+                                                                         {"load", "read"},
+                                                                         {"store", "write"},
+                                                                         {"make", "new"},
+                                                                         {"free", "drop"}}};
 constexpr std::size_t kLongestLine = 4096;
 constexpr Index kMostLines = 10'000;
 
@@ -38,6 +50,22 @@ std::string shown(char c) {
   return byte > ' ' && byte < 127
              ? "'" + std::string(1, c) + "'"
              : std::string("byte 0x") + kDigits[byte / 16] + kDigits[byte % 16];
+}
+
+std::string listed(std::span<const std::string_view> names) {
+  std::string list;
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    list += at == 0 ? "" : at + 1 == names.size() ? " or " : ", ";
+    list += names[at];
+  }
+  return list;
+}
+
+// Asks whether the user meant the nearest of the known names. If none is near, returns `remedy`.
+std::string meant(std::string_view word, std::span<const std::string_view> known,
+                  const std::string& remedy) {
+  const std::string name = near(word, known);
+  return ": " + (name.empty() ? remedy : "did you mean '" + name + "'?");
 }
 
 // The words of one line. An operator is one word.
@@ -277,16 +305,17 @@ class Parser {
     if (text == "none") {
       return;
     }
-    std::string names;
+    std::vector<std::string_view> names;
     for (int k = 0; k <= static_cast<int>(Pass::linear_gradient); ++k) {
-      const auto pass = static_cast<Pass>(k);
-      if (to_string(pass) == text) {
-        nest_.pass = pass;
+      names.push_back(to_string(static_cast<Pass>(k)));
+      if (names.back() == text) {
+        nest_.pass = static_cast<Pass>(k);
         return;
       }
-      names += std::string(to_string(pass)) + ", ";
     }
-    line.fail("no problem is called '" + text + "': expected " + names + "or none");
+    names.emplace_back("none");
+    line.fail("no problem is called '" + text + "'" +
+              meant(text, names, "expected " + listed(names)));
   }
 
   void takes(Line& line) {
@@ -563,7 +592,13 @@ class Parser {
     const std::string_view name = line.name("the variable of a loop");
     const SymbolId symbol = find(name);
     if (symbol == kNoSymbol || kind(symbol) != NestSymbol::Kind::variable) {
-      line.fail("'" + std::string(name) + "' is not the variable of a loop around this line");
+      std::vector<std::string_view> names;
+      for (const SymbolId around : around_) {
+        names.push_back(nest_.symbols[around].name);
+      }
+      line.fail(
+          "'" + std::string(name) + "' is not the variable of a loop around this line" +
+          (names.empty() ? ": there is none" : meant(name, names, "expected " + listed(names))));
     }
     return symbol;
   }
@@ -632,6 +667,10 @@ class Parser {
       moves(line, word, statement);
     } else if (word == "when") {
       statement.kind = NestStatement::Kind::when;
+      if (begins_condition(line)) {
+        line.fail("'when' compares sizes: write '" + std::string(line.rest()) +
+                  "' after the tiles of a read, new, write or drop");
+      }
       statement.size = size(line);
       statement.comparison = comparison(line);
       statement.right = size(line);
@@ -665,9 +704,11 @@ class Parser {
       }
       statement.text = text.substr(1, text.size() - 2);
     } else {
-      line.fail("'" + std::string(word) +
-                "' is no statement: expected for, phase, when, otherwise, read, new, write, drop, "
-                "flops, index or do");
+      const auto* const other =
+          std::ranges::find(kOtherWords, word, [](const auto& pair) { return pair[0]; });
+      line.fail("'" + std::string(word) + "' is no statement" +
+                meant(other == kOtherWords.end() ? word : (*other)[1], kStatements,
+                      "expected " + listed(kStatements)));
     }
     return statement;
   }
@@ -747,15 +788,24 @@ class Parser {
   std::size_t known_tile(const Line& line, std::string_view name) {
     const auto found = std::ranges::find(nest_.tile_names, name);
     if (found == nest_.tile_names.end()) {
-      line.fail("no tile is called '" + std::string(name) + "'");
+      const std::vector<std::string_view> names(nest_.tile_names.begin(), nest_.tile_names.end());
+      line.fail(
+          "no tile is called '" + std::string(name) + "'" +
+          meant(name, names,
+                name == "index" ? "read it with 'index I'" : "read it, or make it with 'new'"));
     }
     return static_cast<std::size_t>(found - nest_.tile_names.begin());
   }
   std::size_t matrix(const Line& line, std::string_view name) {
     const auto found = std::ranges::find(nest_.matrices, name, &NestMatrix::name);
     if (found == nest_.matrices.end()) {
-      line.fail("no matrix is called '" + std::string(name) +
-                "': declare it with 'matrix' or 'temp'");
+      std::vector<std::string_view> names;
+      for (const NestMatrix& matrix : nest_.matrices) {
+        names.push_back(matrix.name);
+      }
+      line.fail(
+          "no matrix is called '" + std::string(name) + "'" +
+          meant(name, names, "declare it with 'matrix' or 'temp', or name another with 'as'"));
     }
     return static_cast<std::size_t>(found - nest_.matrices.begin());
   }
@@ -807,13 +857,18 @@ class Parser {
     }
     return place;
   }
+  static bool begins_condition(const Line& line) {
+    return line.peek() == "first" || line.peek() == "last" || line.peek() == "unless";
+  }
   static bool at_condition(const Line& line) {
-    return line.done() || line.peek() == "first" || line.peek() == "last" ||
-           line.peek() == "unless";
+    return line.done() || begins_condition(line) || line.peek() == "if";
   }
   void conditions(Line& line, NestStatement& statement) {
     if (line.done()) {
       return;
+    }
+    if (line.peek() == "if") {
+      line.fail("'if' begins no condition: write for example 'read dQ[I,d] unless first J'");
     }
     do {
       NestCondition condition;

@@ -1,6 +1,7 @@
 #pragma once
-// Nests as names of kernels: a file (file:mine.nest, or mine.nest), or a schedule of another
-// project that comes with redblue (nest:flash-attention-2-forward).
+// Nests as names of kernels: a file (file:mine.nest, or mine.nest), a schedule of another project
+// that comes with redblue (nest:flash-attention-2-forward), or a nest that this program loaded
+// (loaded:mine).
 
 #include <filesystem>
 #include <string>
@@ -13,7 +14,8 @@ namespace redblue {
 
 // Returns whether a name of a kernel names a nest.
 bool names_nest(std::string_view name);
-// Returns the name of a nest for the text of an option: nest:NAME, or file:TEXT for other texts.
+// Returns the name of a nest for the text of an option: nest:NAME, loaded:NAME, or file:TEXT for
+// other texts.
 std::string named_nest(const std::string& text);
 // Returns the same. A relative path of a nest starts at `directory`.
 std::string nest_in(const std::filesystem::path& directory, const std::string& text);

@@ -10,10 +10,10 @@
 #include <fmt/ranges.h>
 
 #include "kernels/masked.hpp"
+#include "kernels/nearest.hpp"
 #include "runtime/run/mask_spec.hpp"
 #include "runtime/run/nest_file.hpp"
 #include "runtime/run/resolve.hpp"
-#include "runtime/text/nearest.hpp"
 #include "runtime/text/table.hpp"
 #include "runtime/theory/planner.hpp"
 

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -102,6 +105,68 @@ TEST(LargeScores, GiveFiniteVerifiedResultsInEveryKernel) {
     }
   }
   EXPECT_GE(kernels_run, 7);
+}
+
+// A maximum may lose a NaN (kernels/arithmetic), but a sum does not. A NaN in a query makes its
+// rows of O, L and dQ NaN, no other rows of them, and the rows of dK and dV of the keys that it
+// meets. A NaN in a key makes the rows of O, L and dQ of its queries NaN. The other scores lie
+// above and below, before and after the NaN.
+TEST(NaNScores, ReachEveryResultOfTheirRows) {
+  constexpr Index kQuery = 20, kKey = 3;
+  constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+  const Shape shape{23, 40, 4};
+  int runs = 0;
+  for (TestedKernel kernel : tested_kernels()) {
+    const std::string queries(kernel.given.front().name), keys = queries == "Q" ? "K" : "A2";
+    if ((queries != "Q" && queries != "A1") || is_linear(kernel.kernel->pass) ||
+        kernel.sharing != Sharing::none || kernel.activation != Activation::softmax) {
+      continue;
+    }
+    for (const Mask& mask : {Mask(), Mask::causal(shape.n, shape.m)}) {
+      if (!kernel.kernel->takes(mask)) {
+        continue;
+      }
+      kernel.mask = mask;
+      const auto meet = [&](Index i, Index j) {
+        return mask.full() || mask.hull({i, i + 1}, {j, j + 1}).size() > 0;
+      };
+      const TestProblem problem = make_problem(kernel, shape, 1, 1000);
+      const Index least = kernel.least_M(shape);
+      for (const Index M : {least, least + 300, least + 5000}) {
+        const Plan plan = kernel.plan(shape, M);
+        // Expects rows of results with NaN in this word of the operand.
+        const auto expect_rows = [&](const std::string& operand, Index word, const auto& rows_of) {
+          TestProblem with = problem;
+          with.given[operand][static_cast<std::size_t>(word)] = kNaN;
+          for (const auto& [name, words] : run_kernel(kernel, plan, with).returned) {
+            const std::size_t rows = name == "dK" || name == "dV" ? shape.m : shape.n;
+            for (std::size_t at = 0; at < words.size(); ++at) {
+              const std::optional<bool> is_nan =
+                  rows_of(name, static_cast<Index>(at * rows / words.size()));
+              ASSERT_TRUE(!is_nan || std::isnan(words[at]) == *is_nan)
+                  << name << ", word " << at << ", NaN in " << operand << ": " << to_string(plan);
+              runs += is_nan ? 1 : 0;
+            }
+          }
+        };
+        using Is = std::optional<bool>;
+        expect_rows(queries, kQuery * shape.d + 3, [&](const std::string& name, Index row) -> Is {
+          if (name == "O" || name == "L" || name == "dQ") {
+            return row == kQuery;
+          }
+          const bool of_keys = name == "dK" || name == "dV";
+          return of_keys && meet(kQuery, row) ? Is(true) : std::nullopt;
+        });
+        if (!takes(kernel, "O")) {  // else L has no NaN
+          expect_rows(keys, kKey * shape.d + 1, [&](const std::string& name, Index row) -> Is {
+            const bool of_queries = name == "O" || name == "L" || name == "dQ";
+            return of_queries && meet(row, kKey) ? Is(true) : std::nullopt;
+          });
+        }
+      }
+    }
+  }
+  EXPECT_GE(runs, 10'000);
 }
 
 }  // namespace

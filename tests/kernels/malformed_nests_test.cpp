@@ -85,5 +85,13 @@ TEST(MalformedNests, AreRefusedInOneLine) {
   }
 }
 
+// A size may begin with `if(`, also after `when`.
+TEST(MalformedNests, AreNoneWithAnIfInASize) {
+  EXPECT_NO_THROW(
+      parse_nest("kernel k\nmatrix Q[n,d] -> y[n]\nread Q[n,d]\n"
+                 "when if(n < m, n, m) < 50\n  flops 1\nnew y[n]\nwrite y[n]\n",
+                 "good.nest"));
+}
+
 }  // namespace
 }  // namespace redblue

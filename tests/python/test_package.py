@@ -368,6 +368,9 @@ def test_names_of_nests():
     assert redblue.count("attention/rows", n=8, d=2, M=99).phases[0].path != "nest"
     again = redblue.Nest(redblue.plan(loops="attention/rows", n=64, d=8, M="1K", format="nest"), "mine")
     assert redblue.count(again, n=64, d=8, M="1K").total.io == redblue.count("attention/rows", n=64, d=8, M="1K", objective="words").total.io
+    plan = redblue.plan(problem="attention", n=64, d=8, M="1K", nest=again)
+    assert {"mine", "attention/rows"} <= {plan.plan.kernel} | {other.kernel for other in plan.runners_up}
+    assert redblue.count(nest=again, n=64, d=8, M="1K").kernel == "mine"
 
 
 def test_every_file_of_the_package_is_installed():

@@ -117,6 +117,16 @@ TEST_F(CountAs, WordsAreThoseOfTheLoops) {
             row("triton-tutorial", "--n 640 --d 64 --M 1M")["words"]);
   EXPECT_EQ(row("flash-attention-2", "--n 640 --d 64 --M 1M --mask causal")["words"],
             2 * 640 * 64 + 640 + 2 * 64 * 128 * (1 + 2 + 3 + 4 + 5));
+  // A ring of 3 devices with n queries and keys each, in blocks of 128 keys (T of them). Each step
+  // is FlashAttention-2's: v and its dQ of 0 (3 n d + n), K and V once and dK and dV once (4 n d),
+  // (2 d + 2) n + 2 n d in each block, and dQ converted (2 n d). dQ of a step is then added to a
+  // sum (3 n d, in the first step 2 n d), and so are dK and dV (6 n d, or 4 n d), which arrived
+  // before (2 n d but in the first step). At the end dQ is converted.
+  const Index n = 640, d = 64, T = 5;
+  const Index step = 3 * n * d + n + 4 * n * d + (4 * n * d + 2 * n) * T + 2 * n * d;
+  EXPECT_EQ(
+      row("ring-attention-step", "--n 640 --m 1920 --d 64 --M 1M --problem gradients")["words"],
+      3 * step + 3 * (3 + 6 + 2) * n * d - (1 + 2 + 2) * n * d + 2 * n * d);
 }
 
 // A row has the counts of its nest. Its planned blocks are those of the same file without sizes,

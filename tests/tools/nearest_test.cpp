@@ -1,6 +1,6 @@
 // Tests the names that are offered for an unknown name.
 
-#include "runtime/text/nearest.hpp"
+#include "kernels/nearest.hpp"
 
 #include <array>
 
@@ -35,6 +35,8 @@ TEST(Nearest, OneThatIsNear) {
   EXPECT_EQ(near("x", known), "");
   EXPECT_EQ(near("verify", known), "");
   EXPECT_EQ(near("", known), "");
+  EXPECT_EQ(near("m", known), "M");
+  EXPECT_EQ(near("MASK", known), "mask");
 }
 
 TEST(Nearest, APartOfANameMeansTheName) {

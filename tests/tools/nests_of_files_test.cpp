@@ -67,6 +67,14 @@ TEST_F(NestsOfFiles, StandBesideKernels) {
     found = found || other["kernel"] == "file:flash2.nest";
   }
   EXPECT_TRUE(found);
+  expect_refused(process("plan --problem attention " + sizes + " --nest flash2.nest"), 2,
+                 "--nest flash2.nest: its problem is gradients, and this one is attention: give "
+                 "--problem 'gradients'");
+  directory_.write("copy.nest",
+                   "kernel copy\nmatrix A[n,d] -> B[n,d]\nread A[n,d]\nnew B[n,d]\n"
+                   "write B[n,d]\n");
+  expect_refused(process("plan --problem attention " + sizes + " --nest copy.nest"), 2,
+                 "--nest copy.nest: it names no problem: write 'problem attention' in its head");
 }
 
 // A run moves the words of the formulas on a machine, whatever the mask.

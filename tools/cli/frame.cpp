@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/nearest.hpp"
 #include "memsim/errors.hpp"
 #include "runtime/system/build_info.hpp"
-#include "runtime/text/nearest.hpp"
 #include "runtime/text/sizes.hpp"
 #include "tools/cli/interruption.hpp"
 #include "tools/cli/print.hpp"

@@ -31,7 +31,7 @@ install(TARGETS ${targets} EXPORT redblue_targets
   LIBRARY COMPONENT libraries NAMELINK_COMPONENT development)
 # Leaves out headers that only the sources of kernels/ use.
 install(DIRECTORY ${rooms} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/redblue
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "unchecked.hpp" EXCLUDE PATTERN "nearest.hpp" EXCLUDE
   PATTERN "sparse" EXCLUDE PATTERN "parts" EXCLUDE PATTERN "gradients" EXCLUDE
   PATTERN "linear" EXCLUDE PATTERN "nests" EXCLUDE PATTERN "*-inl.hpp" EXCLUDE PATTERN "simd_targets.hpp" EXCLUDE ${no_store})
 if(REDBLUE_BUILD_TOOLS)

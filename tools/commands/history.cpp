@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/nearest.hpp"
 #include "runtime/system/read_text.hpp"
-#include "runtime/text/nearest.hpp"
 #include "runtime/text/sizes.hpp"
 #include "tools/cli/command.hpp"
 #include "tools/cli/print.hpp"

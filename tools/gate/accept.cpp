@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "kernels/nearest.hpp"
 #include "runtime/gate/metrics.hpp"
 #include "runtime/system/read_text.hpp"
 #include "runtime/system/whole_file.hpp"
-#include "runtime/text/nearest.hpp"
 #include "runtime/text/parse_json.hpp"
 #include "runtime/text/printable.hpp"
 #include "runtime/text/sizes.hpp"

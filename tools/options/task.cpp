@@ -63,8 +63,14 @@ void add_nests(const TextOption& files, Task& task) {
   for (const Given& given : files.all()) {
     const Kernel& nest = find_kernel(load_nest_named(named_nest(given.text)));
     if (nest.pass != task.pass) {
-      throw UsageError(fmt::format("{} {}: its problem is {}, and this one is {}", given.from,
-                                   given.text, to_string(nest.pass), to_string(task.pass)));
+      const std::string_view its = to_string(nest.pass), asked = to_string(task.pass);
+      throw UsageError(
+          nest.pass == Pass::own
+              ? fmt::format("{} {}: it names no problem: write 'problem {}' in its head",
+                            given.from, given.text, asked)
+              : fmt::format(
+                    "{0} {1}: its problem is {2}, and this one is {3}: give --problem '{2}'",
+                    given.from, given.text, its, asked));
     }
     task.nests.push_back(&nest);
   }

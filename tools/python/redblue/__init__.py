@@ -518,7 +518,7 @@ def _text(name, value):
     if isinstance(value, numpy.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, (str, Mask, Nest, numbers.Number)) and not isinstance(value, bool):
-        text = str(value)
+        text = f"loaded:{value}" if isinstance(value, Nest) and name == "nest" else str(value)
         if "\0" in text:
             raise UsageError(f"{name} {text!r}: a text has no NUL")
         return text
