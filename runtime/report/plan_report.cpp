@@ -131,26 +131,26 @@ struct PlanLine {
 Cells line_cells(const PlanReport& report, const PlanLine& line) {
   const bool counted = line.as != nullptr && line.as->counted;
   const Problem& problem = report.task.problem;
-  const Cells cells = {
-      {in_table("kernel"), line.name},
-      {in_table(report.rates ? "ms" : ""), line.seconds ? to_ms(*line.seconds) : "-"},
-      {in_csv("kernel"), line.kernel},
-      {in_csv(problem.sparsity.dense() ? "" : "densified"), line.densified},
-      {in_csv("forward"), line.forward},
-      {{"words", "", "words"}, line.words},
-      bytes_cell(problem.word_bytes, line.words, {"bytes", "", "bytes"}),
-      {in_csv("lower_bound"), line.bound},
-      {in_table("ratio"),
-       decimals(quotient(line.words, line.bound), 3, "", line.as != nullptr ? "-" : "")},
-      {in_table("bound"), line.kind.value_or("-")},
-      {in_csv("blocks"), line.blocks},
-      {in_csv("seconds"), line.seconds}};
-  return report.as.empty()
-             ? cells
-             : joined(cells,
-                      {{in_csv("as"), line.as != nullptr ? Json(line.as->as) : Json()},
-                       {in_table("its blocks"), counted ? line.blocks : CellValue(nullptr)}},
-                      tiles_cells(line.as));
+  Cells cells = {{in_table("kernel"), line.name},
+                 {in_table(report.rates ? "ms" : ""), line.seconds ? to_ms(*line.seconds) : "-"},
+                 {in_csv("kernel"), line.kernel},
+                 {in_csv(problem.sparsity.dense() ? "" : "densified"), line.densified},
+                 {in_csv("forward"), line.forward},
+                 {{"words", "", "words"}, line.words},
+                 bytes_cell(problem.word_bytes, line.words, {"bytes", "", "bytes"}),
+                 {in_csv("lower_bound"), line.bound},
+                 {in_table("ratio"),
+                  decimals(quotient(line.words, line.bound), 3, "", line.as != nullptr ? "-" : "")},
+                 {in_table("bound"), line.kind.value_or("-")},
+                 {in_csv("blocks"), line.blocks},
+                 {in_csv("seconds"), line.seconds}};
+  if (!report.as.empty()) {
+    cells = joined(cells,
+                   {{in_csv("as"), line.as != nullptr ? Json(line.as->as) : Json()},
+                    {in_table("its blocks"), counted ? line.blocks : CellValue(nullptr)}},
+                   tiles_cells(line.as));
+  }
+  return cells;
 }
 
 // Returns the line of a choice, or of one of its levels if `level` is not null.
