@@ -44,13 +44,16 @@ Description begin_report(std::string title, const std::optional<FastMemoryOrigin
   return of;
 }
 
-std::string goal_text(Objective objective) {
+std::string goal_text(Objective objective, double share) {
   switch (objective) {
     case Objective::words:
       return "fewest words (objective words)";
     case Objective::balanced:
-      return fmt::format("fastest within {:.0f}% of the fewest words (objective balanced)",
-                         100 * (kBalancedShare - 1));
+      return fmt::format(
+          "fastest within {:.0f}% of the fewest words (objective balanced{})", 100 * (share - 1),
+          share > kBalancedShare
+              ? fmt::format("; within {:.0f}% blocks are narrow", 100 * (kBalancedShare - 1))
+              : "");
     case Objective::time:
       return "fastest (objective time)";
   }

@@ -27,7 +27,7 @@ Description begin_report(std::string title, const std::optional<FastMemoryOrigin
                          const std::optional<Device>& device = {});
 
 // Returns "fewest words (objective words)": the goal by which blocks were chosen.
-std::string goal_text(Objective objective);
+std::string goal_text(Objective objective, double share = kBalancedShare);
 
 // Returns the problem as cells for JSON and CSV. If the problem has no `sharing` or `given`, they
 // are absent unless `everywhere` is true.

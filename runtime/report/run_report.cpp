@@ -823,7 +823,7 @@ Json origins_json(const Origins& operands) {
 
 // Returns the goal by which the block sizes were chosen, or names the ones that the request set.
 std::string blocks_text(const Report& report) {
-  const std::string goal = goal_text(report.objective);
+  const std::string goal = goal_text(report.objective, report.balanced_share);
   if (report.given_blocks.empty()) {
     return goal;
   }

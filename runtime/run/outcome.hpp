@@ -108,6 +108,7 @@ struct Report {
   std::string asked;  // name in the request, such as backward/auto
   Part kernel;
   Objective objective = Objective::words;  // objective by which the blocks were chosen
+  double balanced_share = kBalancedShare;  // for balanced blocks: most words over the fewest
   Index multiple = 1;                      // block sizes are multiples of this
   std::vector<std::string> given_blocks;   // block sizes that the request set, not the objective
   // The largest proven lower bound for the kernel, on one machine, for all heads together.

@@ -320,18 +320,18 @@ std::vector<Choice> choices_of_one_aim(const Task& task, const Goal& goal,
 // Makes choices of fewest words faster, within the words that they may move in addition.
 class Balance {
  public:
-  // Requires: at least one choice of fewest words.
-  Balance(const Task& task, const Goal& goal, const std::vector<Choice>& fewest)
-      : task_(task), goal_(goal) {
-    least_ = measured(fewest.front(), task);
+  // `share`: the words that are allowed, divided by the fewest. Requires: at least one choice of
+  // fewest words.
+  Balance(const Task& task, const Goal& goal, const std::vector<Choice>& fewest, double share)
+      : task_(task), goal_(goal), share_(share) {
+    double least = measured(fewest.front(), task);
     for (const Choice& choice : fewest) {
-      least_ = std::min(least_, measured(choice, task));
+      least = std::min(least, measured(choice, task));
     }
+    most_ = share * least;
   }
 
-  [[nodiscard]] bool near(const Choice& choice) const {
-    return measured(choice, task_) <= kBalancedShare * least_;
-  }
+  [[nodiscard]] bool near(const Choice& choice) const { return measured(choice, task_) <= most_; }
 
   // Requires: near(choice). It still holds afterwards.
   void make_faster(Choice& choice) {
@@ -342,7 +342,7 @@ class Balance {
       return measured(alone, of.task);
     };
     const double before = choice.forward ? words_of(*forward_of(of)) : 0;
-    const double share = (kBalancedShare * least_ - before) / words_of(choice.plan);
+    const double share = (most_ - before) / words_of(choice.plan);
     if (share >= 1) {
       const Memory memory = without_prefetch(task_.memory);
       const Problem& problem = choice.plan.problem;
@@ -354,6 +354,7 @@ class Balance {
       count_words(faster, of.task);
       choice = near(faster) ? faster : choice;  // the share is rounded
     }
+    choice.share = share_;
     judge(choice, of.bounds, of.task, goal_);
   }
 
@@ -386,9 +387,26 @@ class Balance {
 
   const Task& task_;
   const Goal& goal_;
-  double least_;
+  double share_, most_ = 0;
   std::optional<OfKind> own_ = {}, dense_ = {};
 };
+
+// Puts the choices within `share` of the fewest words first, the fastest first.
+std::vector<Choice> balanced(const Task& task, const Goal& goal, std::vector<Choice> fewest,
+                             double share) {
+  Balance balance(task, goal, fewest, share);
+  // clang 14 cannot compile the std::ranges version.
+  const auto others = std::stable_partition(
+      fewest.begin(), fewest.end(), [&](const Choice& choice) { return balance.near(choice); });
+  std::for_each(fewest.begin(), others, [&](Choice& choice) { balance.make_faster(choice); });
+  std::ranges::stable_sort(fewest.begin(), others, {}, &Choice::seconds);
+  return fewest;
+}
+
+// Whether blocks are so narrow that they take more than twice the time of usual blocks.
+bool is_narrow(const Choice& choice) {
+  return narrowness(choice.plan.blocks) > 2;
+}
 
 }  // namespace
 
@@ -403,13 +421,17 @@ std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<Le
   if (found.empty()) {
     return found;
   }
-  Balance balance(task, goal, found);
-  // clang 14 cannot compile the std::ranges version.
-  const auto others = std::stable_partition(
-      found.begin(), found.end(), [&](const Choice& choice) { return balance.near(choice); });
-  std::for_each(found.begin(), others, [&](Choice& choice) { balance.make_faster(choice); });
-  std::ranges::stable_sort(found.begin(), others, {}, &Choice::seconds);
-  return found;
+  std::vector<Choice> fastest = balanced(task, goal, found, kBalancedShare);
+  for (const double share : {1.2, 1.6, 2.4, 4.0}) {
+    if (!is_narrow(fastest.front()) || !task.memory.inner.empty()) {
+      break;
+    }
+    std::vector<Choice> wider = balanced(task, goal, found, share);
+    if (!is_narrow(wider.front())) {
+      return wider;
+    }
+  }
+  return fastest;  // also if all blocks in this M are narrow
 }
 
 std::vector<std::string> kernels_of_one_level(const Task& task) {

@@ -35,6 +35,8 @@ struct Choice {
   Bound bound = {};        // the largest proven bound for algorithms of the kernel's kind
   bool densified = false;  // both passes take the task's sparse operands as dense ones
   std::optional<double> seconds = {};  // total of both passes and all heads; set if there are rates
+  // Balanced plans: the words are at most this times the fewest.
+  double share = kBalancedShare;
   // Set if there are several levels. `levels` goes from the innermost level out and ends with the
   // machine's last level. `weighted` adds up the words of all levels at their costs
   // (Memory::weighted), and `weighted_bound` does the same with the bounds.

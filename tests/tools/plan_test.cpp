@@ -371,8 +371,10 @@ TEST_F(PlanCommand, AutoTakesWhatItIsGiven) {
   static_cast<void>(
       json(fmt::format("run forward/naive --n 90 --m 70 --d 6 --M 100K --out O={} --out L={}",
                        file("o.npy"), file("l.npy"))));
-  const Json run = json(fmt::format("run backward/auto {} --seed 1 --verify --in O={} --in L={}",
-                                    size, file("o.npy"), file("l.npy")));
+  const Json run =
+      json(fmt::format("run backward/auto {} --objective words --seed 1 "
+                       "--verify --in O={} --in L={}",
+                       size, file("o.npy"), file("l.npy")));
   EXPECT_EQ(run["kernel"], json("plan " + size)["plan"]["kernel"]);
   EXPECT_EQ(run["seed"], 1) << "the other operands came from it";
   EXPECT_TRUE(run["error"]["ok"].get<bool>());

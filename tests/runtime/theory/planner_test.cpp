@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/balanced.hpp"
 #include "memsim/errors.hpp"
 #include "memsim/sanitized.hpp"
 #include "tests/support/run_kernel.hpp"
@@ -270,11 +271,12 @@ TEST(Planner, LeastTimeByTheRates) {
 
 // With `balanced`, the choices with at most 5% more words than the fewest come first, the fastest
 // in front. Each has the words of its plan, and the others follow. The kernels are the same as for
-// words, and the forward pass is balanced, too.
+// words, and the forward pass is balanced, too. More words are allowed if this makes wide blocks
+// out of narrow ones, and only then.
 TEST(Planner, BalancedIsFastWithinFivePercent) {
   const Rates& rates = default_rates();
   std::mt19937_64 random(7);
-  int faster = 0;
+  int faster = 0, wider = 0;
   for (int trial = 0; trial < (kSanitized ? 200 : 1000); ++trial) {
     const Task task = random_task(random, 3000);
     const std::vector<Choice> fewest = choices(task);
@@ -284,9 +286,14 @@ TEST(Planner, BalancedIsFastWithinFivePercent) {
     if (found.empty()) {
       continue;
     }
+    const double share = found.front().share;
+    if (share > kBalancedShare) {
+      EXPECT_LE(narrowness(found.front().plan.blocks), 2);
+      ++wider;
+    }
     const auto near = [&](const Choice& choice) {
       return static_cast<double>(choice.words.value()) <=
-             kBalancedShare * static_cast<double>(fewest.front().words.value());
+             share * static_cast<double>(fewest.front().words.value());
     };
     EXPECT_TRUE(near(found.front()));
     EXPECT_TRUE(std::ranges::is_partitioned(found, near));
@@ -301,6 +308,25 @@ TEST(Planner, BalancedIsFastWithinFivePercent) {
     faster += found.front().plan.blocks == fewest.front().plan.blocks ? 0 : 1;
   }
   EXPECT_GT(faster, kSanitized ? 20 : 100);
+  EXPECT_GT(wider, kSanitized ? 1 : 10);
+}
+
+// score-rows moves the fewest words, but one query at a time. The next kernels move 1.6 times as
+// many, in wide blocks.
+TEST(Planner, BalancedPlansAreNotNarrow) {
+  Task task{.pass = Pass::gradients, .problem = {2048, 2048, 64}, .memory = 524288};
+  task.problem = task.problem.with_mask(Mask::causal(2048, 2048));
+  task.known = Known::nothing;
+  const Goal goal{.objective = Objective::balanced, .rates = &default_rates()};
+  EXPECT_EQ(choices(task).front().plan.kernel, "gradients/score-rows");
+  const std::vector<Choice> found = choices(task, goal);
+  EXPECT_EQ(found.front().plan.kernel, "gradients/resident");
+  EXPECT_EQ(found.front().share, 1.6);
+  EXPECT_LE(narrowness(found.front().plan.blocks), 1.1);
+  // With twice the memory, score-rows has wide blocks.
+  task.memory.M *= 2;
+  EXPECT_EQ(choices(task, goal).front().plan.kernel, "gradients/score-rows");
+  EXPECT_EQ(choices(task, goal).front().share, kBalancedShare);
 }
 
 // A kernel that is far faster than the others comes first. Several workers share its time, and that
