@@ -212,7 +212,10 @@ class Checker {
         continue;
       }
       if (matrix.kind == NestMatrix::Kind::input) {
-        fail(statement, matrix.name + " is an input: write to a result or a temp");
+        fail(
+            statement,
+            matrix.name +
+                " is an input: write to a result or a temp (results stand after '->' in the head)");
       }
       check_shape(statement, target, matrix);
       if (!leaves_out(statement, target) &&

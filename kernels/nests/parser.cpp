@@ -23,6 +23,8 @@ constexpr std::array<std::string_view, 17> kReserved = {
     "index", "last", "live",  "met", "of",   "sum",   "unless", "whole"};
 constexpr std::array<std::string_view, 11> kStatements = {
     "for", "phase", "when", "otherwise", "read", "new", "write", "drop", "flops", "index", "do"};
+constexpr std::array<std::string_view, 8> kHeaders = {"kernel", "problem", "two-step", "once",
+                                                      "takes",  "matrix",  "temp",     "block"};
 // What other languages call some of them.
 constexpr std::array<std::array<std::string_view, 2>, 6> kOtherWords = {{{"if", "when"},
                                                                          {"else", "otherwise"},
@@ -171,7 +173,10 @@ class Line {
                two == "->" || two == "<=" || two == ">=" || two == "==" || two == "!=") {
       size = 2;
     } else if (std::string_view("[](),+-*/=.<>").find(c) == std::string_view::npos) {
-      fail(shown(c) + " means nothing here" + (c == '\t' ? ": indent with spaces" : ""));
+      fail(shown(c) + " means nothing here" +
+           (c == '\t'  ? ": indent with spaces"
+            : c == ':' ? ": lines have no colons"
+                       : ""));
     }
     words_.push_back(text.substr(at, size));
     return size;
@@ -207,6 +212,10 @@ class Parser {
     if (nest_.name.empty()) {
       throw NestError(nest_.file, lines.empty() ? 1 : lines.front().number(),
                       "the file has no name: begin it with 'kernel NAME'");
+    }
+    if (at < lines.size()) {
+      Line first = lines[at];
+      check_statement(first, first.take("a statement"));
     }
     if (nest_.matrices.empty()) {
       throw NestError(nest_.file, lines[at - 1].number(),
@@ -574,17 +583,27 @@ class Parser {
                 "' is the variable of a loop that is not around this line");
     }
     if (loop_range_ == kNoSymbol) {
-      line.fail(
-          "'" + std::string(word) +
-          "' is no extent, block size or variable of a loop around this line: a block size is "
-          "declared above, as 'block " +
-          std::string(word) + " of n'");
+      line.fail("'" + std::string(word) +
+                "' is no extent, block size or variable of a loop around this line" +
+                meant(word, lengths(),
+                      "a block size is declared above, as 'block " + std::string(word) + " of n'"));
     }
     const SymbolId block = add(word, NestSymbol::Kind::block);
     nest_.blocks.push_back({block, loop_range_, std::nullopt, line.number()});
     return block;
   }
 
+  // The extents, and the variables of the loops around this line.
+  [[nodiscard]] std::vector<std::string_view> lengths() const {
+    std::vector<std::string_view> names;
+    for (SymbolId symbol = 0; symbol < nest_.symbols.size(); ++symbol) {
+      if (!is_no_length(symbol) &&
+          (kind(symbol) == NestSymbol::Kind::extent || is_around(symbol))) {
+        names.push_back(nest_.symbols[symbol].name);
+      }
+    }
+    return names;
+  }
   [[nodiscard]] bool is_around(SymbolId variable) const {
     return std::ranges::find(around_, variable) != around_.end();
   }
@@ -656,6 +675,7 @@ class Parser {
 
   NestStatement statement(Line& line) {
     const std::string_view word = line.take("a statement");
+    check_statement(line, word);
     NestStatement statement{
         .kind = NestStatement::Kind::flops, .line = line.number(), .number = nest_.size++};
     statement.phase = phase_;
@@ -703,14 +723,29 @@ class Parser {
         line.fail("'" + std::string(text) + "', expected a text in quotes");
       }
       statement.text = text.substr(1, text.size() - 2);
-    } else {
-      const auto* const other =
-          std::ranges::find(kOtherWords, word, [](const auto& pair) { return pair[0]; });
-      line.fail("'" + std::string(word) + "' is no statement" +
-                meant(other == kOtherWords.end() ? word : (*other)[1], kStatements,
-                      "expected " + listed(kStatements)));
     }
     return statement;
+  }
+  // Refuses a line that begins with no statement.
+  static void check_statement(const Line& line, std::string_view word) {
+    if (std::ranges::find(kStatements, word) != kStatements.end()) {
+      return;
+    }
+    if (std::ranges::find(kHeaders, word) != kHeaders.end()) {
+      line.fail("'" + std::string(word) + "' belongs to the head: move it above the statements");
+    }
+    if (word == "if" && begins_condition(line)) {
+      line.fail("'if' begins no line: write '" + std::string(line.rest()) +
+                "' after the tiles of a read, new, write or drop");
+    }
+    const auto* const other =
+        std::ranges::find(kOtherWords, word, [](const auto& pair) { return pair[0]; });
+    std::vector<std::string_view> known(kStatements.begin(), kStatements.end());
+    known.insert(known.end(), kHeaders.begin(), kHeaders.end());
+    line.fail("'" + std::string(word) + "' is no statement" +
+              (word == "/" ? ": a comment begins with '#'"
+                           : meant(other == kOtherWords.end() ? word : (*other)[1], known,
+                                   "expected " + listed(kStatements))));
   }
 
   // Gives `otherwise` the opposite of the comparison above it.
@@ -738,7 +773,8 @@ class Parser {
     if (statement.range == kNoSymbol || is_no_length(statement.range) ||
         kind(statement.range) == NestSymbol::Kind::block) {
       line.fail("'" + std::string(range) +
-                "' is no extent and no variable of a loop around this line");
+                "' is no extent and no variable of a loop around this line" +
+                meant(range, lengths(), "expected " + listed(lengths())));
     }
     loop_range_ = nest_.root(statement.range);
     if (line.accept("from")) {
@@ -803,9 +839,9 @@ class Parser {
       for (const NestMatrix& matrix : nest_.matrices) {
         names.push_back(matrix.name);
       }
-      line.fail(
-          "no matrix is called '" + std::string(name) + "'" +
-          meant(name, names, "declare it with 'matrix' or 'temp', or name another with 'as'"));
+      const std::string remedy = "declare it with 'matrix' or 'temp', or name another with 'as'";
+      line.fail("no matrix is called '" + std::string(name) + "'" + meant(name, names, remedy) +
+                (near(name, names).empty() ? "" : " Otherwise " + remedy));
     }
     return static_cast<std::size_t>(found - nest_.matrices.begin());
   }
@@ -816,7 +852,14 @@ class Parser {
                      : makes ? NestStatement::Kind::make
                              : NestStatement::Kind::write;
     do {
+      if (line.peek() == ",") {
+        line.fail("',' between tiles: separate them by spaces");
+      }
       const std::string_view name = line.name("a tile, as Q[I,d]");
+      if (!line.done() && line.peek() != "[") {
+        line.fail("'" + std::string(name) + "' is no tile, as " + std::string(name) +
+                  "[I,d], and no condition, as 'first I' or 'unless last I'");
+      }
       TextTile tile{0, {}, false};
       tile.indices = indices(line);
       tile.sum = line.accept("sum");
@@ -880,6 +923,9 @@ class Parser {
       condition.variable = variable_around(line);
       statement.conditions.push_back(condition);
     } while (line.accept("and"));
+    if (!line.done()) {
+      line.fail("'" + std::string(line.peek()) + "' after a condition: join several by 'and'");
+    }
   }
 
   std::vector<NestIndex> indices(Line& line) {

@@ -28,6 +28,8 @@ Description begin_report(std::string title, const std::optional<FastMemoryOrigin
 
 // Returns "fewest words (objective words)": the goal by which blocks were chosen.
 std::string goal_text(Objective objective, double share = kBalancedShare);
+// Says why balanced plans may move more words than usual.
+std::string narrow_text(const Plan& narrow);
 
 // Returns the problem as cells for JSON and CSV. If the problem has no `sharing` or `given`, they
 // are absent unless `everywhere` is true.

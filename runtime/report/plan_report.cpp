@@ -414,6 +414,9 @@ Description describe(const PlanReport& report) {
   } else {
     add_choices(of, report);
   }
+  if (best.narrow) {
+    of.say("\nblocks: {}\n{}", goal_text(report.objective, best.share), narrow_text(*best.narrow));
+  }
   of.say("\n{}", reason(report));
   if (report.left_out) {
     of.fact("densified_left_out", to_words(*report.left_out));

@@ -843,6 +843,9 @@ Description describe(const Report& report) {
   if (!std::ranges::empty(plan.blocks)) {
     of.say("blocks: {}", blocks_text(report));
   }
+  if (report.narrow) {
+    of.say("{}", narrow_text(*report.narrow));
+  }
   if (report.kernel.counted && plan.problem.word_bytes.value_or(kFloatBytes) != kFloatBytes) {
     of.say("computed in float32; counted in words of {} bytes", *plan.problem.word_bytes);
   }

@@ -109,6 +109,7 @@ struct Report {
   Part kernel;
   Objective objective = Objective::words;  // objective by which the blocks were chosen
   double balanced_share = kBalancedShare;  // for balanced blocks: most words over the fewest
+  std::optional<Plan> narrow = {};         // as in Choice
   Index multiple = 1;                      // block sizes are multiples of this
   std::vector<std::string> given_blocks;   // block sizes that the request set, not the objective
   // The largest proven lower bound for the kernel, on one machine, for all heads together.

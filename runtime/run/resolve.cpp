@@ -1116,6 +1116,7 @@ struct Plans {
   std::optional<Plan> forward;
   bool densified = false;  // the request's sparse operands become dense
   double share = kBalancedShare;
+  std::optional<Plan> narrow = {};
 };
 
 // Throws: UsageError if no kernel of the pass supports the request. `shared`: threads share a head.
@@ -1205,7 +1206,8 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
     } else if (!has_forward) {
       forward = forward_before(request, kernel, plan.problem);
     }
-    return {std::move(plan), std::move(forward), choice.densified, choice.share};
+    return {std::move(plan), std::move(forward), choice.densified, choice.share,
+            std::move(choice.narrow)};
   }
   const LeastMemory least = least_memory(task, goal);
   throw FastMemoryTooSmall(
@@ -1250,7 +1252,7 @@ Plans choose_in_levels(const Request& request, const RequestedProblem& asked, bo
   if (!forward && !has_forward) {
     forward = forward_before(request, kernel, choice.plan.problem);
   }
-  return {std::move(choice.plan), std::move(forward), false, choice.share};
+  return {std::move(choice.plan), std::move(forward)};
 }
 
 Plans plans_of(const Request& request, const RequestedProblem& asked, bool has_forward) {
@@ -1368,6 +1370,7 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
   report.asked = request.kernel;
   report.objective = request.objective;
   report.balanced_share = plans.share;
+  report.narrow = std::move(plans.narrow);
   report.multiple = request.multiple;
   for (const auto& [name, size] : plans.plan.blocks) {
     if (request.whole_blocks || request.printed_blocks || request.blocks.contains(name)) {

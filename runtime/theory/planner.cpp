@@ -428,6 +428,7 @@ std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<Le
     }
     std::vector<Choice> wider = balanced(task, goal, found, share);
     if (!is_narrow(wider.front())) {
+      wider.front().narrow = std::move(fastest.front().plan);
       return wider;
     }
   }

@@ -35,8 +35,10 @@ struct Choice {
   Bound bound = {};        // the largest proven bound for algorithms of the kernel's kind
   bool densified = false;  // both passes take the task's sparse operands as dense ones
   std::optional<double> seconds = {};  // total of both passes and all heads; set if there are rates
-  // Balanced plans: the words are at most this times the fewest.
+  // Balanced plans: the words of all passes are at most this times the fewest. If it is above
+  // kBalancedShare, `narrow` is the plan that would come first within that share.
   double share = kBalancedShare;
+  std::optional<Plan> narrow = {};
   // Set if there are several levels. `levels` goes from the innermost level out and ends with the
   // machine's last level. `weighted` adds up the words of all levels at their costs
   // (Memory::weighted), and `weighted_bound` does the same with the bounds.
