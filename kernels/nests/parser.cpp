@@ -731,7 +731,8 @@ class Parser {
     if (std::ranges::find(kStatements, word) != kStatements.end()) {
       return;
     }
-    if (std::ranges::find(kHeaders, word) != kHeaders.end()) {
+    if (std::ranges::find(kHeaders, word) != kHeaders.end() ||
+        (word == "two" && line.peek() == "-" && line.peek(1) == "step")) {
       line.fail("'" + std::string(word) + "' belongs to the head: move it above the statements");
     }
     if (word == "if" && begins_condition(line)) {
@@ -923,7 +924,7 @@ class Parser {
       condition.variable = variable_around(line);
       statement.conditions.push_back(condition);
     } while (line.accept("and"));
-    if (!line.done()) {
+    if (line.peek() == "," || line.peek() == "or" || begins_condition(line)) {
       line.fail("'" + std::string(line.peek()) + "' after a condition: join several by 'and'");
     }
   }

@@ -28,7 +28,7 @@ Description begin_report(std::string title, const std::optional<FastMemoryOrigin
 
 // Returns "fewest words (objective words)": the goal by which blocks were chosen.
 std::string goal_text(Objective objective, double share = kBalancedShare);
-// Says why balanced plans may move more words than usual.
+// Says why this balanced plan may move more words than usual.
 std::string narrow_text(const Plan& narrow);
 
 // Returns the problem as cells for JSON and CSV. If the problem has no `sharing` or `given`, they

@@ -1168,6 +1168,8 @@ Plans choose(const Request& request, const RequestedProblem& asked, bool has_for
       // A store has one form of each operand. No kernel of sparse operands takes shared keys.
       .densified = request.densify && !request.store && task.problem.sharing == Sharing::none &&
                    densifies(task),
+      // Ranks and a prefetch get other blocks.
+      .widens = !request.on_ranks && request.prefetch == 1,
       .densified_in_any_case = must_split || request.prefetch > 1,
       .admits = [&](const Kernel& kernel) {
         return (!must_split || splits(kernel)) &&

@@ -378,7 +378,8 @@ class Balance {
       of.forward = choices(forward_task(of.task), {.objective = Objective::balanced,
                                                    .rates = goal_.rates,
                                                    .shared_only = goal_.shared_only,
-                                                   .densified = false})
+                                                   .densified = false,
+                                                   .widens = false})
                        .front()
                        .plan;
     }
@@ -403,9 +404,12 @@ std::vector<Choice> balanced(const Task& task, const Goal& goal, std::vector<Cho
   return fewest;
 }
 
-// Whether blocks are so narrow that they take more than twice the time of usual blocks.
+// Whether blocks are so narrow that they take more than twice the time of usual blocks, which the
+// problem has.
 bool is_narrow(const Choice& choice) {
-  return narrowness(choice.plan.blocks) > 2;
+  constexpr Index kWide = 48;
+  const Shape live = choice.plan.problem.live_part().shape;
+  return std::min(live.n, live.m) >= kWide && narrowness(choice.plan.blocks) > 2;
 }
 
 }  // namespace
@@ -422,12 +426,12 @@ std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<Le
     return found;
   }
   std::vector<Choice> fastest = balanced(task, goal, found, kBalancedShare);
+  if (!goal.widens || !task.memory.inner.empty() || !is_narrow(fastest.front())) {
+    return fastest;
+  }
   for (const double share : {1.2, 1.6, 2.4, 4.0}) {
-    if (!is_narrow(fastest.front()) || !task.memory.inner.empty()) {
-      break;
-    }
     std::vector<Choice> wider = balanced(task, goal, found, share);
-    if (!is_narrow(wider.front())) {
+    if (!is_narrow(wider.front()) && wider.front().seconds < fastest.front().seconds) {
       wider.front().narrow = std::move(fastest.front().plan);
       return wider;
     }

@@ -58,6 +58,8 @@ struct Goal {
   bool shared_only = false;
   // For sparse operands: also allow kernels of dense operands, on densified(task).
   bool densified = true;
+  // Balanced plans may move more words where the blocks of fewer words are narrow.
+  bool widens = true;
   // Also plan those kernels that cannot come first, however long their plans take.
   bool densified_in_any_case = false;
   // `only` is the spelling of one kernel, or empty for all kernels. `admits` leaves other kernels

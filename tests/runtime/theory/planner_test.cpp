@@ -323,6 +323,12 @@ TEST(Planner, BalancedPlansAreNotNarrow) {
   EXPECT_EQ(found.front().plan.kernel, "gradients/resident");
   EXPECT_EQ(found.front().share, 1.6);
   EXPECT_LE(narrowness(found.front().plan.blocks), 1.1);
+  Goal kept = goal;
+  kept.widens = false;
+  EXPECT_EQ(choices(task, kept).front().plan.kernel, "gradients/score-rows");
+  // A small problem has no wide blocks.
+  const Task small{.pass = Pass::backward, .problem = {3, 3, 16}, .memory = 268784};
+  EXPECT_EQ(choices(small, goal).front().share, kBalancedShare);
   // With twice the memory, score-rows has wide blocks.
   task.memory.M *= 2;
   EXPECT_EQ(choices(task, goal).front().plan.kernel, "gradients/score-rows");
