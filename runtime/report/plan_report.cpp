@@ -11,6 +11,7 @@
 #include "runtime/report/device_figures.hpp"
 #include "runtime/report/part_times.hpp"
 #include "runtime/report/word_width.hpp"
+#include "runtime/text/sizes.hpp"
 #include "runtime/text/table.hpp"
 
 namespace redblue {
