@@ -840,9 +840,10 @@ class Parser {
       for (const NestMatrix& matrix : nest_.matrices) {
         names.push_back(matrix.name);
       }
-      const std::string remedy = "declare it with 'matrix' or 'temp', or name another with 'as'";
-      line.fail("no matrix is called '" + std::string(name) + "'" + meant(name, names, remedy) +
-                (near(name, names).empty() ? "" : " Otherwise " + remedy));
+      const std::string slip = meant(name, names, "");
+      line.fail("no matrix is called '" + std::string(name) + "'" + slip +
+                (slip == ": " ? "" : " Otherwise ") +
+                "declare it with 'matrix' or 'temp', or name another with 'as'");
     }
     return static_cast<std::size_t>(found - nest_.matrices.begin());
   }

@@ -400,6 +400,7 @@ Description describe(const PlanReport& report) {
   of.facts(only_in_csv(task_cells(task, true)));
   of.facts(only_in_json(joined(task_cells(task), problem_cells(task))));
   of.facts({{in_json("objective"), to_string(report.objective)},
+            {in_json("balanced_share"), best.narrow ? CellValue(best.share) : absent()},
             {in_json("threads"), report.threads > 1 ? CellValue(report.threads) : absent()},
             {in_json("lower_bound"), bound_json(report.bound)},
             {in_json("reason"), reason(report)},

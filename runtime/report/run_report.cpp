@@ -656,6 +656,7 @@ void add_problem(Description& of, const Report& report) {
        {in_json("M"), plan.M},
        {in_json("problem"), to_string(plan.pass)},
        {in_json("objective"), to_string(report.objective)},
+       {in_json("balanced_share"), report.narrow ? CellValue(report.balanced_share) : absent()},
        {in_json("given_blocks"),
         report.given_blocks.empty() ? absent() : CellValue(report.given_blocks)},
        {in_json("multiple"), report.multiple > 1 ? CellValue(report.multiple) : absent()},

@@ -638,7 +638,8 @@ const TableRow kRows[] = {
       "the size of the level)"},
      fill_word_costs},
     {{"objective", "words|balanced|time", plan,
-      "words: fewest words; balanced: least time with at most 5% more words than the fewest; time: "
+      "words: fewest words; balanced: least time with at most 5% more words than the fewest, or "
+      "more if such blocks are narrow; time: "
       "least time (default: balanced for count and run, else words)"},
      fill_objective},
     {{"multiple", "NUMBER", plan, "make each block size a multiple of this (default: 1)"},

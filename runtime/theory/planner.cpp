@@ -404,6 +404,9 @@ std::vector<Choice> balanced(const Task& task, const Goal& goal, std::vector<Cho
   return fewest;
 }
 
+// Shares that are tried where kBalancedShare leaves narrow blocks.
+constexpr double kWiderShares[] = {1.2, 1.6, 2.4, 4.0};
+
 // Whether blocks are so narrow that they take more than twice the time of usual blocks, which the
 // problem has.
 bool is_narrow(const Choice& choice) {
@@ -429,7 +432,7 @@ std::vector<Choice> choices(const Task& task, const Goal& goal, std::optional<Le
   if (!goal.widens || !task.memory.inner.empty() || !is_narrow(fastest.front())) {
     return fastest;
   }
-  for (const double share : {1.2, 1.6, 2.4, 4.0}) {
+  for (const double share : kWiderShares) {
     std::vector<Choice> wider = balanced(task, goal, found, share);
     if (!is_narrow(wider.front()) && wider.front().seconds < fastest.front().seconds) {
       wider.front().narrow = std::move(fastest.front().plan);

@@ -364,6 +364,17 @@ TEST_F(PlanCommand, PassesOverMatrices) {
   EXPECT_GE((*f)["reads"].get<Index>(), 100 * 100);
 }
 
+// If blocks within 5% of the fewest words are narrow, text and JSON tell the larger share.
+TEST_F(PlanCommand, BalancedTellsALargerShare) {
+  const std::string problem = " --n 2048 --d 64 --mask causal --M ";
+  EXPECT_EQ(json("count gradients/auto" + problem + "512K")["balanced_share"], 1.6);
+  EXPECT_FALSE(json("count gradients/auto" + problem + "1M").contains("balanced_share"));
+  const std::string plan = "plan --problem gradients --given nothing --objective balanced";
+  EXPECT_EQ(json(plan + problem + "512K")["balanced_share"], 1.6);
+  EXPECT_NE(redblue(plan + problem + "512K").out.find("within 60% of the fewest words"),
+            std::string::npos);
+}
+
 // If O and L come from files, `auto` also considers kernels that take them.
 TEST_F(PlanCommand, AutoTakesWhatItIsGiven) {
   const std::string size = "--n 90 --m 70 --d 6 --M 900";

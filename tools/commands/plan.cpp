@@ -185,7 +185,8 @@ void refuse_beside_all(const Given& as, const std::string& other) {
 Option objective_of_plans() {
   Option objective = option("objective");
   objective.text =
-      "words: fewest words; balanced: least time with at most 5% more words than the fewest; time: "
+      "words: fewest words; balanced: least time with at most 5% more words than the fewest, or "
+      "more if such blocks are narrow; time: "
       "least time (default: words)";
   return objective;
 }
