@@ -15,6 +15,7 @@
 
 #include "memsim/backing.hpp"
 #include "memsim/sanitized.hpp"
+#include "tests/support/cases.hpp"
 #include "tests/support/print.hpp"
 #include "tests/support/random_masks.hpp"
 #include "tests/support/run_kernel.hpp"
@@ -170,9 +171,10 @@ std::vector<std::string> wide_kernels() {
 class WideParts : public testing::TestWithParam<std::string> {};
 
 TEST_P(WideParts, MoveAndHoldWhatTheirFormulasSay) {
-  const int kCases = kSanitized ? 60 : 300;
-  RandomMasks random(31);
-  for (int k = 0; k < kCases && !HasFailure(); ++k) {
+  const std::int64_t count = cases(kSanitized ? kUsualCases / 5 : kUsualCases);
+  for (std::int64_t k = 0; k < count && !HasFailure(); ++k) {
+    SCOPED_TRACE(reproduced_by(k));
+    RandomMasks random(seed_of_case(k));
     KernelName name = *parse_kernel_name(GetParam());
     if (name.kernel->takes(Activation::silu) && random.any(0, 4) == 0) {
       name.activation = Activation::silu;
@@ -183,7 +185,7 @@ TEST_P(WideParts, MoveAndHoldWhatTheirFormulasSay) {
     if (kernel.takes_dv() && random.any(0, 2) == 0) {
       shape.dv = random.any(1, 9);
     }
-    if (name.kernel->takes_masks && k % 2 == 0) {
+    if (name.kernel->takes_masks && random.any(0, 1) == 0) {
       kernel.mask = random.expression(shape.n, shape.m).mask;
     }
     want_fewer(kernel, random);
@@ -194,9 +196,8 @@ TEST_P(WideParts, MoveAndHoldWhatTheirFormulasSay) {
     if ((kernel.groups_keys() || plan.blocks.contains(kKeyGroups)) && random.any(0, 2) > 0) {
       plan = kernel.in_groups(plan, random.any(1, shape.m), random.any(1, shape.n));
     }
-    SCOPED_TRACE("case " + std::to_string(k) + " " + to_string(plan) +
-                 " wanted=" + kernel.wanted.text());
-    const TestProblem problem = make_problem(kernel, shape, 1 + static_cast<std::uint64_t>(k), 2);
+    SCOPED_TRACE(to_string(plan) + " wanted=" + kernel.wanted.text());
+    const TestProblem problem = make_problem(kernel, shape, seed_of_case(k), 2);
     const Result whole = run_kernel(kernel, plan, problem);
     expect_cost(whole.phases, plan.phases, plan.problem.mask.full());
     if (plan.problem.mask.full()) {  // slow words have no weight

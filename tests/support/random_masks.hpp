@@ -137,7 +137,7 @@ struct TabledMask {
 
 class RandomMasks {
  public:
-  explicit RandomMasks(unsigned seed) : random_(seed) {}
+  explicit RandomMasks(std::uint64_t seed) : random_(seed) {}
 
   Index any(Index from, Index to) {
     return std::uniform_int_distribution<Index>(from, to)(random_);

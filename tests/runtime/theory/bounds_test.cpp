@@ -150,7 +150,7 @@ TEST(Bounds, OfAKernelsKindAreThoseItMeets) {
 }
 
 TEST(Bounds, AreBelowWhatEveryKernelMoves) {
-  const Index count = cases(kSanitized ? 400 : 700);
+  const Index count = cases(kUsualCases);
   Index held = 0;
   for (Index i = 0; i < count && !HasFatalFailure(); ++i) {
     SCOPED_TRACE(reproduced_by(i));

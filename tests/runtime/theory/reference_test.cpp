@@ -293,7 +293,7 @@ TEST(Reference, TakesGivenOAndLAsTheyAre) {
 TEST(Reference, OfLinearAttentionIsThatOfTheScores) {
   std::mt19937 random(3);
   for (const Shape& shape : {Shape{9, 5, 3}, Shape{30, 70, 4}, Shape{20, 20, 6}}) {
-    const auto& [n, m, d] = shape;
+    const Index n = shape.n, m = shape.m, d = shape.d;
     for (const Mask& mask : {Mask(), Mask::causal(n, m)}) {
       ReferenceProblem problem = some_problem(random, shape, true);
       problem.mask = mask;

@@ -174,7 +174,7 @@ TEST_P(SymbolicFormulas, AreTheNumbers) {
   const bool naive = kernel.name.find("naive") != std::string_view::npos;
   const Problem large(8192, 10000, 64);
   const Case of = case_of(kernel.name, large, naive ? Index{1} << 50 : 65536);
-  const Tried large_ones = tried(of, cases(3000));
+  const Tried large_ones = tried(of, cases(kUsualCases));
   EXPECT_EQ(large_ones.wrong, "");
   EXPECT_GT(large_ones.held, 0);
   std::mt19937_64 random(seed_of_case(1));
@@ -188,7 +188,7 @@ TEST_P(SymbolicFormulas, AreTheNumbers) {
     SCOPED_TRACE(testing::Message() << problem.shape.n << " " << problem.shape.m << " "
                                     << problem.shape.d << " " << M);
     const Case small = case_of(kernel.name, problem, M);
-    EXPECT_EQ(tried(small, 100).wrong, "");
+    EXPECT_EQ(tried(small, 20).wrong, "");
   }
 }
 
