@@ -24,20 +24,24 @@ class Facts {
     }
   }
 
-  [[nodiscard]] const std::vector<SizeCondition>& all() const { return all_; }
+  [[nodiscard]] std::vector<SizeCondition> all() const {
+    std::vector<SizeCondition> conditions;
+    std::ranges::transform(all_, std::back_inserter(conditions), &Fact::condition);
+    return conditions;
+  }
 
   [[nodiscard]] bool prove(const SizeCondition& condition) const {
     return prove(condition, all_.size());
   }
   void add(const SizeCondition& condition) {
     if (!prove(condition)) {
-      all_.push_back(condition);
+      all_.emplace_back(condition);
     }
   }
   // Removes conditions that follow from the others.
   void reduce() {
     for (std::size_t k = all_.size(); k-- > 0;) {
-      if (prove(all_[k], k)) {
+      if (prove(all_[k].condition, k)) {
         all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(k));
       }
     }
@@ -82,6 +86,20 @@ class Facts {
   static Polynomial as_polynomial(const SizeCondition& condition) {
     return condition.right - condition.left - number(condition.is == Comparison::less ? 1 : 0);
   }
+  static std::optional<AtomId> only_atom(const Polynomial& of) {
+    const bool is = of.size() == 1 && of.begin()->first.size() == 1 && of.begin()->second == 1;
+    return is ? std::optional(of.begin()->first.front()) : std::nullopt;
+  }
+  struct Fact {
+    explicit Fact(const SizeCondition& its)
+        : condition(its),
+          difference(as_polynomial(its)),
+          small(only_atom(its.left)),
+          large(only_atom(its.right)) {}
+    SizeCondition condition;
+    Polynomial difference;
+    std::optional<AtomId> small, large;  // if a side is an atom
+  };
   [[nodiscard]] bool prove(const SizeCondition& condition, std::size_t without) const {
     const Polynomial difference = as_polynomial(condition);
     if (condition.is == Comparison::equal) {
@@ -91,7 +109,7 @@ class Facts {
       return true;
     }
     for (std::size_t k = 0; k < all_.size(); ++k) {
-      if (k != without && at_least_0(difference - as_polynomial(all_[k]), without)) {
+      if (k != without && at_least_0(difference - all_[k].difference, without)) {
         return true;
       }
     }
@@ -108,8 +126,7 @@ class Facts {
       return true;
     }
     for (std::size_t k = 0; k < all_.size(); ++k) {
-      if (k != without && all_[k].left == Polynomial{{{a}, 1}} &&
-          all_[k].right == Polynomial{{{b}, 1}}) {
+      if (k != without && all_[k].small == a && all_[k].large == b) {
         return true;
       }
     }
@@ -152,7 +169,7 @@ class Facts {
   std::vector<SizeCondition>* assumed_ = nullptr;
   const std::vector<Index>* sizes_ = nullptr;
   std::vector<bool> positive_;
-  std::vector<SizeCondition> all_;
+  std::vector<Fact> all_;
 };
 
 class Derivation {

@@ -174,8 +174,7 @@ TEST_P(MaskedKernel, MovesAndComputesWhatItsFormulasSay) {
     const Index least = kernel.least_M(shape, prefetch);
     const Index M = random.any(0, 3) == 0 ? least : least + random.any(1, 40 * (shape.d + 4));
     const Objective objective = random.any(0, 2) == 0 ? Objective::time : Objective::words;
-    SCOPED_TRACE("M = " + std::to_string(M) +
-                 (objective == Objective::time ? ", for time" : ""));
+    SCOPED_TRACE("M = " + std::to_string(M) + (objective == Objective::time ? ", for time" : ""));
     Plan plan = kernel.plan(shape, M, objective, prefetch);
     const bool grouped = kernel.groups_keys() || plan.blocks.contains("groups");
     if (grouped && random.any(0, 2) > 0) {  // groups may meet few keys

@@ -76,8 +76,7 @@ TEST_P(WideSums, WeighInFormulasWhatTheyDoInCounts) {
       shape.dv = random.any(1, 9);
     }
     if (kernel.kernel->takes_masks && random.any(0, 1) == 0) {
-      kernel.mask =
-          random.expression(shape.n, shape.m).mask.with_index_words(random.any(1, 2));
+      kernel.mask = random.expression(shape.n, shape.m).mask.with_index_words(random.any(1, 2));
     }
     if (kernel.kernel->takes_causal && random.any(0, 1) == 0) {
       kernel.mask = Mask::causal(shape.n, shape.m).called("causal");

@@ -60,7 +60,7 @@ class OnGrids : public testing::TestWithParam<std::string> {
   void expect_random_problems(unsigned seed, const Masked& masked) {
     const TestedKernel kernel = tested_kernel(GetParam());
     RandomMasks random(seed + static_cast<unsigned>(seed_of_case(0)));
-    for (std::int64_t k = 0; k < cases(kSanitized ? 2 : 10) && !HasFailure(); ++k) {
+    for (std::int64_t k = 0; k < cases(kSanitized ? 2 : 6) && !HasFailure(); ++k) {
       Shape shape{random.any(1, 40), random.any(1, 40), random.any(1, 9)};
       if (kernel.takes_dv() && random.any(0, 2) == 0) {
         shape.dv = random.any(1, 9);

@@ -243,7 +243,7 @@ struct Case {
 };
 // Many row blocks, few, and one, also fewer than workers. Widths are below one panel and above two.
 constexpr Case kCases[] = {
-    {{150, 37, 11}, 40}, {{61, 53, 35}, 0}, {{5, 9, 3}, 0}, {{40, 23, 17}, 900}, {{1, 1, 1}, 10}};
+    {{97, 37, 11}, 40}, {{41, 33, 35}, 0}, {{5, 9, 3}, 0}, {{40, 23, 17}, 900}, {{1, 1, 1}, 10}};
 
 // The parameter is a kernel, planned for the fewest words. With " in groups", its keys are in
 // groups.
