@@ -233,8 +233,9 @@ TEST_P(MaskedKernel, AllPairsAreNoMask) {
 // as with another last key.
 TEST_P(MaskedKernel, DeadScoresReachNothing) {
   // There is room for blocks of some rows, and then for all rows in one block.
-  for (const auto& [d, room] :
+  for (const auto& [depth, room] :
        {std::pair<Index, Index>{2, 700}, {5, 700}, {16, 700}, {5, 30'000}}) {
+    const Index d = depth;
     const Shape shape{23, 23, d};
     const TestedKernel kernel = with(GetParam(), Mask::causal(shape.n, shape.m));
     TestProblem problem = make_problem(kernel, shape, 5);
