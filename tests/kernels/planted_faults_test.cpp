@@ -329,7 +329,7 @@ class Planted {
   [[nodiscard]] bool linear() const { return is_linear(kernel_.kernel->pass); }
   [[nodiscard]] Index row() const { return problem_.shape.n / 2 + 7; }
   [[nodiscard]] Plan plan_of(const TestProblem& problem) const {
-    return kernel_.plan(problem.shape, std::max<Index>(kernel_.least_M(problem.shape), 65536));
+    return kernel_.plan(problem.shape, 1 << 18, Objective::time);
   }
   [[nodiscard]] Buffers result(const TestProblem& problem) const {
     return run_kernel(kernel_, plan_of(problem), problem).returned;
