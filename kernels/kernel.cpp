@@ -238,6 +238,16 @@ SlowMatrix& Operands::out(std::string_view name) const {
   return by_name(returned_, name);
 }
 
+Wanted Kernel::own_results() const {
+  Wanted own;
+  if (is_nest && pass != Pass::own && returns.size() < results_of(pass).size()) {
+    for (const Signature& result : returns) {
+      own.add(result.name);
+    }
+  }
+  return own;
+}
+
 Blocks Kernel::blocks(const Problem& problem, const Memory& memory, Objective objective,
                       double share) const {
   check_problem(*this, problem, memory.M);

@@ -382,6 +382,9 @@ struct Kernel {
     return problem;
   }
 
+  // Returns the results of a nest that returns only some of its pass; empty for other kernels.
+  [[nodiscard]] Wanted own_results() const;
+
   // Returns blocks that fit, or the smallest blocks if none fit. `share` is for balanced blocks:
   // the most words they may move, divided by the fewest.
   // Throws (blocks(), plan() and least_M()): ShapeMismatch for shared keys, a mask or wanted

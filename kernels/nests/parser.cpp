@@ -2,6 +2,7 @@
 #include <array>
 #include <charconv>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -229,6 +230,7 @@ class Parser {
       throw NestError(nest_.file, lines.back().number(), "the nest has no statements");
     }
     resolve_each();
+    refuse_unused_blocks();
     check(nest_);
     return std::move(nest_);
   }
@@ -287,6 +289,9 @@ class Parser {
   void kernel(Line& line) {
     if (!nest_.name.empty()) {
       line.fail("the kernel has a name already: " + nest_.name);
+    }
+    if (line.rest().find(' ') != std::string_view::npos) {
+      line.fail("a space in the name of the kernel: write '-'");
     }
     while (!line.done()) {
       const std::string_view part = line.take("a name");
@@ -456,6 +461,17 @@ class Parser {
     }
   }
 
+  void refuse_unused_blocks() const {
+    for (const NestBlock& block : nest_.blocks) {
+      const std::string& name = nest_.symbols[block.symbol].name;
+      if (!used_.contains(block.symbol)) {
+        throw NestError(nest_.file, block.line,
+                        "nothing uses the block size '" + name + "'" +
+                            meant(name, undeclared_, "write 'by " + name + "', or leave it out"));
+      }
+    }
+  }
+
   static Index number(const Line& line, std::string_view word) {
     Index value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -574,6 +590,7 @@ class Parser {
     }
     const SymbolId symbol = find(word);
     if (symbol != kNoSymbol) {
+      used_.insert(symbol);
       return symbol;
     }
     if (std::ranges::find_if(nest_.symbols, [&](const NestSymbol& other) {
@@ -590,6 +607,8 @@ class Parser {
     }
     const SymbolId block = add(word, NestSymbol::Kind::block);
     nest_.blocks.push_back({block, loop_range_, std::nullopt, line.number()});
+    used_.insert(block);
+    undeclared_.push_back(word);
     return block;
   }
 
@@ -699,6 +718,7 @@ class Parser {
     } else if (word == "drop") {
       statement.kind = NestStatement::Kind::drop;
       do {
+        refuse_comma(line);
         const bool is_index = line.peek() == "index";
         const std::string_view name =
             is_index ? line.take("a tile") : line.name("the name of a tile");
@@ -854,8 +874,9 @@ class Parser {
                      : makes ? NestStatement::Kind::make
                              : NestStatement::Kind::write;
     do {
-      if (line.peek() == ",") {
-        line.fail("',' between tiles: separate them by spaces");
+      refuse_comma(line);
+      if (line.peek() == "when") {
+        line.fail("'when' begins a line of its own: indent the " + std::string(word) + " below it");
       }
       const std::string_view name = line.name("a tile, as Q[I,d]");
       if (!line.done() && line.peek() != "[") {
@@ -901,6 +922,11 @@ class Parser {
       nest_.tile_names.emplace_back(name);
     }
     return place;
+  }
+  static void refuse_comma(const Line& line) {
+    if (line.peek() == ",") {
+      line.fail("',' between tiles: separate them by spaces");
+    }
   }
   static bool begins_condition(const Line& line) {
     return line.peek() == "first" || line.peek() == "last" || line.peek() == "unless";
@@ -966,7 +992,9 @@ class Parser {
   bool seen_problem_ = false;
   std::vector<std::pair<std::string, Index>> each_;  // variables of "each", and their lines
   std::vector<SymbolId> around_;
-  SymbolId loop_range_ = kNoSymbol;  // inside the size of a loop: the extent that it cuts
+  std::set<SymbolId> used_;                   // block sizes that some size names
+  std::vector<std::string_view> undeclared_;  // of them, those that no line declares
+  SymbolId loop_range_ = kNoSymbol;           // inside the size of a loop: the extent that it cuts
   std::size_t depth_ = 0, nesting_ = 0, phase_ = 0;
 };
 

@@ -118,6 +118,33 @@ std::string to_words(const LeftOut& left_out) {
                                       grouped(kMostMaskedPairs));
 }
 
+// Says of each nest that is not among the choices why it is not.
+std::vector<std::string> nests_left_out(const PlanReport& report, const Goal& goal) {
+  std::vector<std::string> all;
+  for (const Kernel* nest : report.task.nests) {
+    if (std::ranges::any_of(report.choices, [&](const Choice& choice) {
+          return choice.plan.kernel == nest->name;
+        })) {
+      continue;
+    }
+    Problem problem = report.task.problem;
+    problem.sharing = Sharing::none;
+    const std::string why =
+        goal.admits && !goal.admits(*nest)  ? "it has no threads"
+        : !report.task.memory.inner.empty() ? "it has one level of fast memory"
+        : !problem.sparsity.dense()         ? "it has no sparse operands"
+        : !nest->takes(problem.mask)        ? "it takes no mask of this kind"
+        : !nest->takes(problem.activation)  ? "it computes softmax alone"
+        : !nest->can_return(problem)        ? "it computes all results"
+        : nest->needs_forward(problem.activation) && report.task.known == Known::nothing
+            ? "no kernel that makes O and L for it fits"
+            : fmt::format("it needs M of at least {}",
+                          grouped(nest->least_M(problem, 1, report.task.memory.multiple)));
+    all.push_back(fmt::format("{}: {}", nest->name, why));
+  }
+  return all;
+}
+
 // A line of the table: a choice, the tiles of another kernel, or the bound of every algorithm.
 struct PlanLine {
   std::string name;
@@ -370,6 +397,7 @@ PlanReport report_plan(const Task& task, Objective objective, const std::optiona
       throw UsageError(choice.plan.kernel + " has no time: give flops in its loops");
     }
   }
+  report.nests_left_out = nests_left_out(report, goal);
   const bool has_levels = !task.memory.inner.empty();
   if (report.choices.empty()) {
     throw has_levels ? no_levels_fit(task, goal) : no_kernel_fits(task, goal);
@@ -423,6 +451,10 @@ Description describe(const PlanReport& report) {
   if (report.left_out) {
     of.fact("densified_left_out", to_words(*report.left_out));
     of.say("{}", to_words(*report.left_out));
+  }
+  of.fact(report.nests_left_out.empty() ? "" : "nests_left_out", report.nests_left_out);
+  for (const std::string& nest : report.nests_left_out) {
+    of.say("not listed: {}", nest);
   }
   if (!report.of_one_level.empty()) {
     of.say("not listed (one level of fast memory only): {}", fmt::join(report.of_one_level, ", "));

@@ -612,14 +612,10 @@ void fill_made(const Request& request, const Signature& operand, const Problem& 
 
 Wanted requested_results(const Request& request, const KernelName& kernel) {
   const std::vector<Signature> all = kernel.results();
-  Wanted wanted;
-  if (request.wanted.empty() && kernel.kernel->is_nest && !all.empty() &&
-      all.size() < results_of(kernel.kernel->pass).size()) {
-    for (const Signature& result : all) {
-      wanted.add(result.name);
-    }
-    return wanted;
+  if (const Wanted own = kernel.kernel->own_results(); request.wanted.empty() && !own.all()) {
+    return own;
   }
+  Wanted wanted;
   for (const std::string& name : request.wanted) {
     if (find_operand(all, name) == nullptr) {
       throw UsageError(fmt::format("{} {}: {} returns {}", request.said("wanted"), name,
@@ -1330,25 +1326,6 @@ Index least_M_of_forward(const Request& request, const Kernel& kernel, const Pro
   return least_memory(pass.task, pass.goal).M;
 }
 
-namespace {
-
-// Throws: UsageError for a nest that moves fewer words than any algorithm for its problem can.
-void refuse_below(const Bound& bound, const Plan& plan, Index heads) {
-  const PhaseCost all = total(plan.phases);
-  const Words words = (all.reads + all.writes) * heads;
-  if (find_kernel(plan.kernel).is_nest && words < Words(bound.words)) {
-    throw UsageError(fmt::format(
-        "{} moves {} words, fewer than the lower bound of {}: its loops leave out a part of the "
-        "problem {}{}",
-        plan.kernel, words.value(), bound.words, to_string(plan.pass),
-        bound.order == Order::two_step || !bound.recomputation
-            ? ", or the header two-step or once does not hold"
-            : ""));
-  }
-}
-
-}  // namespace
-
 Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_forward) {
   const Request request = as_asked.on_ranks ? in_sets(as_asked, asked.kv_heads()) : as_asked;
   Report report;
@@ -1363,7 +1340,8 @@ Report resolve(const Request& as_asked, const RequestedProblem& asked, bool has_
     Task task = task_of(kernel, plans.densified ? plans.plan.problem : asked.problem, request.M);
     task.heads = team.heads;
     report.bound = largest(lower_bounds(task), schedule_of(plans.plan));
-    refuse_below(*report.bound, plans.plan, team.heads);
+    const PhaseCost all = total(plans.plan.phases);
+    refuse_below(*report.bound, plans.plan, (all.reads + all.writes) * team.heads);
     for (const Index M : request.inner) {
       task.memory.M = M;
       report.level_bounds.push_back(largest(lower_bounds(task), schedule_of(plans.plan)));

@@ -1,6 +1,7 @@
 #include "runtime/theory/planner.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -105,6 +106,13 @@ void count_words(Choice& choice, const Task& task) {
 // Sets the bounds, and the time by the goal's rates.
 void judge(Choice& choice, const std::vector<std::vector<Bound>>& bounds, const Task& task,
            const Goal& goal) {
+  const Kernel& kernel = find_kernel(choice.plan.kernel);
+  if (task.problem.wanted.all() && !kernel.own_results().all()) {
+    Task own = task;
+    own.problem.wanted = kernel.own_results();
+    judge(choice, bounds_of_levels(own), own, goal);
+    return;
+  }
   if (goal.rates != nullptr) {
     if (const auto of_head = seconds(choice, task, goal)) {
       choice.seconds = static_cast<double>(task.heads) * *of_head;
@@ -112,6 +120,7 @@ void judge(Choice& choice, const std::vector<std::vector<Bound>>& bounds, const 
   }
   const Schedule schedule = schedule_of(choice.plan);
   choice.bound = largest(bounds.back(), schedule);
+  refuse_below(choice.bound, choice.plan, choice.words);
   if (!choice.levels.empty()) {
     for (std::size_t level = 0; level < choice.levels.size(); ++level) {
       choice.levels[level].bound = largest(bounds[level], schedule);
@@ -500,6 +509,18 @@ Schedule schedule_of(const Kernel& kernel, Sharing sharing, const Blocks& blocks
       .order = kernel.numerics.folds_partial_sums || folds_groups ? Order::any : Order::two_step,
       .recomputes = kernel.numerics.recomputes,
       .sharing = sharing};
+}
+
+void refuse_below(const Bound& bound, const Plan& plan, Words words) {
+  if (find_kernel(plan.kernel).is_nest && words < Words(bound.words)) {
+    throw std::invalid_argument(fmt::format(
+        "{} moves {} words, fewer than the lower bound of {}: its loops leave out a part of the "
+        "problem {}{}",
+        plan.kernel, words.value(), bound.words, to_string(plan.pass),
+        bound.order == Order::two_step || !bound.recomputation
+            ? ", or the header two-step or once does not hold"
+            : ""));
+  }
 }
 
 Task task_of(const Kernel& kernel, const Problem& problem, Index M) {

@@ -108,7 +108,7 @@ Task densified(const Task& task);
 // `left_out` is set to the reason.
 //
 // Throws: ShapeMismatch for extents below 1; CountOverflow if the words of all kernels that fit
-// exceed 63 bits.
+// exceed 63 bits; std::invalid_argument for a nest below its bound.
 std::vector<Choice> choices(const Task& task, const Goal& goal = {},
                             std::optional<LeftOut>* left_out = nullptr);
 
@@ -128,6 +128,9 @@ struct LeastMemory {
 LeastMemory least_memory(const Task& task, const Goal& goal = {});
 // Returns the task of the forward pass that makes O and L for this task.
 Task forward_task(const Task& task);
+
+// Throws: std::invalid_argument for a nest that moves fewer words than the bound of its problem.
+void refuse_below(const Bound& bound, const Plan& plan, Words words);
 
 // Returns the task that a kernel solves for this problem: its pass, and the forward results it
 // needs.

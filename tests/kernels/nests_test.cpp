@@ -719,13 +719,15 @@ TEST(TextNests, TakeTheBlocksThatMoveTheFewestWords) {
 // Parts that stay in fast memory across loops, or leave a loop without a pass, and an extent that
 // is smaller than the multiple.
 TEST(TextNests, TakeTheBestPartsThatStay) {
-  const std::string head = "kernel few\nmatrix K[m,d] Q[n,d] -> y[n]\nblock kept of m\n";
+  const std::string head = "kernel few\nmatrix K[m,d] Q[n,d] -> y[n]\n";
   const std::string tail = "read Q[n,d]\nnew y[n]\nwrite y[n]\n";
   for (const std::string lines :
-       {"read K[kept,d] as A\nfor J in m from kept by 2\n read K[J,d]\n"
+       {"block kept of m\nread K[kept,d] as A\nfor J in m from kept by 2\n read K[J,d]\n"
         "for I in n by B\n read Q[I,d]\n new s[I,8]\n",
-        "for J in m from kept by 3\n read K[J,d]\n new s[J] t[J,d]\nread K[kept,d]\n",
-        "for I in n by B\n read K[kept,d] as A\n for J in m from kept by C\n  read K[J,d]\n",
+        "block kept of m\nfor J in m from kept by 3\n read K[J,d]\n new s[J] t[J,d]\nread "
+        "K[kept,d]\n",
+        "block kept of m\nfor I in n by B\n read K[kept,d] as A\n for J in m from kept by C\n  "
+        "read K[J,d]\n",
         "for I in n by B\n for J in I by max(1, B / 2)\n  read K[1,d]\nread K[m,d] as A\n"}) {
     for (const Index M : {20, 30, 40, 60, 100}) {
       for (const Index multiple : {1, 2, 5, 9}) {

@@ -77,6 +77,47 @@ TEST_F(NestsOfFiles, StandBesideKernels) {
                  "--nest copy.nest: it names no problem: write 'problem attention' in its head");
 }
 
+// A nest that plan leaves out is named, with the reason. Q, K, V and O have 4 n d words, all of
+// which this nest holds.
+TEST_F(NestsOfFiles, AreLeftOutOfAPlanWithAReason) {
+  directory_.write("all.nest",
+                   "kernel all\nproblem attention\nmatrix Q[n,d] K[m,d] V[m,dv] -> O[n,dv]\n"
+                   "read Q[n,d] K[m,d] V[m,dv]\nnew O[n,dv]\nwrite O[n,dv]\n");
+  const auto left_out = [&](const std::string& options) {
+    const std::string plan = "plan --problem attention --n 200 --d 16 --nest all.nest " + options;
+    const Json report = json(plan);
+    const std::string why = report.value("nests_left_out", Json::array({""}))[0];
+    EXPECT_EQ(redblue(plan).out.find("not listed: file:all.nest") != std::string::npos,
+              !why.empty());
+    return why;
+  };
+  EXPECT_EQ(left_out("--M 12800"), "");
+  EXPECT_EQ(left_out("--M 12799"), "file:all.nest: it needs M of at least 12,800");
+  EXPECT_EQ(left_out("--M 16K --threads 2"), "file:all.nest: it has no threads");
+  EXPECT_EQ(left_out("--M 16K --activation relu"), "file:all.nest: it computes softmax alone");
+  EXPECT_EQ(left_out("--M 1K,16K"), "file:all.nest: it has one level of fast memory");
+}
+
+// A nest that returns O alone is compared with the bound of O, which has no words of L. A nest
+// below the bound of its problem is refused wherever it is counted.
+TEST_F(NestsOfFiles, AreComparedWithTheBoundOfTheirResults) {
+  const std::string loops =
+      "kernel some\nproblem attention\nmatrix Q[n,d] K[m,d] V[m,dv] -> O[n,dv]\n"
+      "for I in n by 25\n  read Q[I,d]\n  new O[I,dv]\n  write O[I,dv]\n";
+  directory_.write("once.nest", loops + "for J in m by 25\n  read K[J,d] V[J,dv]\n");
+  const Json plan = json("plan --problem attention --n 200 --d 16 --M 12800 --nest once.nest");
+  EXPECT_EQ(plan["plan"]["kernel"], "file:once.nest");
+  EXPECT_EQ(plan["plan"]["words"], 4 * 200 * 16);
+  EXPECT_EQ(plan["plan"]["lower_bound"]["words"], 4 * 200 * 16);
+  for (const std::string command : {"plan --problem attention --M 4K --nest once.nest",
+                                    "curve --problem attention --nest once.nest",
+                                    "bounds --problem attention --M 4K --nest once.nest",
+                                    "count once.nest --M 4K", "run once.nest --M 4K"}) {
+    expect_refused(process(command + " --n 2000 --d 16"), 2,
+                   "file:once.nest moves 128000 words, fewer than the lower bound of");
+  }
+}
+
 // A run moves the words of the formulas on a machine, whatever the mask.
 TEST_F(NestsOfFiles, RunAsCounted) {
   for (const std::string mask : {"full", "causal", "window:30,3", "prefix:40|window:3,0"}) {
