@@ -966,8 +966,8 @@ void Evaluation::finish_keys(const Sums& sums, const Sums& peaks) {
         const auto word = static_cast<std::size_t>(j * d_ + k);
         dQ.value[word] += value;
         variance += rows * squared(dQ.value[word]);
-        dQ.allowed[word] = std::hypot(dQ.allowed[word],
-                                      allowed(variance, value, terms2 / most_equal_rows_, terms));
+        dQ.allowed[word] = std::hypot(
+            dQ.allowed[word], tiny_ + allowed(variance, value, terms2 / most_equal_rows_, terms));
         continue;
       }
       set(layer_ ? "dA2" : "dK", j * d_ + k, value,

