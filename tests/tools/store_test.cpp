@@ -27,6 +27,8 @@ constexpr Index kSector = 4096;
 
 class StoreCommand : public Cli {
  protected:
+  explicit StoreCommand(const std::filesystem::path& parent = ::testing::TempDir()) : Cli(parent) {}
+
   [[nodiscard]] std::vector<std::string> names(const std::string& directory = "st") const {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(directory_ / directory)) {
@@ -285,8 +287,11 @@ TEST_F(StoreCommand, FindsDamage) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "st/g.rb"));
 }
 
+// In memory: what a process has written outlives its kill on either.
 class KilledStore : public StoreCommand {
  protected:
+  KilledStore() : StoreCommand(TemporaryDirectory::in_memory()) {}
+
   // Kills a run at any moment and resumes it. It must end with the bits and the counts of an
   // undisturbed run, and not repeat work from before the last checkpoint.
   void goes_on(const std::string& problem, const std::vector<std::string>& results) {
