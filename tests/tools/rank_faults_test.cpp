@@ -8,11 +8,11 @@
 #include <regex>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "tests/support/at_once.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/mpi_job.hpp"
 
@@ -51,12 +51,11 @@ class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string
 
   // Runs a job for each fault. All run at once, because they mostly wait.
   void expect_ends(const std::vector<RankFault>& faults) const {
-    std::vector<std::jthread> jobs;
-    for (const RankFault& fault : faults) {
-      const auto directory = directory_ / std::to_string(jobs.size());
+    at_once(faults, [&](const RankFault& fault) {
+      const auto directory = directory_ / std::to_string(&fault - faults.data());
       std::filesystem::create_directory(directory);
-      jobs.emplace_back([this, &fault, directory] { expect_end(fault, directory); });
-    }
+      expect_end(fault, directory);
+    });
   }
 
  private:
