@@ -33,6 +33,10 @@ class Cli : public ::testing::Test {
   [[nodiscard]] Process process(const std::string& line) const;
   [[nodiscard]] Outcome redblue(const std::string& line) const { return process(line).run(); }
 
+  // Runs a process and sends it a signal as soon as `now` holds.
+  [[nodiscard]] Outcome signalled(const Process& process, int signal,
+                                  const std::function<bool()>& now) const;
+
   // Returns the seconds that the command takes beyond the machine's time to start it. Other load
   // may disturb one try, but hardly all. It returns the first difference below `enough`, or else
   // the least in ten tries.

@@ -2,18 +2,14 @@
 // small caches for this system's own.
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <csignal>
-#include <functional>
-#include <thread>
 
 #include "kernels/kernel.hpp"
 #include "runtime/observe/callgrind.hpp"
 #include "runtime/observe/topology.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/csv.hpp"
-#include "tests/support/mpi_job.hpp"
 #include "tests/support/tested_kernel.hpp"
 
 namespace redblue {
@@ -56,20 +52,6 @@ class Calibrate : public Cli {
     return once;
   }
   [[nodiscard]] Json calibrated_json() const { return Json::parse(calibrated().out); }
-
-  // Interrupts the process as soon as this holds.
-  [[nodiscard]] Outcome interrupted(const Process& process,
-                                    const std::function<bool()>& now) const {
-    std::jthread interrupts([&](const std::stop_token& ended) {
-      while (!ended.stop_requested() && !now()) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      }
-      for (const int of : running_in(directory_.path())) {
-        ::kill(of, SIGINT);
-      }
-    });
-    return process.run();
-  }
   static constexpr const char* kFile = "cache/redblue/calibration.json";
 };
 
@@ -258,7 +240,7 @@ TEST_F(Calibrate, GoesOnAfterAnInterruption) {
   // Interrupts the process after it has measured another piece.
   const auto end_after_a_piece = [&] {
     const auto before = std::max(pieces(), std::ptrdiff_t{0});
-    const Outcome outcome = interrupted(process, [&] { return pieces() > before; });
+    const Outcome outcome = signalled(process, SIGINT, [&] { return pieces() > before; });
     EXPECT_EQ(outcome.code, 1) << outcome.err;
     EXPECT_NE(outcome.err.find("ended by SIGINT: what was measured is kept in c.json.part; the "
                                "same command continues\n"),
