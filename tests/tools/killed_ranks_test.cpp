@@ -166,18 +166,20 @@ class KilledRanks : public Cli {
   std::mt19937_64 random_{11};
 };
 
-// A job with a directory of its own.
+// A job with a directory and random moments of its own.
 class KilledJob : public KilledRanks {
  public:
-  using KilledRanks::go_on;
+  void go_on(std::size_t which, bool mpi) {
+    random_.seed(11 + which);
+    KilledRanks::go_on(kJobs[which], mpi);
+  }
   void TestBody() override {}
 };
 
 void all_go_on(bool mpi) {
   std::array<KilledJob, std::size(kJobs)> jobs;
-  at_once(jobs, [&](KilledJob& job) {
-    job.go_on(kJobs[static_cast<std::size_t>(&job - jobs.data())], mpi);
-  });
+  at_once(jobs,
+          [&](KilledJob& job) { job.go_on(static_cast<std::size_t>(&job - jobs.data()), mpi); });
 }
 
 TEST_F(KilledRanks, ThatAreThreadsResume) {
