@@ -1,8 +1,13 @@
 #include "tests/support/cli.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <limits>
+#include <thread>
+
+#include "tests/support/mpi_job.hpp"
 
 namespace redblue {
 namespace {
@@ -45,6 +50,18 @@ Process Cli::process(const std::string& line) const {
     }
   }
   return process;
+}
+
+Outcome Cli::signalled(const Process& process, int signal, const std::function<bool()>& now) const {
+  const std::jthread sends([&](const std::stop_token& ended) {
+    while (!ended.stop_requested() && !now()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (const int of : running_in(directory_.path())) {
+      ::kill(of, signal);
+    }
+  });
+  return process.run();
 }
 
 double Cli::seconds_after_start(const std::string& line, double enough) const {

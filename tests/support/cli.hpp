@@ -22,11 +22,20 @@ inline constexpr double kSlowdown = kSanitized ? 20 : 1;
 inline const std::string kSixCores =
     "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/observe/six_cores.xml ";
 
+// The directory is in memory, because outputs and stores are forced to disk, which takes most of
+// the time of many tests. A suite whose subject is a disk gives `::testing::TempDir()`.
 class Cli : public ::testing::Test {
  protected:
+  explicit Cli(const std::filesystem::path& parent = TemporaryDirectory::in_memory())
+      : directory_(parent) {}
+
   // `line` omits the command's name: "REDBLUE_SIMD=SSE4 run backward/small --n 4 --d 3".
   [[nodiscard]] Process process(const std::string& line) const;
   [[nodiscard]] Outcome redblue(const std::string& line) const { return process(line).run(); }
+
+  // Runs a process and sends it a signal as soon as `now` holds.
+  [[nodiscard]] Outcome signalled(const Process& process, int signal,
+                                  const std::function<bool()>& now) const;
 
   // Returns the seconds that the command takes beyond the machine's time to start it. Other load
   // may disturb one try, but hardly all. It returns the first difference below `enough`, or else

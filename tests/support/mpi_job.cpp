@@ -59,8 +59,8 @@ Process mpi_job(const std::vector<MpiRanks>& of, const std::filesystem::path& di
 
 std::vector<int> left_running_in(const std::filesystem::path& directory) {
   std::vector<int> left = running_in(directory);
-  for (int tries = 0; !left.empty() && tries < 50; ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int tries = 0; !left.empty() && tries < 1000; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
     left = running_in(directory);
   }
   return left;

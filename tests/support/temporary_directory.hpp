@@ -4,6 +4,7 @@
 // A test that forces many small files to disk can use `in_memory()`.
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -25,10 +26,14 @@ class TemporaryDirectory {
     }
     path_ = name;
   }
-  // Returns a directory in an in-memory file system, or the usual temporary directory without one.
+  // Returns a directory in an in-memory file system, or the usual temporary directory without one
+  // or with a small one, which containers have.
   static std::filesystem::path in_memory() {
     const char* const kMemory = "/dev/shm";
-    return ::access(kMemory, W_OK) == 0 ? kMemory : ::testing::TempDir();
+    constexpr std::uintmax_t kAmple = 1U << 30U;
+    std::error_code none;
+    const bool ample = std::filesystem::space(kMemory, none).available >= kAmple && !none;
+    return ample && ::access(kMemory, W_OK) == 0 ? kMemory : ::testing::TempDir();
   }
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;

@@ -3,6 +3,7 @@
 // undisturbed run. REDBLUE_KILLS=50 kills 50 times.
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -18,6 +19,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/at_once.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/mpi_job.hpp"
 
@@ -164,19 +166,31 @@ class KilledRanks : public Cli {
   std::mt19937_64 random_{11};
 };
 
-TEST_F(KilledRanks, ThatAreThreadsResume) {
-  for (const auto& job : kJobs) {
-    go_on(job, false);
+// A job with a directory and random moments of its own.
+class KilledJob : public KilledRanks {
+ public:
+  void go_on(std::size_t which, bool mpi) {
+    random_.seed(11 + which);
+    KilledRanks::go_on(kJobs[which], mpi);
   }
+  void TestBody() override {}
+};
+
+void all_go_on(bool mpi) {
+  std::array<KilledJob, std::size(kJobs)> jobs;
+  at_once(jobs,
+          [&](KilledJob& job) { job.go_on(static_cast<std::size_t>(&job - jobs.data()), mpi); });
+}
+
+TEST_F(KilledRanks, ThatAreThreadsResume) {
+  all_go_on(false);
 }
 
 TEST_F(KilledRanks, OfMpirunResume) {
   if (const std::string why = why_no_mpi_jobs(); !why.empty()) {
     GTEST_SKIP() << why;
   }
-  for (const auto& job : kJobs) {
-    go_on(job, true);
-  }
+  all_go_on(true);
 }
 
 // If the command line differs from the interrupted one, the run is refused with one line, and no

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/support/at_once.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/mpi_job.hpp"
 
@@ -26,6 +27,7 @@ struct RankFault {
   std::string what;     // as faulty_rank.cpp takes it
   std::string message;  // on standard error
   int code = 1;
+  std::string other_line = {};  // options of the rank that differ
 };
 
 std::vector<std::string> lines_of_redblue(const std::string& text) {
@@ -47,8 +49,18 @@ class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string
     }
   }
 
+  // Runs a job for each fault. All run at once, because they mostly wait.
+  void expect_ends(const std::vector<RankFault>& faults) const {
+    at_once(faults, [&](const RankFault& fault) {
+      const auto directory = directory_ / std::to_string(&fault - faults.data());
+      std::filesystem::create_directory(directory);
+      expect_end(fault, directory);
+    });
+  }
+
+ private:
   // Runs four ranks, with this fault in rank 1.
-  void expect_end(const RankFault& fault, const std::string& other_line = {}) const {
+  void expect_end(const RankFault& fault, const std::filesystem::path& directory) const {
     const std::string kernel = GetParam();
     SCOPED_TRACE(kernel + ", " + fault.what);
     const std::string result = kernel == "backward/rows" ? "g" : "O";
@@ -68,7 +80,7 @@ class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string
       return command;
     };
     std::vector<std::string> faulty = words(patience);
-    const std::vector<std::string> more = split(other_line).words;
+    const std::vector<std::string> more = split(fault.other_line).words;
     faulty.insert(faulty.end(), more.begin(), more.end());
     faulty.insert(faulty.begin(), {"/usr/bin/env", "REDBLUE_FAULT=" + fault.what, kFaultyRank});
     // If a rank ends, only mpirun says which.
@@ -76,7 +88,7 @@ class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string
                       fault.what.starts_with("leaves");
     const Outcome job =
         mpi_job({{1, well(patience)}, {1, faulty}, {1, well(kLong)}, {1, well(patience)}},
-                directory_.path(), !ends)
+                directory, !ends)
             .run();
     const std::vector<std::string> said = lines_of_redblue(job.err);
     EXPECT_EQ(job.code, fault.code) << job.err;
@@ -93,8 +105,8 @@ class FaultsOfARank : public Cli, public testing::WithParamInterface<std::string
     EXPECT_TRUE(std::regex_search(job.err, std::regex(fault.message)))
         << job.err << "does not match: " << fault.message;
     EXPECT_LT(job.seconds, 20 * kSlowdown);
-    EXPECT_TRUE(files().empty()) << files().begin()->first;
-    EXPECT_EQ(left_running_in(directory_.path()), std::vector<int>());
+    EXPECT_TRUE(std::filesystem::is_empty(directory));
+    EXPECT_EQ(left_running_in(directory), std::vector<int>());
     if (std::getenv("REDBLUE_FAULT_TABLE") != nullptr) {
       std::cout << fmt::format("{:15} {:12} {:4} {:6.2f} s  {}\n", kernel, fault.what, job.code,
                                job.seconds, said.empty() ? "(mpirun)" : said.front());
@@ -151,52 +163,52 @@ TEST_P(FaultsOfARank, NoneIsASuccess) {
 
 // A process ends in the middle of a message: by a signal, with an error, or with exit code 0.
 TEST_P(FaultsOfARank, ThatEnds) {
-  expect_end({"killed:1", "rank 1 with PID|to rank 1|from rank 1", 137});
-  expect_end({"exits:3", R"(\],1\][^]*Exit code: +5)", 5});
-  expect_end({"leaves:0", "rank 1 with PID|to rank 1|from rank 1"});
+  expect_ends({{"killed:1", "rank 1 with PID|to rank 1|from rank 1", 137},
+               {"exits:3", R"(\],1\][^]*Exit code: +5)", 5},
+               {"leaves:0", "rank 1 with PID|to rank 1|from rank 1"}});
 }
 
 // A process stops, during a message and during a step in which all ranks communicate. The other
 // ranks wait two seconds and name it.
 TEST_P(FaultsOfARank, ThatIsSilent) {
-  expect_end({"stopped:2",
-              "rank [023] (sent to|received from) rank 1, message .*: nothing came in "
-              "2000 ms"});
-  expect_end({"silent:0", "rank [023] waits for what rank 1 says: nothing came in 2000 ms"});
-  expect_end({"silent:3", "rank [023] waits for what rank 1 says: nothing came in 2000 ms"});
+  expect_ends({{"stopped:2",
+                "rank [023] (sent to|received from) rank 1, message .*: nothing came in "
+                "2000 ms"},
+               {"silent:0", "rank [023] waits for what rank 1 says: nothing came in 2000 ms"},
+               {"silent:3", "rank [023] waits for what rank 1 says: nothing came in 2000 ms"}});
 }
 
 TEST_P(FaultsOfARank, InTheWordsOfAMessage) {
   const std::string ends = "rank [023] received from rank 1, message [01]";
-  expect_end({"cut:1", ends + R"( \([\w ]+\): [0-9]+ words of it, expected )"});
-  expect_end({"longer:1", ends + ": more words than its header says"});
-  expect_end({"changed:1", ends + R"( \([\w ]+\): its words changed on the way)"});
+  expect_ends({{"cut:1", ends + R"( \([\w ]+\): [0-9]+ words of it, expected )"},
+               {"longer:1", ends + ": more words than its header says"},
+               {"changed:1", ends + R"( \([\w ]+\): its words changed on the way)"}});
 }
 
 TEST_P(FaultsOfARank, InTheOrderOfMessages) {
   const std::string ends = "rank [023] received from rank 1, message ";
-  expect_end({"doubled:0", ends + R"(1 \([\w ]+\): message 0 came in its place)"});
-  expect_end({"lost:0", ends + R"(0 \([\w ]+\): message 1 came in its place)"});
+  expect_ends({{"doubled:0", ends + R"(1 \([\w ]+\): message 0 came in its place)"},
+               {"lost:0", ends + R"(0 \([\w ]+\): message 1 came in its place)"}});
 }
 
 TEST_P(FaultsOfARank, InTheHeaderOfAMessage) {
   const std::string ends = R"(rank [023] received from rank 1, message [01] \([\w ]+\): )";
-  expect_end({"magic:0", ends + "no message of this version"});
-  expect_end({"version:1", ends + "no message of this version"});
-  expect_end({"run:0", ends + "a message of another run"});
-  expect_end({"phase:1", ends + "[0-9]+ words of another phase"});
-  expect_end({"number:0", ends + "message [0-9]+ came in its place"});
-  expect_end({"words:1", ends + "[0-9]+ words of it, expected"});
-  expect_end({"checksum:0", ends + "its words changed on the way"});
+  expect_ends({{"magic:0", ends + "no message of this version"},
+               {"version:1", ends + "no message of this version"},
+               {"run:0", ends + "a message of another run"},
+               {"phase:1", ends + "[0-9]+ words of another phase"},
+               {"number:0", ends + "message [0-9]+ came in its place"},
+               {"words:1", ends + "[0-9]+ words of it, expected"},
+               {"checksum:0", ends + "its words changed on the way"}});
 }
 
 // Ranks of another version, another build and another plan are found before any message.
 TEST_P(FaultsOfARank, ThatIsAnotherProgram) {
   const std::string both = "rank 1 runs redblue .*, but rank 0 runs redblue .*: start all ranks";
-  expect_end({"release:0", "rank 1 runs redblue 9.*, but rank 0 runs redblue [^9]", 2});
-  expect_end({"build:0", both, 2});
-  expect_end({"none:0", both, 2}, " --seed 3");
-  expect_end({"none:0", both, 2}, " --blocks Br=8,Bc=5");
+  expect_ends({{"release:0", "rank 1 runs redblue 9.*, but rank 0 runs redblue [^9]", 2},
+               {"build:0", both, 2},
+               {"none:0", both, 2, " --seed 3"},
+               {"none:0", both, 2, " --blocks Br=8,Bc=5"}});
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, FaultsOfARank,

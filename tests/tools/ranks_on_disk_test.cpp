@@ -3,12 +3,14 @@
 
 #include <map>
 #include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "memsim/ranks/transport.hpp"
+#include "tests/support/at_once.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/itemised.hpp"
 #include "tests/support/mpi_job.hpp"
@@ -237,29 +239,38 @@ TEST_F(RanksOnDiskOfMpi, DoWhatRanksOfOneProcessDo) {
 TEST_F(RanksOnDiskOfMpi, EndWhereADiskFails) {
   const std::string line =
       "run backward/rows --n 70 --m 50 --d 6 --M 2K --out g=g.npy --store file:st --patience 5";
-  const auto expect_end = [&](const std::vector<std::string>& of_rank_1,
-                              const std::string& message) {
+  struct Failure {
+    std::string of_rank_1, message;
+    std::set<std::filesystem::path> left;
+  };
+  const Failure failures[] = {{"trap '' XFSZ; ulimit -f 8; exec ", "cannot reserve ", {}},
+                              {"mkdir -p st/rank-1; exec flock st/rank-1 ",
+                               "the store st/rank-1 is in use by another process",
+                               {"st", "st/rank-1"}}};  // of the other process
+  at_once(failures, [&](const Failure& failure) {
+    const auto directory = directory_ / std::to_string(&failure - failures);
+    std::filesystem::create_directory(directory);
     Process process =
-        mpi_job({{1, command(line)}, {1, of_rank_1}, {2, command(line)}}, directory_.path());
+        mpi_job({{1, command(line)},
+                 {1, {"/bin/sh", "-c", failure.of_rank_1 + REDBLUE_COMMAND " " + line}},
+                 {2, command(line)}},
+                directory);
     // mpirun gives the other ranks one second to remove their files, which is too short on a busy
     // machine.
     process.environment.emplace_back("OMPI_MCA_odls_base_sigkill_timeout=4");
     const Outcome job = process.run();
     EXPECT_EQ(job.code, 1) << job.err;
     EXPECT_EQ(job.out, "");
-    EXPECT_TRUE(job.err.starts_with("redblue: rank 1: " + message)) << job.err;
+    EXPECT_TRUE(job.err.starts_with("redblue: rank 1: " + failure.message)) << job.err;
     EXPECT_NE(job.err.find("st/rank-1"), std::string::npos) << job.err;
     EXPECT_LT(job.seconds, 20 * kSlowdown);
-    EXPECT_EQ(left_running_in(directory_.path()), std::vector<int>());
-  };
-  const std::string limited = "trap '' XFSZ; ulimit -f 8; exec " REDBLUE_COMMAND " " + line;
-  expect_end({"/bin/sh", "-c", limited}, "cannot reserve ");
-  EXPECT_TRUE(files().empty()) << files().begin()->first;
-  expect_end(
-      {"/bin/sh", "-c", "mkdir -p st/rank-1; exec flock st/rank-1 " REDBLUE_COMMAND " " + line},
-      "the store st/rank-1 is in use by another process");
-  using Files = std::map<std::string, std::string>;
-  EXPECT_EQ(files(), (Files{{"st", ""}, {"st/rank-1", ""}}));  // of the other process
+    EXPECT_EQ(left_running_in(directory), std::vector<int>());
+    std::set<std::filesystem::path> left;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+      left.insert(entry.path().lexically_relative(directory));
+    }
+    EXPECT_EQ(left, failure.left);
+  });
 }
 
 }  // namespace

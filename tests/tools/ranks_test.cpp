@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "memsim/words.hpp"
+#include "tests/support/at_once.hpp"
 #include "tests/support/cli.hpp"
 #include "tests/support/mpi_job.hpp"
 #include "tests/support/rank_words.hpp"
@@ -427,18 +428,20 @@ TEST_F(MpiJobs, DoWhatRanksOfOneProcessDo) {
   for (const std::string kernel : {"forward/rows", "backward/rows", "attention/rows"}) {
     const std::string result = kernel.starts_with("backward") ? "g" : "O";
     const std::string problem = fmt::format("run {} --n 61 --m 43 --d 7 --M 900", kernel);
-    for (const Index ranks : {1, 2, 3, 4, 7}) {
+    constexpr Index kRanks[] = {1, 2, 3, 4, 7};
+    at_once(kRanks, [&](Index ranks) {
       SCOPED_TRACE(fmt::format("{} on {}", kernel, ranks));
+      const std::string a = fmt::format("a{}.npy", ranks), b = fmt::format("b{}.npy", ranks);
       const Outcome job =
-          mpirun(ranks, fmt::format("{} --verify --out {}=a.npy --format json", problem, result));
+          mpirun(ranks, fmt::format("{} --verify --out {}={} --format json", problem, result, a));
       ASSERT_EQ(job.code, 0) << job.err;
       EXPECT_EQ(job.err, "");
       const Json of_job = Json::parse(job.out);
       const Json of_threads =
-          json(fmt::format("{} --ranks {} --verify --out {}=b.npy", problem, ranks, result));
+          json(fmt::format("{} --ranks {} --verify --out {}={}", problem, ranks, result, b));
       EXPECT_EQ(words_of_ranks(of_job), words_of_ranks(of_threads));
-      EXPECT_EQ(content_of(directory_.path() / "a.npy"), content_of(directory_.path() / "b.npy"));
-    }
+      EXPECT_EQ(content_of(directory_ / a), content_of(directory_ / b));
+    });
   }
 }
 
@@ -488,7 +491,8 @@ TEST_F(MpiJobs, SayOnceWhatIsWrong) {
       {"run backward/rows --grid 1x3 --m 2" + size,
        "--grid 1x3: 3 groups of keys, but there are 2 keys: take at most 2 columns"},
   };
-  for (const auto& [line, message] : wrong) {
+  at_once(wrong, [&](const auto& one) {
+    const auto& [line, message] = one;
     SCOPED_TRACE(line);
     const Outcome job = mpirun(3, line);
     EXPECT_EQ(job.code, 2);
@@ -496,8 +500,8 @@ TEST_F(MpiJobs, SayOnceWhatIsWrong) {
     EXPECT_TRUE(job.err.starts_with("redblue: " + std::string(message))) << job.err;
     EXPECT_EQ(job.err.find('\n'), job.err.size() - 1) << job.err;
     EXPECT_LT(job.seconds, 20 * kSlowdown);
-    EXPECT_TRUE(files().empty() || !files().contains("g.npy"));
-  }
+  });
+  EXPECT_FALSE(files().contains("g.npy"));
   // mpirun prints the exit codes, and no sign of an abort.
   std::vector<std::string> words = split("run backward/rows --ranks 4" + size).words;
   words.insert(words.begin(), REDBLUE_COMMAND);

@@ -37,8 +37,11 @@ struct Line {
   bool piecewise = false;            // a directory, with files that are complete one by one
 };
 
+// On a disk, where a file takes longest between its first byte and its name.
 class Signals : public Cli {
  protected:
+  Signals() : Cli(::testing::TempDir()) {}
+
   void SetUp() override {
     directory_.write("suite.json", R"({"how": "count", "points": [
       {"kernel": "forward/*", "n": 32, "d": 4, "M": [96, 200]}]})");

@@ -2,6 +2,7 @@
 // bytes that another process sees, and runs that are ended and resumed.
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <random>
 #include <set>
@@ -27,6 +28,8 @@ constexpr Index kSector = 4096;
 
 class StoreCommand : public Cli {
  protected:
+  explicit StoreCommand(const std::filesystem::path& parent = ::testing::TempDir()) : Cli(parent) {}
+
   [[nodiscard]] std::vector<std::string> names(const std::string& directory = "st") const {
     std::vector<std::string> found;
     for (const auto& entry : std::filesystem::directory_iterator(directory_ / directory)) {
@@ -51,6 +54,16 @@ class StoreCommand : public Cli {
                                               fmt::format("{:.4f}", seconds)};
     ended.words.insert(ended.words.begin(), timeout.begin(), timeout.end());
     return ended.run();
+  }
+  using Cli::signalled;
+  // Ends a run after its first checkpoint. Returns the names in its store.
+  std::vector<std::string> leave_checkpoint(const std::string& line) const {
+    const auto checkpoint = directory_ / "st/redblue.checkpoint";
+    const Outcome ended =
+        signalled(process(line), SIGTERM, [&] { return std::filesystem::exists(checkpoint); });
+    EXPECT_EQ(ended.err, "redblue: ended by SIGTERM\n");
+    EXPECT_TRUE(std::filesystem::exists(checkpoint));
+    return names();
   }
 };
 
@@ -285,8 +298,11 @@ TEST_F(StoreCommand, FindsDamage) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "st/g.rb"));
 }
 
+// In memory: what a process has written outlives its kill on either.
 class KilledStore : public StoreCommand {
  protected:
+  KilledStore() : StoreCommand(TemporaryDirectory::in_memory()) {}
+
   // Kills a run at any moment and resumes it. It must end with the bits and the counts of an
   // undisturbed run, and not repeat work from before the last checkpoint.
   void goes_on(const std::string& problem, const std::vector<std::string>& results) {
@@ -410,15 +426,8 @@ TEST_F(StoreCommand, EndsCleanlyAtASignal) {
 // A checkpoint belongs to its operands. With other operands the run is refused, and the checkpoint
 // stays.
 TEST_F(StoreCommand, GoesOnWithTheSameOperandsAlone) {
-  std::vector<std::string> left;
-  for (double seconds = kSanitized ? 6 : 1.5; seconds < 60; seconds *= 2) {
-    EXPECT_EQ(signalled(kLong, "TERM", seconds).err, "redblue: ended by SIGTERM\n");
-    left = names();
-    if (std::ranges::find(left, "redblue.checkpoint") != left.end()) {
-      break;
-    }
-  }
-  ASSERT_NE(std::ranges::find(left, "redblue.checkpoint"), left.end());
+  const std::vector<std::string> left = leave_checkpoint(kLong);
+  ASSERT_FALSE(HasFailure());
   for (const char* other : {" --seed 2", " --scale 2"}) {
     expect_refused(kLong + other, 2,
                    "--resume: .*checkpoint is of A1 from seed 1, scale 1, and not of A1 from seed");
@@ -453,29 +462,14 @@ TEST_F(StoreCommand, GoesOnWithTheSameMaskAlone) {
       "run backward/rows-onepass --n 200000 --m 20000 --d 16 --M 4096 --mask blocks:l.npy --store "
       "file:st --resume";
   layout(std::string("\1\0\1\1", 4));
-  std::vector<std::string> left;
-  for (double seconds = kSanitized ? 6 : 1.5; seconds < 60; seconds *= 2) {
-    EXPECT_EQ(signalled(line, "TERM", seconds).err, "redblue: ended by SIGTERM\n");
-    left = names();
-    if (std::ranges::find(left, "redblue.checkpoint") != left.end()) {
-      break;
-    }
-  }
+  leave_checkpoint(line);
   layout(std::string("\1\1\0\1", 4));
   expect_refused(line, 2, "--resume: .*mask of fingerprint .*, and not of .*mask of fingerprint");
 }
 
 // A checkpoint belongs to its activation.
 TEST_F(StoreCommand, GoesOnWithTheSameActivationAlone) {
-  std::vector<std::string> left;
-  for (double seconds = kSanitized ? 6 : 1.5; seconds < 60; seconds *= 2) {
-    EXPECT_EQ(signalled(kLong + " --activation relu", "TERM", seconds).err,
-              "redblue: ended by SIGTERM\n");
-    left = names();
-    if (std::ranges::find(left, "redblue.checkpoint") != left.end()) {
-      break;
-    }
-  }
+  const std::vector<std::string> left = leave_checkpoint(kLong + " --activation relu");
   for (const char* other : {" --activation silu", ""}) {
     expect_refused(kLong + other, 2, "--resume: .*checkpoint is of .*relu.*, and not of ");
   }

@@ -25,18 +25,20 @@ class Terminal : public Cli {
   static std::string run(Index n) {
     return fmt::format("run matmul/blocked --n {} --m 200 --d 200 --M 27 --format csv", n);
   }
-  // Tries longer and longer runs until one lasts some seconds, whatever the speed and the load of
-  // this machine. Runs shorter than the delay print no progress.
+  // Tries longer and longer runs until one lasts well beyond the delay of the line, whatever the
+  // speed and the load of this machine. Runs shorter than the delay print no progress. A case
+  // begins with the length that the case before has found.
   template <class Run>
   static Outcome long_one(const Run& outcome_of) {
     constexpr double kDelay = 2;
-    double factor = 1;
-    for (Index n = 1000;; n = static_cast<Index>(static_cast<double>(n) * factor)) {
+    static Index n = 1000;
+    for (;;) {
       Outcome outcome = outcome_of(n);
-      factor = std::clamp(2.5 * kDelay / outcome.seconds, 2.0, 100.0);
-      if (outcome.seconds > 2 * kDelay) {
+      if (outcome.seconds > 1.4 * kDelay) {  // some lines, 0.2 s apart
         return outcome;
       }
+      const double factor = std::clamp(1.6 * kDelay / outcome.seconds, 1.3, 100.0);
+      n = static_cast<Index>(static_cast<double>(n) * factor);
       if (outcome.seconds < kDelay) {
         EXPECT_EQ(outcome.err.find('\r'), std::string::npos) << outcome.err;
       }

@@ -1,10 +1,13 @@
 #include "tools/cli/program.hpp"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <link.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "runtime/system/read_text.hpp"
 
@@ -30,11 +33,10 @@ std::vector<std::string> program_files() {
 }  // namespace
 
 std::string program_fingerprint() {
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
+  std::uint64_t hash = 0;
   for (const std::string& file : program_files()) {
-    for (const char byte : read_text(file, kNoLimit)) {
-      hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
-    }
+    const std::string bytes = read_text(file, kNoLimit);
+    hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash);
   }
   return fmt::format("{:016x}", hash);
 }
