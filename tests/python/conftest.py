@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -9,6 +11,13 @@ import pytest
 COMMAND = os.environ["REDBLUE_COMMAND"]
 for name in {name for name in os.environ if name.startswith("REDBLUE_")} - {"REDBLUE_COMMAND", "REDBLUE_WHEELS"}:
     del os.environ[name]  # set by the user
+
+
+def copy_of_sources(target):
+    """Copies the repository for setup.py, which writes beside itself while other tests read the sources. Left out is the
+    corpus of fuzzing, which is most of the files."""
+    return shutil.copytree(pathlib.Path(__file__).resolve().parents[2], target, symlinks=True,
+                           ignore=shutil.ignore_patterns("build", ".git", "__pycache__", "corpus"))
 
 
 class Command:

@@ -3,6 +3,7 @@ PyTorch does around a function: several types, views, checkpoints, threads."""
 
 import collections
 import math
+import os
 import pathlib
 import re
 import runpy
@@ -10,6 +11,10 @@ import subprocess
 import sys
 import threading
 import warnings
+
+# PyTorch's small operations share each a few microseconds of work between its threads. Beside other tests they wait for a
+# core ten times as long.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy
 import pytest
@@ -164,7 +169,7 @@ def test_training_of_the_page():
     root = pathlib.Path(__file__).resolve().parents[2]
     train = root / "tools" / "python" / "examples" / "train.py"
     names = runpy.run_path(str(train))
-    ours, theirs = (list(names["losses"](attention, 70)) for attention in (redblue.torch.attention, names["plain"]))
+    ours, theirs = (list(names["losses"](attention, 60)) for attention in (redblue.torch.attention, names["plain"]))
     assert ours[-1] < 0.9 * math.log(32) < ours[0]
     assert max(abs(one - other) for one, other in zip(ours, theirs)) < 1e-4
     said = subprocess.run([sys.executable, train, "--steps", "2"], capture_output=True, text=True, check=True).stdout

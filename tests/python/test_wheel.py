@@ -18,6 +18,7 @@ import zipfile
 import pytest
 
 import redblue
+from conftest import copy_of_sources
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FROM_SOURCES = os.environ.get("REDBLUE_WHEELS")
@@ -41,8 +42,7 @@ def output_of(*command, **options):
 def wheel(folder, portable):
     if FROM_SOURCES:
         return next(each for each in pathlib.Path(FROM_SOURCES).glob("*.whl") if ("manylinux" in each.name) == portable)
-    # setup.py writes beside itself, and other tests read the sources meanwhile.
-    tree = shutil.copytree(ROOT, folder / "tree", symlinks=True, ignore=shutil.ignore_patterns("build", ".git", "__pycache__"))
+    tree = copy_of_sources(folder / "tree")
     package = shutil.copytree(pathlib.Path(redblue.__file__).parent, folder / "package")
     output_of("strip", *package.glob("*.so"))  # to pack symbols takes long
     output_of(environment(folder / "maker"), "-m", "pip", "wheel", "--no-build-isolation", "--no-index", "--no-deps", "-w", folder,
