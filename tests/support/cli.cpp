@@ -38,8 +38,11 @@ Process Cli::process(const std::string& line) const {
   process.directory = directory_.path();
   // Threads that wait give their core to other tests.
   process.environment.emplace_back("OMP_WAIT_POLICY=passive");
-  // The variables that sanitizers and a coverage build of the command need, and the instruction set
-  // of the tests, unless the line sets them.
+  inherit(process, line);
+  return process;
+}
+
+void inherit(Process& process, const std::string& line) {
   for (const char* name : {"ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS",
                            "LD_LIBRARY_PATH", "LLVM_PROFILE_FILE", "GCOV_PREFIX", "REDBLUE_SIMD"}) {
     if (line.find(std::string(name) + "=") != std::string::npos) {
@@ -49,7 +52,6 @@ Process Cli::process(const std::string& line) const {
       process.environment.push_back(std::string(name) + "=" + value);
     }
   }
-  return process;
 }
 
 Outcome Cli::signalled(const Process& process, int signal, const std::function<bool()>& now) const {

@@ -22,6 +22,10 @@ inline constexpr double kSlowdown = kSanitized ? 20 : 1;
 inline const std::string kSixCores =
     "HWLOC_XMLFILE=" REDBLUE_SOURCE_DIR "/tests/runtime/observe/six_cores.xml ";
 
+// Passes on the variables that sanitizers and a coverage build of the command need, and the
+// instruction set of the tests, unless the line sets them.
+void inherit(Process& process, const std::string& line);
+
 // The directory is in memory, because outputs and stores are forced to disk, which takes most of
 // the time of many tests. A suite whose subject is a disk gives `::testing::TempDir()`.
 class Cli : public ::testing::Test {

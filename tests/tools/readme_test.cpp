@@ -130,11 +130,11 @@ TEST_F(Walk, ThroughTheTutorial) {
     } else if (!file.empty()) {
       std::ofstream(directory_ / file, std::ios::app) << line << '\n';
     } else if (block == "```console" && line.starts_with("$ ")) {
-      const Outcome outcome =
-          Process{.words = {"/bin/sh", "-c", "{ " + line.substr(2) + "; } 2>&1"},
-                  .environment = {"PATH=" + path + ":/usr/bin:/bin"},
-                  .directory = directory_ / "."}
-              .run();
+      Process process{.words = {"/bin/sh", "-c", "{ " + line.substr(2) + "; } 2>&1"},
+                      .environment = {"PATH=" + path + ":/usr/bin:/bin"},
+                      .directory = directory_ / "."};
+      inherit(process, line);
+      const Outcome outcome = process.run();
       actual += line + "\n" + outcome.out;
       expected += line + "\n";
       ++commands;
