@@ -217,6 +217,9 @@ std::string with_blocks(std::string_view text, const Blocks& blocks, const std::
     }
     all += '\n';
   }
+  if (blocks.contains(kKeyGroups) && blocks[kKeyGroups] == 1) {  // nothing adds sums of groups
+    known.insert(known.end(), {kKeyGroups, "sum.Bc"});
+  }
   for (const auto& [name, size] : blocks) {
     if (std::ranges::find(known, name) == known.end()) {
       throw UsageError(

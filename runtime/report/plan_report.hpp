@@ -30,9 +30,9 @@ struct PlanReport {
   // Kernels left out because they work in one level only.
   std::vector<std::string> of_one_level = {};
   std::vector<std::string> nests_left_out = {};  // each with the reason
-  std::string word_costs_from = {};             // the calibration with the costs of words, if any
-  std::optional<Device> device = std::nullopt;  // gave M and the inner levels
-  Index threads = 1;                            // share each kernel
+  std::string word_costs_from = {};              // the calibration with the costs of words, if any
+  std::optional<Device> device = std::nullopt;   // gave M and the inner levels
+  Index threads = 1;                             // share each kernel
   std::optional<Rates> calibration = std::nullopt;  // of this machine, if there is one
   std::vector<AsRow> as = {};  // other kernels' tiles, if requested; for one level only
 };

@@ -216,7 +216,8 @@ TEST(FalseAlarms, AreNone) {
       std::cout << of << ": " << found.part << " of what is allowed: " << found.where << "\n";
     }
   }
-  EXPECT_GT(worst.at("all").part, count < 300 ? 0 : 0.1) << "what is allowed is no more than errors need";
+  EXPECT_GT(worst.at("all").part, count < 300 ? 0 : 0.1)
+      << "what is allowed is no more than errors need";
 }
 
 }  // namespace
