@@ -118,6 +118,21 @@ std::string to_words(const LeftOut& left_out) {
                                       grouped(kMostMaskedPairs));
 }
 
+// Says why a nest that solves the problem has no plan.
+std::string why_none(const Kernel& nest, const Problem& problem, const Task& task) {
+  try {
+    const Index least = nest.least_M(problem, 1, task.memory.multiple);
+    if (least > task.memory.M) {
+      return fmt::format("it needs M of at least {}", grouped(least));
+    }
+    return nest.needs_forward(problem.activation) && task.known == Known::nothing
+               ? "no kernel that makes O and L for it fits"
+               : "its blocks for this M do not fit, or its words pass 63 bits";
+  } catch (const CountOverflow&) {
+    return "its least M passes 63 bits";
+  }
+}
+
 // Says of each nest that is not among the choices why it is not.
 std::vector<std::string> nests_left_out(const PlanReport& report, const Goal& goal) {
   std::vector<std::string> all;
@@ -129,17 +144,15 @@ std::vector<std::string> nests_left_out(const PlanReport& report, const Goal& go
     }
     Problem problem = report.task.problem;
     problem.sharing = Sharing::none;
-    const std::string why =
-        goal.admits && !goal.admits(*nest)  ? "it has no threads"
-        : !report.task.memory.inner.empty() ? "it has one level of fast memory"
-        : !problem.sparsity.dense()         ? "it has no sparse operands"
-        : !nest->takes(problem.mask)        ? "it takes no mask of this kind"
-        : !nest->takes(problem.activation)  ? "it computes softmax alone"
-        : !nest->can_return(problem)        ? "it computes all results"
-        : nest->needs_forward(problem.activation) && report.task.known == Known::nothing
-            ? "no kernel that makes O and L for it fits"
-            : fmt::format("it needs M of at least {}",
-                          grouped(nest->least_M(problem, 1, report.task.memory.multiple)));
+    const std::string why = goal.admits && !goal.admits(*nest)  ? "it has no threads"
+                            : !report.task.memory.inner.empty() ? "it has one level of fast memory"
+                            : !problem.sparsity.dense()         ? "it has no sparse operands"
+                            : !nest->takes(problem.mask)        ? "it takes no mask of this kind"
+                            : !nest->takes(problem.activation)  ? "it computes softmax alone"
+                            : nest->can_return(problem) ? why_none(*nest, problem, report.task)
+                            : nest->own_results().all()
+                                ? "it computes all results"
+                                : "it returns " + nest->own_results().text();
     all.push_back(fmt::format("{}: {}", nest->name, why));
   }
   return all;

@@ -107,9 +107,10 @@ void count_words(Choice& choice, const Task& task) {
 void judge(Choice& choice, const std::vector<std::vector<Bound>>& bounds, const Task& task,
            const Goal& goal) {
   const Kernel& kernel = find_kernel(choice.plan.kernel);
-  if (task.problem.wanted.all() && !kernel.own_results().all()) {
+  if (const Wanted own_results = kernel.own_results();
+      !own_results.all() && task.problem.wanted != own_results) {
     Task own = task;
-    own.problem.wanted = kernel.own_results();
+    own.problem.wanted = own_results;
     judge(choice, bounds_of_levels(own), own, goal);
     return;
   }

@@ -96,6 +96,21 @@ TEST_F(NestsOfFiles, AreLeftOutOfAPlanWithAReason) {
   EXPECT_EQ(left_out("--M 16K --threads 2"), "file:all.nest: it has no threads");
   EXPECT_EQ(left_out("--M 16K --activation relu"), "file:all.nest: it computes softmax alone");
   EXPECT_EQ(left_out("--M 1K,16K"), "file:all.nest: it has one level of fast memory");
+
+  // 2^32 times 2^32 scores are more than 2^63 words. Other kernels are still planned.
+  directory_.write("scores.nest",
+                   "kernel scores\nproblem attention\nmatrix Q[n,d] K[m,d] V[m,dv] -> O[n,dv]\n"
+                   "new s[n,m]\nread Q[n,d] K[m,d] V[m,dv]\nnew O[n,dv]\nwrite O[n,dv]\n");
+  Json plan = json("plan --problem attention --n 4G --d 16 --M 1M --nest scores.nest");
+  EXPECT_EQ(plan["nests_left_out"][0], "file:scores.nest: its least M passes 63 bits");
+
+  directory_.write(
+      "dQ.nest",
+      "kernel dQ\nproblem gradients\nmatrix Q[n,d] K[m,d] V[m,dv] dO[n,dv] -> dQ[n,d]\n"
+      "read K[m,d] V[m,dv]\nfor I in n by B\n  read Q[I,d] dO[I,dv]\n  new s[I,m]\n"
+      "  new dQ[I,d]\n  write dQ[I,d]\n");
+  plan = json("plan --problem gradients --n 200 --d 16 --M 16K --wanted dK,dV --nest dQ.nest");
+  EXPECT_EQ(plan["nests_left_out"][0], "file:dQ.nest: it returns dQ");
 }
 
 // A nest that returns O alone is compared with the bound of O, which has no words of L. A nest
